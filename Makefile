@@ -1,0 +1,80 @@
+# Everything starts from here: `make help` lists what there is. Only Python 3.11 or newer and make are needed.
+
+PYTHON ?= python3
+WORKERS ?= 2
+MINUTES ?= 30
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+CODE := $(wildcard src tests bench examples)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-10s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP)  ## Put the package and its tools, pinned, into .venv
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Tenuto needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: run
+run: setup  ## Show what Tenuto promises, in the terminal
+	$(BIN)/python -m tenuto.demo
+
+.PHONY: test
+test: lint types contracts  ## Run every check
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+.PHONY: test-fast
+test-fast: lint types contracts  ## Run the checks that take less than a minute
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not soak"
+
+.PHONY: lint
+lint: setup  ## Check format and lint rules
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+
+.PHONY: types
+types: setup  ## Check types
+	$(BIN)/mypy $(CODE)
+
+.PHONY: contracts
+contracts: setup  ## Check who imports whom
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: format
+format: setup  ## Format, and fix what can be fixed
+	$(BIN)/ruff check --fix --quiet $(CODE) || true
+	$(BIN)/ruff format $(CODE)
+
+.PHONY: bench
+bench: setup  ## Measure
+	$(BIN)/python -m bench
+
+.PHONY: soak
+soak: setup  ## Run the long tests for MINUTES (30)
+	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak
+
+.PHONY: lock
+lock: setup  ## Pin the newest dependencies in requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--extra dev --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+
+.PHONY: clean
+clean:  ## Remove everything that the targets made
+	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests $(wildcard bench examples) -name __pycache__ -type d -prune -exec rm -rf {} +
