@@ -1,0 +1,1 @@
+"""Frozen values that every layer shares: graphs, entries, inputs, effects, errors."""

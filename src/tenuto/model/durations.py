@@ -1,0 +1,120 @@
+"""Lengths of time and moments, as users write them: ISO 8601 text or milliseconds.
+
+Days are 24 hours here (everything is UTC); months and years follow the calendar.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from whenever import Instant, ItemizedDelta, PlainDateTime
+
+LONGEST = timedelta(days=366 * 1000)
+
+
+class Duration(Struct, frozen=True, omit_defaults=True):
+    """A length of time; `months` is apart because a month has no fixed length."""
+
+    span: timedelta
+    months: int = 0
+
+    def after(self, moment: datetime) -> datetime:
+        """The moment this long after `moment`, never later than a date can be."""
+        try:
+            if self.months:
+                plain = PlainDateTime(moment.astimezone(UTC).replace(tzinfo=None))
+                moment = plain.add(months=self.months).to_stdlib().replace(tzinfo=UTC)
+            return moment + self.span
+        except (OverflowError, ValueError):
+            return datetime.max.replace(tzinfo=UTC, microsecond=999_000)
+
+    def before(self, moment: datetime) -> datetime:
+        """The moment this long before `moment`, never earlier than a date can be."""
+        try:
+            if self.months:
+                plain = PlainDateTime(moment.astimezone(UTC).replace(tzinfo=None))
+                moment = plain.subtract(months=self.months).to_stdlib().replace(tzinfo=UTC)
+            return moment - self.span
+        except (OverflowError, ValueError):
+            return datetime.min.replace(tzinfo=UTC)
+
+
+def parse_duration(value: object) -> Duration:
+    """Read ISO 8601 text (`PT30S`, `P3D`, `P1M`) or a number of milliseconds; ValueError if neither."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        message = f"expected ISO 8601 text such as 'PT30S', or milliseconds, not {value!r}"
+        raise ValueError(message)
+    if isinstance(value, int | float):
+        try:
+            span = timedelta(milliseconds=value)
+        except (OverflowError, ValueError) as error:
+            message = f"{value!r} milliseconds is not a usable length of time"
+            raise ValueError(message) from error
+        return _checked(Duration(span), value)
+    try:
+        parsed = ItemizedDelta.parse_iso(value)
+    except ValueError as error:
+        message = f"{value!r} is not an ISO 8601 duration such as 'PT30S', 'P3D' or 'P1M'"
+        raise ValueError(message) from error
+    parts = dict(parsed.items())
+    span = timedelta(
+        weeks=parts.get("weeks", 0),
+        days=parts.get("days", 0),
+        hours=parts.get("hours", 0),
+        minutes=parts.get("minutes", 0),
+        seconds=parts.get("seconds", 0),
+        microseconds=parts.get("nanoseconds", 0) // 1000,
+    )
+    months = parts.get("years", 0) * 12 + parts.get("months", 0)
+    return _checked(Duration(span, months), value)
+
+
+def parse_moment(value: object) -> datetime:
+    """Read a timestamp that names its zone (`2026-11-15T20:12:14Z`); ValueError if it is not one."""
+    if not isinstance(value, str):
+        message = f"expected a timestamp such as '2026-11-15T20:12:14Z', not {value!r}"
+        raise ValueError(message)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        message = f"{value!r} is not a timestamp such as '2026-11-15T20:12:14Z'"
+        raise ValueError(message) from error
+    if moment.tzinfo is None:
+        message = f"{value!r} does not name its time zone; add 'Z' or an offset such as '+02:00'"
+        raise ValueError(message)
+    return to_milliseconds(moment.astimezone(UTC))
+
+
+def to_milliseconds(moment: datetime) -> datetime:
+    """`moment` cut to whole milliseconds: what every store can keep."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def epoch_ms(moment: datetime) -> int:
+    """Milliseconds since 1970, exactly."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+
+
+def from_epoch_ms(milliseconds: int) -> datetime:
+    """The moment that `epoch_ms` names."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def iso(moment: datetime) -> str:
+    """`moment` as users see it."""
+    return Instant(moment).format_iso()
+
+
+def _checked(duration: Duration, value: object) -> Duration:
+    if duration.span < timedelta(0) or duration.months < 0:
+        message = f"{value!r} is negative; a length of time cannot be"
+        raise ValueError(message)
+    if duration.span > LONGEST or duration.months > 12_000:
+        message = f"{value!r} is longer than a thousand years"
+        raise ValueError(message)
+    return duration
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,0 +1,98 @@
+"""Everything the core may ask of the world, as one union of orders.
+
+The shell writes the durable ones (timers far away, waits, dead letters) in the transaction that holds
+the entries they follow from, and performs the others once that transaction is durable.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.model.failure import Failure
+from tenuto.model.inputs import TimerKey
+from tenuto.model.json import JSON
+
+
+class StartAttempt(Struct, frozen=True, kw_only=True):
+    """Run a task once."""
+
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str
+    input: JSON
+    idempotency_key: str
+    timeout: timedelta
+    heartbeat_timeout: timedelta | None
+    handles: tuple[str, ...]
+    """The handles that the task may answer with, beside `default` and `error`."""
+
+
+class StopAttempt(Struct, frozen=True, kw_only=True):
+    """Tell a running attempt to stop."""
+
+    node: str
+    iteration: str
+    attempt: int
+
+
+class SetTimer(Struct, frozen=True, kw_only=True):
+    """Report `TimerDue` at `due`, never earlier."""
+
+    key: TimerKey
+    due: datetime
+    set_at: datetime
+
+
+class ClearTimer(Struct, frozen=True, kw_only=True):
+    """Forget a timer."""
+
+    key: TimerKey
+    due: datetime
+    set_at: datetime
+
+
+class OpenWait(Struct, frozen=True, kw_only=True):
+    """Report `EventMatched` for events that fit, those already in the inbox included."""
+
+    node: str
+    iteration: str
+    attempt: int
+    pattern: str
+    condition: str | None
+    captures: tuple[JSON, ...]
+    since: datetime
+    term_paths: str
+    """Which event properties are compared for equality (JSON array of paths; "" when none)."""
+    term_values: str
+    """What they must equal, in canonical form; same order."""
+    correlation_id: str | None
+
+
+class CloseWait(Struct, frozen=True, kw_only=True):
+    """Stop matching events for a wait; `event_id` is the one that resolved it."""
+
+    node: str
+    iteration: str
+    event_id: str | None
+
+
+class KeepDeadLetter(Struct, frozen=True, kw_only=True):
+    """Keep what could not be done, for people to look at."""
+
+    kind: Literal["task-failed", "poison", "late-result"]
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str | None
+    input: JSON
+    error: Failure | None
+    output: JSON = None
+
+
+Effect: TypeAlias = (
+    StartAttempt | StopAttempt | SetTimer | ClearTimer | OpenWait | CloseWait | KeepDeadLetter
+)

@@ -1,0 +1,245 @@
+"""Lines of the log: what has become true of an instance, in the past tense.
+
+A new kind arrives whole: a struct here, an arm in `core.fold`, a stored example log, a line in the
+changelog. Shapes are for ever: a changed one gets a new `SHAPE` number and an upcaster in `model.log`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from tenuto.model.failure import Failure, LastError, Source
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+
+
+class EventType(StrEnum):
+    """The closed list of entry kinds that tools read; not all have a writer yet."""
+
+    INPUT_SET = "INPUT_SET"
+    SYSTEM_SET = "SYSTEM_SET"
+    NODE_DISPATCHED = "NODE_DISPATCHED"
+    NODE_COMPLETED = "NODE_COMPLETED"
+    NODE_FAILED = "NODE_FAILED"
+    NODE_SKIPPED = "NODE_SKIPPED"
+    NODE_CANCELLED = "NODE_CANCELLED"
+    NODE_CANCEL_REQUESTED = "NODE_CANCEL_REQUESTED"
+    RETRY_SCHEDULED = "RETRY_SCHEDULED"
+    WAIT_OPENED = "WAIT_OPENED"
+    WAIT_RESOLVED = "WAIT_RESOLVED"
+    TIMER_SET = "TIMER_SET"
+    TIMER_FIRED = "TIMER_FIRED"
+    MUTEX_REQUESTED = "MUTEX_REQUESTED"
+    MUTEX_GRANTED = "MUTEX_GRANTED"
+    ITERATION_STARTED = "ITERATION_STARTED"
+    ITERATION_ENDED = "ITERATION_ENDED"
+    CHILD_STARTED = "CHILD_STARTED"
+    CHILD_ENDED = "CHILD_ENDED"
+    PAUSE_REQUESTED = "PAUSE_REQUESTED"
+    RESUME_REQUESTED = "RESUME_REQUESTED"
+    CANCEL_REQUESTED = "CANCEL_REQUESTED"
+    RETRY_REQUESTED = "RETRY_REQUESTED"
+    COMPENSATION_PLANNED = "COMPENSATION_PLANNED"
+    COMPENSATION_DISPATCHED = "COMPENSATION_DISPATCHED"
+    COMPENSATION_COMPLETED = "COMPENSATION_COMPLETED"
+    COMPENSATION_FAILED = "COMPENSATION_FAILED"
+    COMPENSATION_ENDED = "COMPENSATION_ENDED"
+    STATUS_CHANGED = "STATUS_CHANGED"
+
+
+class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    event_type: ClassVar[EventType]
+    at: datetime
+
+
+class _NodeEntry(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    node: str
+    iteration: str = ""
+    attempt: int = 1
+    """The attempt it is, or would have been."""
+
+    @property
+    def key(self) -> NodeKey:
+        return NodeKey(self.node, self.iteration)
+
+
+class InputSet(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An instance was accepted."""
+
+    event_type = EventType.INPUT_SET
+    input: JSON
+    definition_id: str
+    definition_version: int
+    correlation_id: str | None = None
+    priority: int = 0
+    deadline: datetime | None = None
+    """The earlier of what the start asked for and what the definition's options say."""
+
+
+class SystemSet(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The system noted something about the instance, out of reach of expressions."""
+
+    event_type = EventType.SYSTEM_SET
+    values: Object
+
+
+class NodeDispatched(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An attempt was ordered."""
+
+    event_type = EventType.NODE_DISPATCHED
+    input: JSON | UnsetType = UNSET
+    """Kept where a later attempt could not work it out again from the instance's own input."""
+
+
+class NodeCompleted(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node has its outcome; edges on `handles` are taken, its others are dead."""
+
+    event_type = EventType.NODE_COMPLETED
+    status: Literal["success", "error"] = "success"
+    variable: str | None = None
+    output: JSON = None
+    handles: tuple[str, ...] = ("default",)
+    variables: Object | None = None
+    """Further names that this node writes into the context (an event's payload mapping)."""
+
+
+class NodeFailed(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An attempt failed; `then` says what was decided about it."""
+
+    event_type = EventType.NODE_FAILED
+    error: Failure
+    then: Literal["retry", "route", "fail", "cancel"]
+    """Try again, take an error handle, fail the workflow, or nothing (it was being cancelled)."""
+
+
+class NodeSkipped(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node was passed over, or can never run."""
+
+    event_type = EventType.NODE_SKIPPED
+    reason: Literal["when", "dead-path", "cancelled"]
+
+
+class NodeCancelled(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node that had begun was called off."""
+
+    event_type = EventType.NODE_CANCELLED
+
+
+class NodeCancelRequested(
+    _NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A running attempt was told to stop; until `grace_until` its result is still taken."""
+
+    event_type = EventType.NODE_CANCEL_REQUESTED
+    grace_until: datetime
+
+
+class RetryScheduled(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The next attempt (`attempt`) will be ordered at `due`."""
+
+    event_type = EventType.RETRY_SCHEDULED
+    due: datetime
+
+
+class WaitOpened(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node began to wait for an event."""
+
+    event_type = EventType.WAIT_OPENED
+    pattern: str
+    since: datetime
+    """Events received from here on count."""
+    captures: tuple[JSON, ...] = ()
+    """The instance's side of the condition, evaluated once."""
+    correlation_id: str | None = None
+    timeout_at: datetime | None = None
+    """When `eventTimeout` takes the handle `timeout`."""
+    fail_at: datetime | None = None
+    """When the node's own `timeout` fails it."""
+
+
+class WaitResolved(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A wait ended: by an event, or because none came."""
+
+    event_type = EventType.WAIT_RESOLVED
+    outcome: Literal["event", "timeout"]
+    event_id: str | None = None
+
+
+class TimerSet(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A delay began."""
+
+    event_type = EventType.TIMER_SET
+    due: datetime
+    fail_at: datetime | None = None
+    """When the node's own `timeout` fails it."""
+
+
+class TimerFired(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A delay is over."""
+
+    event_type = EventType.TIMER_FIRED
+
+
+class PauseRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Somebody asked that nothing new be dispatched."""
+
+    event_type = EventType.PAUSE_REQUESTED
+    by: str
+    reason: str | None = None
+    until: datetime | None = None
+
+
+class ResumeRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Somebody, or the clock, asked to go on."""
+
+    event_type = EventType.RESUME_REQUESTED
+    by: str
+
+
+class CancelRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Somebody, or the clock, asked for an end."""
+
+    event_type = EventType.CANCEL_REQUESTED
+    reason: str | None
+    by: str
+    source: Source
+    should_compensate: bool
+    event_id: str | None = None
+
+
+class StatusChanged(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The instance's status is now `to`."""
+
+    event_type = EventType.STATUS_CHANGED
+    from_: Status
+    to: Status
+    error: LastError | None = None
+
+
+NodeEntry: TypeAlias = (
+    NodeDispatched
+    | NodeCompleted
+    | NodeFailed
+    | NodeSkipped
+    | NodeCancelled
+    | NodeCancelRequested
+    | RetryScheduled
+    | WaitOpened
+    | WaitResolved
+    | TimerSet
+    | TimerFired
+)
+Entry: TypeAlias = (
+    NodeEntry
+    | InputSet
+    | SystemSet
+    | PauseRequested
+    | ResumeRequested
+    | CancelRequested
+    | StatusChanged
+)

@@ -1,0 +1,131 @@
+"""Refusals and broken promises, sorted by who can act, each with a code and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.model.failure import Cancellation, LastError
+
+
+class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is wrong with what somebody sent."""
+
+    code: str
+    path: str
+    """JSONPath of the place, `$` for the whole."""
+    message: str
+    advice: str
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.path}: {self.message}. {self.advice}"
+
+
+class TenutoError(Exception):
+    """Anything Tenuto refuses or cannot do; `code` names it, `advice` says what to do."""
+
+    code = "TEN-4000"
+    advice = ""
+
+    def __init__(self, message: str, *, code: str | None = None, advice: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+        if advice is not None:
+            self.advice = advice
+
+    def __str__(self) -> str:
+        text = f"{self.code}  {self.message}"
+        return f"{text}\n  {self.advice}" if self.advice else text
+
+
+class _WithProblems(TenutoError):
+    def __init__(self, message: str, problems: Sequence[Problem]) -> None:
+        super().__init__(message, code=problems[0].code if problems else None)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        lines = [f"{self.code}  {self.message}"]
+        lines += [f"  {problem}" for problem in self.problems]
+        return "\n".join(lines)
+
+
+class InvalidDefinition(_WithProblems):
+    """The definition has problems; all of them are listed."""
+
+    code = "TEN-1000"
+
+
+class InvalidInput(_WithProblems):
+    """The input does not fit; all problems are listed."""
+
+    code = "TEN-2000"
+
+
+class NotAvailable(_WithProblems):
+    """The definition is valid, but uses something this version does not run."""
+
+    code = "TEN-1900"
+
+
+class NotFound(TenutoError):
+    """There is no such thing."""
+
+    code = "TEN-3001"
+
+
+class Conflict(TenutoError):
+    """It cannot be done in the state things are in."""
+
+    code = "TEN-3002"
+
+
+class Overloaded(TenutoError):
+    """Too much is waiting; nothing was accepted."""
+
+    code = "TEN-4290"
+    advice = "Try again in a moment, or start fewer at once."
+
+
+class StoreUnavailable(TenutoError):
+    """The store cannot be reached or written; nothing was accepted."""
+
+    code = "TEN-4001"
+
+
+class WorkflowFailed(TenutoError):
+    """The instance ended FAILED."""
+
+    code = "TEN-3100"
+
+    def __init__(self, error: LastError) -> None:
+        where = f" in {error.step_id}" if error.step_id else ""
+        super().__init__(f"the workflow failed{where}: {error.code}: {error.message}")
+        self.error = error
+
+
+class WorkflowCancelled(TenutoError):
+    """The instance ended CANCELLED."""
+
+    code = "TEN-3101"
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        super().__init__(f"the workflow was cancelled: {cancellation.reason or 'no reason given'}")
+        self.cancellation = cancellation
+
+
+class TaskError(Exception):
+    """What a task raises to fail with a code of its own."""
+
+    def __init__(
+        self, code: str, message: str = "", *, details: object = None, retryable: bool = True
+    ) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code = code
+        self.message = message or code
+        self.details = details
+        self.retryable = retryable

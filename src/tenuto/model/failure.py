@@ -1,0 +1,59 @@
+"""Why a node, or an instance, did not succeed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.model.json import JSON
+
+LOST = "LOST"
+STOPPED = "STOPPED"
+POISON = "POISON"
+CANCELLED = "CANCELLED"
+TERMINATED = "TERMINATED"
+TIMEOUT = "TIMEOUT"
+HEARTBEAT_TIMEOUT = "HEARTBEAT_TIMEOUT"
+WAIT_TIMEOUT = "WAIT_TIMEOUT"
+EXPRESSION_ERROR = "EXPRESSION_ERROR"
+NOT_JSON = "NOT_JSON"
+TOO_LARGE = "TOO_LARGE"
+UNKNOWN_TASK = "UNKNOWN_TASK"
+UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
+
+
+class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an attempt reports when it did not succeed; `code` is what `onError` matches."""
+
+    code: str
+    message: str
+    details: JSON = None
+    retryable: bool = True
+
+
+class LastError(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A failure with its place in the instance, as users see it."""
+
+    code: str
+    message: str
+    step_id: str | None
+    at: datetime
+    details: JSON = None
+    iteration: str = ""
+    attempt: int = 1
+
+
+Source = Literal["API", "EVENT", "TIMEOUT", "PARENT"]
+
+
+class Cancellation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Who asked for an end, why, when, and from where."""
+
+    reason: str | None
+    requested_by: str
+    requested_at: datetime
+    source: Source
+    should_compensate: bool
+    event_id: str | None = None

@@ -1,0 +1,265 @@
+"""The one model that every spelling of a workflow compiles to.
+
+Nothing here decides or evaluates: expressions and templates stay the text and JSON that the user wrote.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.model.durations import Duration
+from tenuto.model.json import JSON, Object
+from tenuto.model.policy import DEFAULT_CANCEL_GRACE, RetryPolicy
+
+DEFAULT = "default"
+ERROR = "error"
+TIMEOUT = "timeout"
+ELSE = "else"
+
+
+class Start(Struct, frozen=True, kw_only=True, tag="start"):
+    """Passes the input through."""
+
+
+class End(Struct, frozen=True, kw_only=True, tag="end"):
+    """Collects the workflow's output."""
+
+    output_parameters: JSON = None
+    """An object of templates, or one template; None when the node names none."""
+
+
+class Task(Struct, frozen=True, kw_only=True, tag="task"):
+    """Runs a task."""
+
+    task_id: str
+    input: JSON = None
+    """A template; without one (`has_input` false) the task gets the workflow's input."""
+    has_input: bool = False
+    handles: tuple[str, ...] = ()
+    heartbeat_timeout: timedelta | None = None
+
+
+class Arm(Struct, frozen=True, kw_only=True):
+    """One of several events that a wait takes, whichever comes first."""
+
+    id: str
+    event_pattern: str
+    event_condition: str | None = None
+    event_payload_mapping: Object | None = None
+
+
+class EventWait(Struct, frozen=True, kw_only=True, tag="eventWait"):
+    """Waits for an event."""
+
+    event_pattern: str | None = None
+    event_condition: str | None = None
+    event_payload_mapping: Object | None = None
+    event_timeout: Duration | None = None
+    lookback: Duration | None = None
+    """How far before the wait opened an event may have come; None: since the instance began."""
+    correlation_id: str | None = None
+    """A template."""
+    arms: tuple[Arm, ...] = ()
+
+
+class Branch(Struct, frozen=True, kw_only=True):
+    """One way out of a condition."""
+
+    id: str
+    when: str
+
+
+class Condition(Struct, frozen=True, kw_only=True, tag="condition"):
+    """Takes the first truthy branch, or all of them."""
+
+    branches: tuple[Branch, ...]
+    select: Literal["first", "all"] = "first"
+
+
+class Delay(Struct, frozen=True, kw_only=True, tag="delay"):
+    """Sleeps for a while, or until a moment."""
+
+    duration: Duration | str | None = None
+    """A string is a template that gives ISO 8601 or milliseconds."""
+    until: str | None = None
+    """A timestamp, or a template that gives one."""
+    calendar: str | None = None
+
+
+class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
+    """Runs its body for each item, or while a condition holds."""
+
+    source: JSON = None
+    while_: str | None = None
+    mode: Literal["sequential", "parallel"] = "sequential"
+    concurrency: int = 10
+    on_item_error: Literal["fail", "continue"] = "fail"
+    max_iterations: int = 1000
+    result: JSON = None
+    enough: int | str | None = None
+
+
+class JavaScript(Struct, frozen=True, kw_only=True, tag="javascript"):
+    """Runs user code in a sandbox."""
+
+    code: str
+    memory_limit: int | None = None
+    allow_hosts: tuple[str, ...] = ()
+
+
+class DataQuery(Struct, frozen=True, kw_only=True, tag="dataQuery"):
+    """Runs a stored query."""
+
+    data_query_id: str
+    args: JSON = None
+
+
+class Http(Struct, frozen=True, kw_only=True, tag="http"):
+    """Calls a URL."""
+
+    url: str
+    method: str = "GET"
+    headers: Object | None = None
+    query: Object | None = None
+    body: JSON = None
+    success_codes: tuple[int, ...] = ()
+    response_type: str | None = None
+
+
+class SubWorkflow(Struct, frozen=True, kw_only=True, tag="subWorkflow"):
+    """Starts another workflow and waits for its output."""
+
+    workflow_id: str
+    version: int | None = None
+    input: JSON = None
+    has_input: bool = False
+
+
+class Emit(Struct, frozen=True, kw_only=True, tag="emit"):
+    """Publishes an event."""
+
+    pattern: str
+    payload: JSON = None
+    correlation_id: str | None = None
+
+
+class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
+    """Ends the instance."""
+
+    status: Literal["COMPLETED", "FAILED"] = "COMPLETED"
+    output: JSON = None
+    reason: str | None = None
+    """A template."""
+
+
+class Approval(Struct, frozen=True, kw_only=True, tag="approval"):
+    """Waits for a person."""
+
+    assignees: Object
+    form_schema: Object | None = None
+    deadline: Duration | None = None
+    reminders: tuple[Duration, ...] = ()
+    escalate: Object | None = None
+
+
+Config: TypeAlias = (
+    Start
+    | End
+    | Task
+    | EventWait
+    | Condition
+    | Delay
+    | Loop
+    | JavaScript
+    | DataQuery
+    | Http
+    | SubWorkflow
+    | Emit
+    | Terminate
+    | Approval
+)
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """Takes `handle` instead of `default` when `when` is truthy."""
+
+    when: str
+    handle: str
+
+
+class ErrorRoute(Struct, frozen=True, kw_only=True):
+    """Takes `handle` when the node fails with one of `codes`."""
+
+    codes: tuple[str, ...]
+    handle: str
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """A box in a graph: what it does (`config`) and the settings that all boxes share."""
+
+    id: str
+    config: Config
+    name: str | None = None
+    description: str | None = None
+    output_variable: str | None = None
+    timeout: timedelta | None = None
+    error_handling: Literal["continue", "fail_workflow"] = "continue"
+    at_least: int | None = None
+    """How many incoming edges must be taken; None: each is taken or dead, and one is taken."""
+    cancel_rest: bool = False
+    cancels: tuple[str, ...] = ()
+    when: str | None = None
+    conditions: tuple[Route, ...] = ()
+    on_error: tuple[ErrorRoute, ...] = ()
+    retry: RetryPolicy | None = None
+    """None: the definition's policy, else the server's."""
+    mutex: str | None = None
+
+
+class Edge(Struct, frozen=True, kw_only=True):
+    """An arrow from a handle of one node to another node."""
+
+    source: str
+    target: str
+    handle: str = DEFAULT
+
+
+class Graph(Struct, frozen=True, kw_only=True):
+    """Nodes and edges; `starts` are the nodes that a new instance begins with."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    starts: tuple[str, ...]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Settings of a whole definition."""
+
+    compensate_on_failure: bool | None = None
+    timeout: Duration | None = None
+    deadline: str | None = None
+    """A timestamp, or a template that gives one."""
+    cancel_grace: timedelta = DEFAULT_CANCEL_GRACE
+    retry: RetryPolicy | None = None
+    concurrency: Object | None = None
+    retention: Duration | None = None
+    searchable: tuple[str, ...] = ()
+    encrypt: JSON = None
+
+
+class Definition(Struct, frozen=True, kw_only=True):
+    """What a user wrote, compiled: a graph and what surrounds it."""
+
+    id: str
+    graph: Graph
+    name: str | None = None
+    description: str | None = None
+    input_schema: JSON = None
+    """A JSON Schema; None: any input."""
+    options: Options = Options()
+    compensation_steps: tuple[Object, ...] = ()
+    cancellation_triggers: tuple[Object, ...] = ()
+    triggers: tuple[Object, ...] = ()

@@ -1,0 +1,125 @@
+"""Everything that can happen to an instance, as one union: reports that reach `core.decide`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from tenuto.model.events import Event
+from tenuto.model.failure import Failure, Source
+from tenuto.model.json import JSON
+
+
+class TimerKind(StrEnum):
+    """What is to happen when a timer is due."""
+
+    DELAY = "delay"
+    RETRY = "retry"
+    WAIT_TIMEOUT = "wait-timeout"
+    NODE_TIMEOUT = "node-timeout"
+    GRACE = "grace"
+    DEADLINE = "deadline"
+    RESUME = "resume"
+
+
+class TimerKey(Struct, frozen=True, order=True, cache_hash=True):
+    """Which timer of an instance; `node` is empty for timers of the instance as a whole."""
+
+    kind: TimerKind
+    node: str = ""
+    iteration: str = ""
+
+
+class Started(Struct, frozen=True, kw_only=True, tag="started"):
+    """A new instance was asked for."""
+
+    definition_id: str
+    definition_version: int
+    input: JSON
+    correlation_id: str | None = None
+    priority: int = 0
+    deadline: datetime | None = None
+
+
+class TaskSucceeded(Struct, frozen=True, kw_only=True, tag="task-succeeded"):
+    """An attempt ended with a result."""
+
+    node: str
+    attempt: int
+    output: JSON
+    iteration: str = ""
+    handle: str = "default"
+
+
+class TaskFailed(Struct, frozen=True, kw_only=True, tag="task-failed"):
+    """An attempt ended with a failure."""
+
+    node: str
+    attempt: int
+    error: Failure
+    iteration: str = ""
+
+
+class AttemptLost(Struct, frozen=True, kw_only=True, tag="attempt-lost"):
+    """An attempt's process is gone; `clean` when it stopped in good order."""
+
+    node: str
+    attempt: int
+    iteration: str = ""
+    clean: bool = False
+
+
+class TimerDue(Struct, frozen=True, kw_only=True, tag="timer-due"):
+    """A timer's moment has come; `due` tells this timer from an earlier one of the same key."""
+
+    key: TimerKey
+    due: datetime
+
+
+class EventMatched(Struct, frozen=True, kw_only=True, tag="event-matched"):
+    """An event fits an open wait."""
+
+    node: str
+    attempt: int
+    event: Event
+    iteration: str = ""
+
+
+class CancelAsked(Struct, frozen=True, kw_only=True, tag="cancel-asked"):
+    """Somebody wants the instance to end."""
+
+    by: str
+    reason: str | None = None
+    source: Source = "API"
+    should_compensate: bool = True
+    event_id: str | None = None
+
+
+class PauseAsked(Struct, frozen=True, kw_only=True, tag="pause-asked"):
+    """Somebody wants nothing new to be dispatched for now."""
+
+    by: str
+    reason: str | None = None
+    until: datetime | None = None
+
+
+class ResumeAsked(Struct, frozen=True, kw_only=True, tag="resume-asked"):
+    """Somebody wants a paused instance to go on."""
+
+    by: str
+
+
+Input: TypeAlias = (
+    Started
+    | TaskSucceeded
+    | TaskFailed
+    | AttemptLost
+    | TimerDue
+    | EventMatched
+    | CancelAsked
+    | PauseAsked
+    | ResumeAsked
+)

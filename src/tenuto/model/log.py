@@ -1,0 +1,127 @@
+"""Entries as rows of the log and back, the same for every store and for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Final, NamedTuple, get_args
+
+import msgspec
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.entries import Entry, EventType, NodeCompleted, NodeEntry, NodeFailed
+from tenuto.model.json import JSON, Object
+
+
+class LogRow(NamedTuple):
+    """One line of the log in the columns that every store has."""
+
+    seq: int
+    event_type: str
+    node_id: str | None
+    iteration: str
+    attempt: int
+    node_status: str | None
+    output_variable: str | None
+    payload: bytes | None
+    """JSON; None when the entry says nothing beyond its columns."""
+    error_message: str | None
+    at_ms: int
+
+
+class UnknownEntry(Exception):
+    """A row that this version of the program cannot read; the instance is left to one that can."""
+
+
+KINDS: Final[dict[str, type[Entry]]] = {kind.event_type: kind for kind in get_args(Entry)}
+
+SHAPES: Final[dict[EventType, int]] = {}
+"""Kinds whose shape has changed, with the number of the shape that is written now (first is 1)."""
+
+UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {}
+"""(kind, shape) → how its payload becomes that of the next shape."""
+
+SHAPE_KEY: Final = "$shape"
+
+_IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
+_ALSO_IN_COLUMNS: dict[type[Entry], frozenset[str]] = {
+    NodeCompleted: frozenset({"status", "variable"}),
+}
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def to_row(seq: int, entry: Entry) -> LogRow:
+    """The row that keeps `entry` at `seq`."""
+    payload = _payload_of(entry)
+    body = _encode(payload) if payload else None
+    at_ms = epoch_ms(entry.at)
+    kind = entry.event_type.value
+    if isinstance(entry, NodeCompleted):
+        return LogRow(
+            seq, kind, entry.node, entry.iteration, entry.attempt, entry.status, entry.variable,
+            body, None, at_ms,
+        )  # fmt: skip
+    if isinstance(entry, NodeFailed):
+        return LogRow(
+            seq, kind, entry.node, entry.iteration, entry.attempt, "error", None,
+            body, entry.error.message, at_ms,
+        )  # fmt: skip
+    if isinstance(entry, get_args(NodeEntry)):
+        return LogRow(
+            seq, kind, entry.node, entry.iteration, entry.attempt, None, None, body, None, at_ms
+        )
+    return LogRow(seq, kind, None, "", 1, None, None, body, None, at_ms)
+
+
+def from_row(row: LogRow) -> Entry:
+    """The entry that `row` keeps."""
+    kind = KINDS.get(row.event_type)
+    if kind is None:
+        raise UnknownEntry(row.event_type)
+    fields: dict[str, JSON] = msgspec.json.decode(row.payload) if row.payload else {}
+    fields = _upcast(kind.event_type, fields)
+    if row.node_id is not None:
+        fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
+    if kind is NodeCompleted:
+        fields |= {"status": row.node_status, "variable": row.output_variable}
+    try:
+        entry = msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms)}, kind)
+    except msgspec.ValidationError as error:
+        message = f"{row.event_type} at {row.seq}: {error}"
+        raise UnknownEntry(message) from error
+    return entry
+
+
+def _upcast(event_type: EventType, fields: Object) -> Object:
+    shape = fields.pop(SHAPE_KEY, 1)
+    current = SHAPES.get(event_type, 1)
+    if not isinstance(shape, int) or shape > current:
+        message = f"{event_type} in shape {shape}; this program knows up to {current}"
+        raise UnknownEntry(message)
+    for number in range(shape, current):
+        fields = UPCASTERS[event_type, number](fields)
+    return fields
+
+
+def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
+    skipped = _IN_COLUMNS | _ALSO_IN_COLUMNS.get(kind, frozenset())
+    wanted = [field for field in msgspec.structs.fields(kind) if field.name not in skipped]
+    shape = SHAPES.get(kind.event_type, 1)
+    readers = [(field.encode_name, attrgetter(field.name), field.default) for field in wanted]
+
+    def read(entry: Entry) -> Object:
+        payload = {
+            name: value for name, get, default in readers if (value := get(entry)) != default
+        }
+        if shape > 1:
+            payload[SHAPE_KEY] = shape
+        return payload
+
+    return read
+
+
+_READERS = {kind: _payload_reader(kind) for kind in get_args(Entry)}
+
+
+def _payload_of(entry: Entry) -> Object:
+    return _READERS[type(entry)](entry)

@@ -1,0 +1,36 @@
+"""Settings that say how a node is tried, how long and how often."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How often a failing node is tried again, and how long it waits in between."""
+
+    max_attempts: int = 3
+    initial_delay: timedelta = timedelta(seconds=1)
+    multiplier: float = 2.0
+    max_delay: timedelta = timedelta(seconds=30)
+    non_retryable: tuple[str, ...] = ()
+    on_lost: Literal["retry", "fail"] = "retry"
+
+
+DEFAULT_RETRY = RetryPolicy()
+DEFAULT_TIMEOUT = timedelta(minutes=10)
+DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
+LOSSES_UNTIL_POISON = 5
+"""So many attempts in a row lost with their process make a node poison."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Bounds on sizes, so that one value cannot starve everybody else."""
+
+    input_bytes: int = 1_000_000
+    output_bytes: int = 1_000_000
+    event_bytes: int = 1_000_000
+    context_bytes: int = 16_000_000
+    log_entries: int = 1_000_000

@@ -1,0 +1,58 @@
+"""Statuses of instances and nodes, and the only table of transitions between them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where an instance stands."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"
+    WAITING_FOR_EVENT = "WAITING_FOR_EVENT"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing more happens by itself (a FAILED instance may be retried by hand)."""
+        return self in FINAL
+
+
+class NodeStatus(StrEnum):
+    """Where one activation of a node stands."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    RETRYING = "RETRYING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+
+FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    Status.CREATED: frozenset({Status.RUNNING, Status.CANCELLED}),
+    Status.RUNNING: frozenset(
+        {
+            Status.COMPLETED,
+            Status.FAILED,
+            Status.CANCELLED,
+            Status.WAITING_FOR_EVENT,
+            Status.PAUSED,
+        }
+    ),
+    Status.WAITING_FOR_EVENT: frozenset(
+        {Status.RUNNING, Status.CANCELLED, Status.FAILED, Status.PAUSED}
+    ),
+    Status.PAUSED: frozenset({Status.RUNNING, Status.WAITING_FOR_EVENT, Status.CANCELLED}),
+    Status.FAILED: frozenset({Status.RUNNING}),
+    Status.COMPLETED: frozenset(),
+    Status.CANCELLED: frozenset(),
+}

@@ -1,0 +1,1 @@
+"""Where instances are kept: one protocol of few verbs, and the stores that speak it."""

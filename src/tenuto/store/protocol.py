@@ -1,0 +1,409 @@
+"""What a store promises: durability, atomicity and claims. It does not know what an entry means.
+
+Two rules carry the product:
+
+*The gate.* `commit` writes a turn in one transaction. For each instance in it the first new row, at
+`version + 1`, is inserted only if no row is there; where one is, nothing at all is written for that instance
+and its outcome is `LOST`, while the other instances of the turn go through.
+
+*Every obligation is a row.* An instance without an owner has all it owes the world in timers, waits and
+mailbox rows, so that start-up costs what is owned, never what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from tenuto.model.events import Event
+from tenuto.model.inputs import TimerKey
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+
+
+class CommitUnknown(Exception):
+    """The connection broke during COMMIT: send the same turn again, never guess."""
+
+
+class DataRefused(Exception):
+    """The store will never take these data; the rest of the turn may be fine."""
+
+
+class NewInstance(Struct, frozen=True, kw_only=True):
+    """The row of a new instance."""
+
+    definition_id: str
+    definition_version: int
+    status: Status
+    correlation_id: str | None
+    priority: int
+    deadline: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    current_steps: tuple[str, ...]
+    tenant: str = "default"
+    parent_id: str | None = None
+    root_id: str | None = None
+    rerun_of: str | None = None
+    key: str | None = None
+    """The idempotency key: at most one instance per (tenant, key) is ever created."""
+    content_hash: bytes = b""
+    """What the start asked for: the same key with another hash is a conflict."""
+
+
+class InstanceUpdate(Struct, frozen=True, kw_only=True):
+    """What lists and filters show; written when the status changes or the instance comes to rest."""
+
+    status: Status
+    updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    current_steps: tuple[str, ...]
+    """Ids of the open steps, the one opened last first."""
+    output: bytes | None = None
+    last_error: bytes | None = None
+    cancellation: bytes | None = None
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The fold of the first `version` entries."""
+
+    version: int
+    state: bytes
+
+
+class TimerRow(Struct, frozen=True, kw_only=True):
+    """A timer too far away to be kept in memory."""
+
+    instance_id: str
+    key: TimerKey
+    due: datetime
+
+
+class WaitRow(Struct, frozen=True, kw_only=True):
+    """An open wait, with the terms by which events find it."""
+
+    instance_id: str
+    node: str
+    iteration: str
+    attempt: int
+    pattern: str
+    is_wildcard: bool
+    condition: str | None
+    captures: bytes
+    """JSON array: the instance's side of the condition."""
+    term_paths: str
+    term_values: str
+    since: datetime
+    opened_at: datetime
+    correlation_id: str | None
+    tenant: str = "default"
+    looked_back: bool = False
+    """False until events that came before the wait was committed have been looked at."""
+
+
+class WaitKey(NamedTuple):
+    """Which wait of which instance."""
+
+    instance_id: str
+    node: str
+    iteration: str
+
+
+class WaitTerm(NamedTuple):
+    """A (pattern, term) under which waits are open."""
+
+    pattern: str
+    term_paths: str
+    term_values: str = ""
+
+
+class Mail(Struct, frozen=True, kw_only=True):
+    """What somebody else owes an instance: an input, kept until its log has taken it."""
+
+    id: str
+    instance_id: str
+    input: bytes
+    created_at: datetime
+
+
+class DeadLetterRow(Struct, frozen=True, kw_only=True):
+    """Something that could not be done, kept for people to look at."""
+
+    id: str
+    instance_id: str
+    kind: str
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str | None
+    input: bytes | None
+    error: bytes | None
+    output: bytes | None
+    at: datetime
+    tenant: str = "default"
+
+
+class Ownership(StrEnum):
+    """What a write does to the instance's owner row."""
+
+    KEEP = "keep"
+    TAKE = "take"
+    RELEASE = "release"
+
+
+class InstanceWrite(Struct, frozen=True, kw_only=True):
+    """All that one turn writes for one instance; without `rows` there is nothing to gate."""
+
+    instance_id: str
+    version: int
+    """How many entries the decision rests on: `rows` begin at version + 1."""
+    rows: tuple[LogRow, ...] = ()
+    create: NewInstance | None = None
+    update: InstanceUpdate | None = None
+    snapshot: Snapshot | None = None
+    timers_set: tuple[TimerRow, ...] = ()
+    """Replaces a timer of the same key."""
+    timers_cleared: tuple[TimerKey, ...] = ()
+    waits_opened: tuple[WaitRow, ...] = ()
+    waits_closed: tuple[WaitKey, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+    mail_taken: tuple[str, ...] = ()
+    dead_letters: tuple[DeadLetterRow, ...] = ()
+    ownership: Ownership = Ownership.KEEP
+
+
+class Delivery(NamedTuple):
+    """An event went to a wait, and what came of it; unique per (wait, event)."""
+
+    event_id: str
+    instance_id: str
+    node: str
+    iteration: str
+    outcome: Literal["matched", "resumed", "discarded"]
+
+
+class MatchWrite(Struct, frozen=True, kw_only=True):
+    """An event's matching is done: its targets get mail, and it is looked at no more."""
+
+    event_id: str
+    mail: tuple[Mail, ...]
+    deliveries: tuple[Delivery, ...]
+    resumed: int
+    matched_at: datetime
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One transaction: whatever waited while the last one was being committed."""
+
+    id: str
+    """Stands in the first row of each instance, so that a turn sent twice knows itself."""
+    process_id: str
+    at: datetime
+    writes: tuple[InstanceWrite, ...] = ()
+    """Sorted by instance id: two processes never wait for each other in a circle."""
+    events: tuple[Event, ...] = ()
+    matches: tuple[MatchWrite, ...] = ()
+    looked_back: tuple[WaitKey, ...] = ()
+
+
+class Outcome(StrEnum):
+    """What became of one instance's write."""
+
+    WON = "won"
+    LOST = "lost"
+    """Somebody else's entry is there: reload and decide again."""
+    DUPLICATE = "duplicate"
+    """The idempotency key was used for the same content before."""
+    KEY_CONFLICT = "key-conflict"
+    """The idempotency key was used for other content."""
+
+
+class WriteResult(NamedTuple):
+    """The outcome of a write; `existing_id` is the instance that has the key."""
+
+    outcome: Outcome
+    existing_id: str | None = None
+
+
+class EventResult(NamedTuple):
+    """What became of an event: new, seen before, or the same id with other content."""
+
+    outcome: Literal["stored", "duplicate", "conflict"]
+    resumed: int = 0
+    matched: bool = False
+    """Whether a duplicate's first copy had already been matched."""
+
+
+class TurnResult(NamedTuple):
+    """Outcomes by instance id (writes with rows or `create`) and by event id."""
+
+    writes: dict[str, WriteResult]
+    events: dict[str, EventResult]
+
+
+class InstanceRow(Struct, frozen=True, kw_only=True):
+    """An instance as lists show it."""
+
+    id: str
+    tenant: str
+    definition_id: str
+    definition_version: int
+    status: Status
+    correlation_id: str | None
+    priority: int
+    deadline: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    current_steps: tuple[str, ...]
+    parent_id: str | None
+    root_id: str | None
+    rerun_of: str | None
+    output: bytes | None
+    last_error: bytes | None
+    cancellation: bytes | None
+
+
+class StoredInstance(Struct, frozen=True, kw_only=True):
+    """What is needed to go on with an instance: its row, its snapshot, and the log since."""
+
+    row: InstanceRow
+    state: bytes | None
+    state_version: int
+    tail: tuple[LogRow, ...]
+
+
+class InstanceQuery(Struct, frozen=True, kw_only=True):
+    """Which instances to list, newest first."""
+
+    statuses: tuple[Status, ...] = ()
+    definition_id: str | None = None
+    correlation_id: str | None = None
+    current_step: str | None = None
+    ids: tuple[str, ...] = ()
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+    tenant: str = "default"
+    limit: int = 100
+    after: str | None = None
+    """The cursor that the page before gave."""
+
+
+class InstancePage(NamedTuple):
+    """Some instances, and where the next page begins."""
+
+    items: list[InstanceRow]
+    next_after: str | None
+
+
+class DefinitionRow(Struct, frozen=True, kw_only=True):
+    """A saved definition version: immutable, as its author wrote it."""
+
+    id: str
+    version: int
+    content: bytes
+    content_hash: bytes
+    created_at: datetime
+    tenant: str = "default"
+
+
+class Orphan(NamedTuple):
+    """An instance whose owner is gone; `clean` when that process stopped in good order."""
+
+    instance_id: str
+    clean: bool
+
+
+class Store(Protocol):
+    """The verbs of a store. All of them are safe to repeat."""
+
+    lanes: int
+    """How many commits may be under way at once."""
+
+    async def open(self, process_id: str, now: datetime) -> None:
+        """Make ready: lock, migrate if new, register the process. StoreUnavailable when it cannot."""
+
+    async def close(self, now: datetime, *, clean: bool) -> None:
+        """Let go; with `clean` the process's instances are handed over in good order."""
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        """Write a turn durably (the gate); StoreUnavailable, CommitUnknown or DataRefused."""
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        """Snapshots and tails; ids that are not there are left out."""
+
+    async def entries(
+        self, instance_id: str, *, after: int = 0, limit: int = 1000
+    ) -> list[LogRow]:
+        """The log from `after` on, ascending."""
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        """Single rows of the log: values too large for a snapshot."""
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        """A page of instances, newest first, stable under inserts."""
+
+    async def save_definition(
+        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+    ) -> DefinitionRow:
+        """A new version, or the newest one when its content is the same."""
+
+    async def definition(
+        self, tenant: str, id: str, version: int | None = None
+    ) -> DefinitionRow | None:
+        """A version, or the newest."""
+
+    async def definition_ids(self, tenant: str) -> list[str]:
+        """Ids of all definitions, for lists and for "did you mean"."""
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        """Distinct (pattern, term_paths) of open waits: those of `pattern`, and all with wildcards."""
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        """Open waits under exactly these (pattern, term_paths, term_values), in key order."""
+
+    async def waits(self, instance_id: str) -> list[WaitRow]:
+        """The open waits of one instance."""
+
+    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+        """Open waits whose look-back has not run."""
+
+    async def events_since(
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[tuple[int, Event]]:
+        """The inbox from `since`, oldest first, of one pattern or all; pairs (cursor, event)."""
+
+    async def unmatched_events(self, limit: int) -> list[Event]:
+        """Stored events whose matching has not been recorded."""
+
+    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
+        """Timers that are due, oldest first, and when the next one after them is.
+
+        A timer comes again until a write clears it.
+        """
+
+    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+        """Mail for instances that this process may advance, oldest first; comes again until taken."""
+
+    async def send(self, mail: Sequence[Mail]) -> None:
+        """Leave inputs for instances: the one write that a process without the lock may do."""
+
+    async def claim_orphans(self, limit: int) -> list[Orphan]:
+        """Become the owner of instances whose owner is gone."""
+
+    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+        """Dead letters, newest first."""
