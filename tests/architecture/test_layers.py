@@ -12,8 +12,8 @@ import grimp
 import pytest
 
 from tests.architecture import allow_list
+from tests.architecture.source_tree import ROOT
 
-ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONTRACT = PROJECT["tool"]["importlinter"]["contracts"][0]
 ROWS: allow_list.Table = CONTRACT["may_import"]

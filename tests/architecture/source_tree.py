@@ -1,0 +1,100 @@
+"""The project's own files, as the architecture tests read them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tenuto"
+
+Finding = tuple[int, str]
+"""A line and what is wrong there."""
+
+Scan = Callable[[ast.Module], Iterable[Finding]]
+
+
+NOT_OURS = frozenset({".git", ".venv", "__pycache__", "build", "dist", "htmlcov"})
+
+
+@functools.cache
+def project_files() -> tuple[Path, ...]:
+    """Every file that is tracked or would be, so that a fault is found before it is committed."""
+    return tuple(sorted(file for file in _listed_by_git() or _walked() if file.is_file()))
+
+
+def _listed_by_git() -> list[Path]:
+    """What git lists; nothing where there is no git or no repository, as in a source archive."""
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        )
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return []
+    return [ROOT / name for name in listing.stdout.decode().split("\0") if name]
+
+
+def _walked() -> list[Path]:
+    return [
+        file
+        for file in ROOT.rglob("*")
+        if not NOT_OURS & set(file.relative_to(ROOT).parts)
+        and not any(part.endswith("_cache") for part in file.relative_to(ROOT).parts)
+    ]
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    for file in project_files():
+        try:
+            yield file, file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def modules(*folders: Path) -> list[Path]:
+    """The Python files of the project, or of some folders of it."""
+    return [
+        file
+        for file in project_files()
+        if file.suffix == ".py"
+        and (not folders or any(file.is_relative_to(folder) for folder in folders))
+    ]
+
+
+def findings(files: Iterable[Path], scan: Scan) -> list[str]:
+    """What a scan finds in files, written the way editors follow it."""
+    return [
+        f"{file.relative_to(ROOT)}:{line}: {message}"
+        for file in files
+        for line, message in scan(ast.parse(file.read_bytes(), filename=str(file)))
+    ]
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` for a chain of attributes on a name, else None."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            start = dotted(value)
+            return None if start is None else f"{start}.{attr}"
+        case _:
+            return None
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The modules that a module imports, each with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield node.lineno, module
+            case _:
+                pass

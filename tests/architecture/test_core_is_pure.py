@@ -1,0 +1,205 @@
+"""The core decides and the model holds values: neither touches the world.
+
+What is allowed to be imported is a list, so that a new module of the standard library is a
+decision. What is called is checked against a list of names, because `datetime` is a value type
+and a clock in one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.source_tree import (
+    SOURCE,
+    Finding,
+    Scan,
+    findings,
+    imports,
+    modules,
+)
+
+PURE = (SOURCE / "core", SOURCE / "model")
+
+ALLOWED_IMPORTS = frozenset(
+    {
+        "__future__",
+        "abc",
+        "base64",
+        "bisect",
+        "collections",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "hashlib",
+        "heapq",
+        "itertools",
+        "math",
+        "msgspec",
+        "operator",
+        "re",
+        "rpds",
+        "string",
+        "tenuto",
+        "types",
+        "typing",
+        "uuid",
+        "whenever",
+    }
+)
+
+FORBIDDEN_FUNCTIONS = frozenset(
+    {"__import__", "breakpoint", "eval", "exec", "globals", "id", "input", "open", "print"}
+)
+
+FORBIDDEN_METHODS = frozenset(
+    {
+        # clocks
+        "monotonic",
+        "now",
+        "now_in_system_tz",
+        "today",
+        "today_in_system_tz",
+        "utcnow",
+        # ids and randomness (a hash of something, as uuid5 is, makes nothing up)
+        "getnode",
+        "uuid1",
+        "uuid4",
+        "uuid6",
+        "uuid7",
+        "uuid8",
+    }
+)
+
+
+def asynchronous_code(tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.AsyncFunctionDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Await():
+                yield node.lineno, "asynchronous code"
+            case ast.comprehension(is_async=1, target=target):
+                yield target.lineno, "asynchronous code"
+            case _:
+                pass
+
+
+def impure_imports(tree: ast.Module) -> Iterator[Finding]:
+    for line, module in imports(tree):
+        if module.partition(".")[0] not in ALLOWED_IMPORTS:
+            yield line, f"imports {module}"
+
+
+def impure_calls(tree: ast.Module) -> Iterator[Finding]:
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in FORBIDDEN_METHODS
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_FUNCTIONS | imported:
+                yield node.lineno, f"calls {name}()"
+            case ast.Attribute(attr=name) if name in FORBIDDEN_METHODS:
+                yield node.lineno, f"reads .{name}"
+
+
+def salted_hashes(tree: ast.Module) -> Iterator[Finding]:
+    """`hash()` of text differs from process to process; only `__hash__` may pass it on."""
+    own = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "__hash__"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="hash")) if id(node) not in own:
+                yield node.lineno, "calls hash()"
+
+
+def module_wide_variables(tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield node.lineno, "changes a variable of the module"
+
+
+def untyped_values(tree: ast.Module) -> Iterator[Finding]:
+    """`Any` is allowed only where type checkers do not look: opposite `if TYPE_CHECKING`."""
+    unseen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+        for branch in node.orelse
+        for inner in ast.walk(branch)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "Any" and id(node) not in unseen:
+            yield node.lineno, "uses Any"
+
+
+@pytest.mark.parametrize(
+    "scan",
+    [
+        asynchronous_code,
+        impure_imports,
+        impure_calls,
+        salted_hashes,
+        module_wide_variables,
+        untyped_values,
+    ],
+)
+def test_core_and_model_are_pure(scan: Scan) -> None:
+    assert findings(modules(*PURE), scan) == []
+
+
+@pytest.mark.parametrize(
+    ("scan", "code"),
+    [
+        (asynchronous_code, "async def f(): pass"),
+        (asynchronous_code, "async def f(): return [x async for x in y]"),
+        (impure_imports, "import asyncio"),
+        (impure_imports, "import logging.handlers"),
+        (impure_imports, "from random import Random"),
+        (impure_imports, "def f():\n    import time"),
+        (impure_calls, "datetime.now(UTC)"),
+        (impure_calls, "datetime.datetime.utcnow()"),
+        (impure_calls, "dt.date.today()"),
+        (impure_calls, "uuid.uuid4()"),
+        (impure_calls, "from uuid import uuid4 as new\nnew()"),
+        (impure_calls, "Instant.now()"),
+        (impure_calls, "moment = datetime.now\nmoment()"),
+        (impure_calls, "open('x')"),
+        (impure_calls, "print('x')"),
+        (salted_hashes, "hash('x')"),
+        (module_wide_variables, "def f():\n    global n\n    n = 1"),
+        (untyped_values, "def f(x: Any): pass"),
+        (untyped_values, "X = dict[str, Any]"),
+    ],
+)
+def test_what_is_impure_is_seen(scan: Scan, code: str) -> None:
+    assert list(scan(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    ("scan", "code"),
+    [
+        (impure_imports, "from tenuto.model.graph import Graph"),
+        (impure_imports, "from collections.abc import Mapping"),
+        (impure_calls, "def decide(graph, state, input, now): return fold(state, now)"),
+        (impure_calls, "uuid.uuid5(namespace, name)"),
+        (salted_hashes, "def __hash__(self): return hash(self.key)"),
+        (untyped_values, "if TYPE_CHECKING:\n    J = dict\nelse:\n    J = Any"),
+    ],
+)
+def test_what_is_pure_is_left_alone(scan: Scan, code: str) -> None:
+    assert list(scan(ast.parse(code))) == []
