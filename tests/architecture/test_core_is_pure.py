@@ -162,6 +162,11 @@ def test_core_and_model_are_pure(scan: Scan) -> None:
     assert findings(modules(*PURE), scan) == []
 
 
+@pytest.mark.parametrize("scan", [asynchronous_code, impure_calls, module_wide_variables])
+def test_expressions_give_the_core_nothing_impure(scan: Scan) -> None:
+    assert findings(modules(SOURCE / "expr"), scan) == []
+
+
 @pytest.mark.parametrize(
     ("scan", "code"),
     [
