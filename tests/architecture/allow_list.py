@@ -88,7 +88,13 @@ def forbidden_imports(graph: ImportGraph, rows: Table) -> Iterator[Fault]:
             target = row_of(imported, rows)
             if target is not None and target != row and target not in rows[row]:
                 place = _place(graph, importer, imported)
-                yield Fault(importer, f"{place}: the row of {row} does not allow {target}.")
+                # An import of a module that is missing shows as one of the root.
+                maybe = (
+                    " If it names a module, that module does not exist."
+                    if "." not in target
+                    else ""
+                )
+                yield Fault(importer, f"{place}: the row of {row} does not allow {target}.{maybe}")
 
 
 def strayed_packages(graph: ImportGraph, rows: Table, kept_to: Table) -> Iterator[Fault]:
