@@ -1,0 +1,40 @@
+"""The expression language and its templates: a closed, pure, bounded subset of JavaScript.
+
+`compile_expression` and `compile_template` check a text once; what they return runs any number of
+times over a scope. `split_condition` prepares a condition that waits for an event. Values are JSON,
+`UNDEFINED` and `Lazy`; nothing in an expression can reach anything else.
+"""
+
+from __future__ import annotations
+
+from tenuto.expr.condition import SplitCondition, Term, split_condition
+from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
+from tenuto.expr.expression import Expression, compile_expression
+from tenuto.expr.index_text import canonical, event_term_values
+from tenuto.expr.paths import is_rooted_path, look_up, parse_path
+from tenuto.expr.syntax import ALL_ROOTS
+from tenuto.expr.template import Template, compile_template, template_problems
+from tenuto.expr.values import UNDEFINED, Lazy, Undefined, Value
+
+__all__ = [
+    "ALL_ROOTS",
+    "UNDEFINED",
+    "Expression",
+    "ExpressionError",
+    "ExpressionSyntaxError",
+    "Lazy",
+    "SplitCondition",
+    "Template",
+    "Term",
+    "Undefined",
+    "Value",
+    "canonical",
+    "compile_expression",
+    "compile_template",
+    "event_term_values",
+    "is_rooted_path",
+    "look_up",
+    "parse_path",
+    "split_condition",
+    "template_problems",
+]

@@ -1,0 +1,100 @@
+"""Compiled expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from tenuto.expr.bounds import FUEL, NODES_PER_STEP
+from tenuto.expr.coerce import truthy
+from tenuto.expr.errors import ExpressionError
+from tenuto.expr.evaluators import evaluator
+from tenuto.expr.frame import Frame
+from tenuto.expr.leaving import leave, set_aside
+from tenuto.expr.links import Evaluator
+from tenuto.expr.parser import parse
+from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Node, Path, children
+from tenuto.expr.values import Operand, Undefined, Value
+
+# A compiled expression takes up to some hundred times its source, so long ones are few: both
+# caches together stay within about 100 MB even when every entry is of the largest kind.
+_SHORT: Final = 256
+_SHORT_KEPT: Final = 2048
+_LONG_KEPT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that was parsed, checked and made ready to run. Holds no state between runs."""
+
+    source: str
+    roots: frozenset[str]
+    """The roots that it uses."""
+    paths: tuple[tuple[str, ...], ...]
+    """The static paths that it uses, each as long as it goes: `("ctx", "order", "id")`."""
+    _evaluate: Evaluator = field(repr=False, compare=False)
+    _slots: int = field(repr=False, compare=False)
+    _fuel: int = field(repr=False, compare=False)
+
+    def evaluate(self, scope: Mapping[str, Any]) -> Value | Undefined:
+        """The value as JSON, or UNDEFINED."""
+        try:
+            return leave(self._evaluate(Frame(scope, self._slots, self._fuel)))
+        except ExpressionError as error:
+            error.within(self.source)
+            raise
+
+    def truthy(self, scope: Mapping[str, Any]) -> bool:
+        """Whether the value counts as true in JavaScript."""
+        try:
+            value = self._evaluate(Frame(scope, self._slots, self._fuel))
+            return value if type(value) is bool else truthy(value)
+        except ExpressionError as error:
+            error.within(self.source)
+            raise
+
+    def set_aside(self, scope: Mapping[str, Any]) -> Operand:
+        """The value for use in another expression later: it may still hold undefined or NaN."""
+        try:
+            return set_aside(self._evaluate(Frame(scope, self._slots, self._fuel)))
+        except ExpressionError as error:
+            error.within(self.source)
+            raise
+
+
+def compile_expression(source: str, *, roots: frozenset[str] = ALL_ROOTS) -> Expression:
+    """Parse and check `source`; whatever is wrong with it is an `ExpressionSyntaxError`."""
+    compiled = _compiled_short if len(source) <= _SHORT else _compiled_long
+    return compiled(source, roots)
+
+
+def from_tree(source: str, tree: Node, slots: int) -> Expression:
+    """The expression of a tree that was parsed from `source`."""
+    paths = tuple(dict.fromkeys((each.root, *each.names) for each in paths_in(tree)))
+    return Expression(
+        source=source,
+        roots=frozenset(path[0] for path in paths),
+        paths=paths,
+        _evaluate=evaluator(tree),
+        _slots=slots,
+        _fuel=FUEL - tree.size // NODES_PER_STEP,
+    )
+
+
+def paths_in(node: AnyNode) -> Iterator[Path]:
+    """Every path in a tree, in the order of the source."""
+    if isinstance(node, Path):
+        yield node
+    for child in children(node):
+        yield from paths_in(child)
+
+
+def _compiled(source: str, roots: frozenset[str]) -> Expression:
+    tree, slots = parse(source, roots)
+    return from_tree(source, tree, slots)
+
+
+_compiled_short = lru_cache(maxsize=_SHORT_KEPT)(_compiled)
+_compiled_long = lru_cache(maxsize=_LONG_KEPT)(_compiled)

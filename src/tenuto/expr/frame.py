@@ -1,0 +1,41 @@
+"""What one evaluation carries along: its scope, its fuel, its arrow parameters, its captures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tenuto.expr.bounds import CHARACTERS_PER_STEP, FUEL
+from tenuto.expr.errors import ExpressionError
+from tenuto.expr.values import Operand
+
+NOTHING_CAPTURED: tuple[Any, ...] = ()
+
+
+class Frame:
+    """Mutable on purpose and private to one evaluation: a counter that everything pays into."""
+
+    __slots__ = ("captured", "fuel", "scope", "slots")
+
+    def __init__(
+        self,
+        scope: Mapping[str, Any],
+        slots: int = 0,
+        fuel: int = FUEL,
+        captured: Sequence[Any] = NOTHING_CAPTURED,
+    ) -> None:
+        self.scope = scope
+        self.fuel = fuel
+        self.slots: list[Operand] = [None] * slots
+        self.captured = captured
+
+    def pay(self, steps: int) -> None:
+        """Use up `steps` of the fuel."""
+        self.fuel -= steps
+        if self.fuel < 0:
+            raise ExpressionError(f"the expression needs more than {FUEL:,} steps")
+
+    def pay_text(self, characters: int) -> None:
+        """Use up what reading or building so many characters costs. Pay before building."""
+        if characters >= CHARACTERS_PER_STEP:
+            self.pay(characters // CHARACTERS_PER_STEP)

@@ -1,0 +1,168 @@
+"""Templates: JSON values in whose strings `{{ … }}` stands for the value of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tenuto.expr.bounds import RESULT_BYTES
+from tenuto.expr.coerce import to_text
+from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
+from tenuto.expr.expression import Expression
+from tenuto.expr.frame import Frame
+from tenuto.expr.library.json_text import json_text
+from tenuto.expr.segments import segments
+from tenuto.expr.syntax import ALL_ROOTS
+from tenuto.expr.values import UNDEFINED, Undefined, Value
+
+Scope: TypeAlias = Mapping[str, Any]
+Render: TypeAlias = Callable[[Scope], Value | Undefined]
+Fault: TypeAlias = tuple[str, ExpressionSyntaxError]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A JSON value that was checked and made ready to be filled in. Keys are never templates."""
+
+    roots: frozenset[str]
+    """The roots that its expressions use."""
+    paths: tuple[tuple[str, ...], ...]
+    """The static paths that its expressions use."""
+    is_constant: bool
+    """Whether it holds no expression, so that it renders the same whatever the scope."""
+    _render: Render = field(repr=False, compare=False)
+
+    def render(self, scope: Scope) -> Value | Undefined:
+        """The value with every expression filled in. Constant parts are shared, not copied."""
+        return self._render(scope)
+
+
+def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Template:
+    """Check every expression in `value`; the first fault is raised, with its place in `.path`."""
+    building = _Building(roots)
+    render = building.value(value, [])
+    if building.faults:
+        raise building.faults[0]
+    used = building.expressions
+    return Template(
+        roots=frozenset().union(*(each.roots for each in used)),
+        paths=tuple(dict.fromkeys(path for each in used for path in each.paths)),
+        is_constant=not used,
+        _render=render,
+    )
+
+
+def template_problems(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> list[Fault]:
+    """Every fault in `value`, each with the JSON path from `value` to its string."""
+    building = _Building(roots)
+    building.value(value, [])
+    return [(_json_path(fault.path), fault) for fault in building.faults]
+
+
+class _Building:
+    """One walk over a value, which gathers its expressions and its faults."""
+
+    def __init__(self, roots: frozenset[str]) -> None:
+        self.roots = roots
+        self.expressions: list[Expression] = []
+        self.faults: list[ExpressionSyntaxError] = []
+
+    def value(self, value: Value, path: list[str | int]) -> Render:
+        known = len(self.expressions)
+        render: Render
+        if type(value) is str:
+            return self.text(value, path)
+        if type(value) is dict:
+            fields = [(key, self.value(each, [*path, key])) for key, each in value.items()]
+            render = _object(fields)
+        elif type(value) is list:
+            render = _array([self.value(each, [*path, i]) for i, each in enumerate(value)])
+        else:
+            return lambda _: value
+        if len(self.expressions) == known and not self.faults:
+            constant = render({})
+            return lambda _: constant
+        return render
+
+    def text(self, text: str, path: list[str | int]) -> Render:
+        if "{{" not in text:
+            return lambda _: text
+        pieces, faults = segments(text, self.roots)
+        for fault in faults:
+            fault.path = path
+        self.faults += faults
+        self.expressions += (piece for piece in pieces if isinstance(piece, Expression))
+        match pieces:
+            case [Expression() as lone]:
+                return lone.evaluate
+            case [] | [str()]:
+                literal = "".join(piece for piece in pieces if isinstance(piece, str))
+                return lambda _: literal
+            case _:
+                return _text(pieces)
+
+
+def _object(fields: list[tuple[str, Render]]) -> Render:
+    def render(scope: Scope) -> Value:
+        rendered = ((key, each(scope)) for key, each in fields)
+        return {key: value for key, value in rendered if value is not UNDEFINED}
+
+    return render
+
+
+def _array(elements: list[Render]) -> Render:
+    def render(scope: Scope) -> Value:
+        rendered = (each(scope) for each in elements)
+        return [None if value is UNDEFINED else value for value in rendered]
+
+    return render
+
+
+def _text(pieces: Sequence[str | Expression]) -> Render:
+    def render(scope: Scope) -> Value:
+        out: list[str] = []
+        room = RESULT_BYTES
+        for piece in pieces:
+            out.append(piece if isinstance(piece, str) else _as_text(piece, scope))
+            room -= len(out[-1])
+            if room < 0:
+                raise ExpressionError(f"the text is larger than {RESULT_BYTES:,} bytes")
+        return "".join(out)
+
+    return render
+
+
+def _as_text(expression: Expression, scope: Scope) -> str:
+    """How a value reads within other text: null is `null`, objects and arrays are JSON."""
+    value = expression.evaluate(scope)
+    if type(value) is str:
+        return value
+    frame = Frame(scope)
+    try:
+        if type(value) is dict or type(value) is list:
+            return str(json_text(frame, value))
+        if value is not UNDEFINED:
+            return to_text(frame, value)
+    except ExpressionError as error:
+        error.within(expression.source)
+        raise
+    raise ExpressionError(
+        "a template within text is undefined; write `?? ''` if it may be missing",
+        source=expression.source,
+    )
+
+
+def _json_path(path: list[str | int]) -> str:
+    return "".join(_steps(path))
+
+
+def _steps(path: list[str | int]) -> Iterator[str]:
+    for key in path:
+        if isinstance(key, int):
+            yield f"[{key}]"
+        elif key.isidentifier() and key.isascii():
+            yield f".{key}"
+        else:
+            escaped = key.replace("\\", "\\\\").replace("'", "\\'")
+            yield f"['{escaped}']"
