@@ -3,11 +3,12 @@
 Two rules carry the product:
 
 *The gate.* `commit` writes a turn in one transaction. For each instance in it the first new row, at
-`version + 1`, is inserted only if no row is there; where one is, nothing at all is written for that instance
-and its outcome is `LOST`, while the other instances of the turn go through.
+`version + 1`, is inserted only if no row is there and the one before it is; otherwise nothing
+at all is written for that instance and its outcome is `LOST`, while the other instances of the turn
+go through.
 
-*Every obligation is a row.* An instance without an owner has all it owes the world in timers, waits and
-mailbox rows, so that start-up costs what is owned, never what is stored.
+*Every obligation is a row.* An instance without an owner has all it owes the world in timers, waits
+and mailbox rows, so that start-up costs what is owned, never what is stored.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -56,7 +57,10 @@ class NewInstance(Struct, frozen=True, kw_only=True):
 
 
 class InstanceUpdate(Struct, frozen=True, kw_only=True):
-    """What lists and filters show; written when the status changes or the instance comes to rest."""
+    """What lists and filters show; written when the status changes or the instance comes to rest.
+
+    Every field replaces what was there: None means that there is none.
+    """
 
     status: Status
     updated_at: datetime
@@ -157,7 +161,11 @@ class Ownership(StrEnum):
 
 
 class InstanceWrite(Struct, frozen=True, kw_only=True):
-    """All that one turn writes for one instance; without `rows` there is nothing to gate."""
+    """All that one turn writes for one instance; without `rows` there is nothing to gate.
+
+    A turn has at most one of these for an instance. What is cleared or closed goes first, so that a
+    timer or wait of the same key may be set or opened in the same turn. `create` needs `rows`.
+    """
 
     instance_id: str
     version: int
@@ -177,14 +185,20 @@ class InstanceWrite(Struct, frozen=True, kw_only=True):
     ownership: Ownership = Ownership.KEEP
 
 
+DeliveryOutcome: TypeAlias = Literal["matched", "resumed", "discarded"]
+
+
 class Delivery(NamedTuple):
-    """An event went to a wait, and what came of it; unique per (wait, event)."""
+    """An event went to a wait, and what came of it; unique per (wait, event).
+
+    "matched" may become "resumed" or "discarded"; neither of these changes any more.
+    """
 
     event_id: str
     instance_id: str
     node: str
     iteration: str
-    outcome: Literal["matched", "resumed", "discarded"]
+    outcome: DeliveryOutcome
 
 
 class MatchWrite(Struct, frozen=True, kw_only=True):
@@ -207,6 +221,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     writes: tuple[InstanceWrite, ...] = ()
     """Sorted by instance id: two processes never wait for each other in a circle."""
     events: tuple[Event, ...] = ()
+    """Each id once."""
     matches: tuple[MatchWrite, ...] = ()
     looked_back: tuple[WaitKey, ...] = ()
 
@@ -327,7 +342,10 @@ class Store(Protocol):
     """How many commits may be under way at once."""
 
     async def open(self, process_id: str, now: datetime) -> None:
-        """Make ready: lock, migrate if new, register the process. StoreUnavailable when it cannot."""
+        """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
+
+        A process id is used once: what an earlier process left behind is found by its id.
+        """
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         """Let go; with `clean` the process's instances are handed over in good order."""
@@ -338,9 +356,7 @@ class Store(Protocol):
     async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
         """Snapshots and tails; ids that are not there are left out."""
 
-    async def entries(
-        self, instance_id: str, *, after: int = 0, limit: int = 1000
-    ) -> list[LogRow]:
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         """The log from `after` on, ascending."""
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
@@ -363,7 +379,7 @@ class Store(Protocol):
         """Ids of all definitions, for lists and for "did you mean"."""
 
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
-        """Distinct (pattern, term_paths) of open waits: those of `pattern`, and all with wildcards."""
+        """Distinct (pattern, term_paths) of open waits: of `pattern`, and of all wildcards."""
 
     async def waits_for(
         self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
@@ -385,7 +401,10 @@ class Store(Protocol):
         after: int = 0,
         limit: int = 100,
     ) -> list[tuple[int, Event]]:
-        """The inbox from `since`, oldest first, of one pattern or all; pairs (cursor, event)."""
+        """The inbox from `since`, oldest first, of one pattern or all; pairs (cursor, event).
+
+        Oldest by the time it was received, and among equals by the order of storing.
+        """
 
     async def unmatched_events(self, limit: int) -> list[Event]:
         """Stored events whose matching has not been recorded."""
@@ -397,7 +416,10 @@ class Store(Protocol):
         """
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        """Mail for instances that this process may advance, oldest first; comes again until taken."""
+        """Mail for instances that this process may advance, oldest first, until it is taken.
+
+        An `after` that was taken meanwhile starts from the beginning.
+        """
 
     async def send(self, mail: Sequence[Mail]) -> None:
         """Leave inputs for instances: the one write that a process without the lock may do."""
@@ -407,3 +429,6 @@ class Store(Protocol):
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         """Dead letters, newest first."""
+
+    async def deliveries(self, instance_id: str) -> list[Delivery]:
+        """Which events went to the waits of one instance, and what came of them."""

@@ -1,0 +1,382 @@
+"""Protocol values as columns and back, the same for every store.
+
+Columns are text, whole numbers, bytes and None: what a database keeps, and what nobody can change
+behind its back. Moments are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.events import Event
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.status import Status
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    DefinitionRow,
+    InstanceRow,
+    InstanceUpdate,
+    Mail,
+    NewInstance,
+    TimerRow,
+    WaitRow,
+)
+
+DEFAULT_TENANT = "default"
+"""Whose events these are, until events name their tenant."""
+
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+_encode_sorted = msgspec.json.Encoder(decimal_format="number", order="deterministic").encode
+_decode = msgspec.json.Decoder().decode
+_decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class InstanceColumns(NamedTuple):
+    """A row of workflow_instances."""
+
+    id: str
+    tenant: str
+    definition_id: str
+    definition_version: int
+    status: str
+    correlation_id: str | None
+    priority: int
+    deadline: int | None
+    created_at: int
+    updated_at: int
+    started_at: int | None
+    completed_at: int | None
+    current_steps: str
+    parent_id: str | None
+    root_id: str | None
+    rerun_of: str | None
+    output: bytes | None
+    last_error: bytes | None
+    cancellation: bytes | None
+
+
+class UpdateColumns(NamedTuple):
+    """What an update changes in a row of workflow_instances."""
+
+    id: str
+    status: str
+    updated_at: int
+    started_at: int | None
+    completed_at: int | None
+    current_steps: str
+    output: bytes | None
+    last_error: bytes | None
+    cancellation: bytes | None
+
+
+class WaitColumns(NamedTuple):
+    """A row of workflow_event_subscriptions."""
+
+    instance_id: str
+    node: str
+    iteration: str
+    attempt: int
+    tenant: str
+    pattern: str
+    is_wildcard: int
+    condition: str | None
+    captures: bytes
+    term_paths: str
+    term_values: str
+    since: int
+    opened_at: int
+    correlation_id: str | None
+    looked_back: int
+
+
+class EventColumns(NamedTuple):
+    """A row of events, without what the store adds."""
+
+    tenant: str
+    id: str
+    pattern: str
+    payload: bytes
+    received_at: int
+    timestamp: int | None
+    correlation_id: str | None
+    content_hash: bytes
+
+
+class TimerColumns(NamedTuple):
+    """A row of timers."""
+
+    instance_id: str
+    kind: str
+    node: str
+    iteration: str
+    due: int
+
+
+class MailColumns(NamedTuple):
+    """A row of mailbox."""
+
+    id: str
+    instance_id: str
+    input: bytes
+    created_at: int
+
+
+class DeadLetterColumns(NamedTuple):
+    """A row of dead_letters."""
+
+    instance_id: str
+    id: str
+    tenant: str
+    kind: str
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str | None
+    input: bytes | None
+    error: bytes | None
+    output: bytes | None
+    at: int
+
+
+class DefinitionColumns(NamedTuple):
+    """A row of workflow_definitions."""
+
+    tenant: str
+    id: str
+    version: int
+    content: bytes
+    content_hash: bytes
+    created_at: int
+
+
+def to_ms(moment: datetime | None) -> int | None:
+    return None if moment is None else epoch_ms(moment)
+
+
+def from_ms(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else from_epoch_ms(milliseconds)
+
+
+def instance_columns(id: str, new: NewInstance, update: InstanceUpdate | None) -> InstanceColumns:
+    """The row of a new instance, as it is when its first turn is over."""
+    columns = InstanceColumns(
+        id,
+        new.tenant,
+        new.definition_id,
+        new.definition_version,
+        new.status.value,
+        new.correlation_id,
+        new.priority,
+        to_ms(new.deadline),
+        epoch_ms(new.created_at),
+        epoch_ms(new.created_at),
+        to_ms(new.started_at),
+        None,
+        _encode(new.current_steps).decode(),
+        new.parent_id,
+        new.root_id,
+        new.rerun_of,
+        None,
+        None,
+        None,
+    )
+    return columns if update is None else updated(columns, update_columns(id, update))
+
+
+def update_columns(id: str, update: InstanceUpdate) -> UpdateColumns:
+    return UpdateColumns(
+        id,
+        update.status.value,
+        epoch_ms(update.updated_at),
+        to_ms(update.started_at),
+        to_ms(update.completed_at),
+        _encode(update.current_steps).decode(),
+        update.output,
+        update.last_error,
+        update.cancellation,
+    )
+
+
+def updated(columns: InstanceColumns, update: UpdateColumns) -> InstanceColumns:
+    return columns._replace(
+        status=update.status,
+        updated_at=update.updated_at,
+        started_at=update.started_at,
+        completed_at=update.completed_at,
+        current_steps=update.current_steps,
+        output=update.output,
+        last_error=update.last_error,
+        cancellation=update.cancellation,
+    )
+
+
+def instance_row(columns: InstanceColumns) -> InstanceRow:
+    return InstanceRow(
+        id=columns.id,
+        tenant=columns.tenant,
+        definition_id=columns.definition_id,
+        definition_version=columns.definition_version,
+        status=Status(columns.status),
+        correlation_id=columns.correlation_id,
+        priority=columns.priority,
+        deadline=from_ms(columns.deadline),
+        created_at=from_epoch_ms(columns.created_at),
+        updated_at=from_epoch_ms(columns.updated_at),
+        started_at=from_ms(columns.started_at),
+        completed_at=from_ms(columns.completed_at),
+        current_steps=_decode_names(columns.current_steps),
+        parent_id=columns.parent_id,
+        root_id=columns.root_id,
+        rerun_of=columns.rerun_of,
+        output=columns.output,
+        last_error=columns.last_error,
+        cancellation=columns.cancellation,
+    )
+
+
+def wait_columns(wait: WaitRow) -> WaitColumns:
+    return WaitColumns(
+        wait.instance_id,
+        wait.node,
+        wait.iteration,
+        wait.attempt,
+        wait.tenant,
+        wait.pattern,
+        int(wait.is_wildcard),
+        wait.condition,
+        wait.captures,
+        wait.term_paths,
+        wait.term_values,
+        epoch_ms(wait.since),
+        epoch_ms(wait.opened_at),
+        wait.correlation_id,
+        int(wait.looked_back),
+    )
+
+
+def wait_row(columns: WaitColumns) -> WaitRow:
+    return WaitRow(
+        instance_id=columns.instance_id,
+        node=columns.node,
+        iteration=columns.iteration,
+        attempt=columns.attempt,
+        tenant=columns.tenant,
+        pattern=columns.pattern,
+        is_wildcard=bool(columns.is_wildcard),
+        condition=columns.condition,
+        captures=columns.captures,
+        term_paths=columns.term_paths,
+        term_values=columns.term_values,
+        since=from_epoch_ms(columns.since),
+        opened_at=from_epoch_ms(columns.opened_at),
+        correlation_id=columns.correlation_id,
+        looked_back=bool(columns.looked_back),
+    )
+
+
+def event_columns(event: Event) -> EventColumns:
+    """The row of an event; two events have equal content when their hashes are equal.
+
+    When it was received is no part of the content: a sender's second try comes later.
+    """
+    timestamp = to_ms(event.timestamp)
+    content = [event.pattern, event.payload, timestamp, event.correlation_id]
+    return EventColumns(
+        DEFAULT_TENANT,
+        event.id,
+        event.pattern,
+        _encode(event.payload),
+        epoch_ms(event.received_at),
+        timestamp,
+        event.correlation_id,
+        blake2b(_encode_sorted(content), digest_size=16).digest(),
+    )
+
+
+def event_value(columns: EventColumns) -> Event:
+    return Event(
+        id=columns.id,
+        pattern=columns.pattern,
+        payload=_decode(columns.payload),
+        received_at=from_epoch_ms(columns.received_at),
+        timestamp=from_ms(columns.timestamp),
+        correlation_id=columns.correlation_id,
+    )
+
+
+def timer_columns(timer: TimerRow) -> TimerColumns:
+    key = timer.key
+    return TimerColumns(
+        timer.instance_id, key.kind.value, key.node, key.iteration, epoch_ms(timer.due)
+    )
+
+
+def timer_row(columns: TimerColumns) -> TimerRow:
+    return TimerRow(
+        instance_id=columns.instance_id,
+        key=TimerKey(TimerKind(columns.kind), columns.node, columns.iteration),
+        due=from_epoch_ms(columns.due),
+    )
+
+
+def mail_columns(mail: Mail) -> MailColumns:
+    return MailColumns(mail.id, mail.instance_id, mail.input, epoch_ms(mail.created_at))
+
+
+def mail_row(columns: MailColumns) -> Mail:
+    return Mail(
+        id=columns.id,
+        instance_id=columns.instance_id,
+        input=columns.input,
+        created_at=from_epoch_ms(columns.created_at),
+    )
+
+
+def dead_letter_columns(letter: DeadLetterRow) -> DeadLetterColumns:
+    return DeadLetterColumns(
+        letter.instance_id,
+        letter.id,
+        letter.tenant,
+        letter.kind,
+        letter.node,
+        letter.iteration,
+        letter.attempt,
+        letter.task_id,
+        letter.input,
+        letter.error,
+        letter.output,
+        epoch_ms(letter.at),
+    )
+
+
+def dead_letter_row(columns: DeadLetterColumns) -> DeadLetterRow:
+    return DeadLetterRow(
+        id=columns.id,
+        instance_id=columns.instance_id,
+        tenant=columns.tenant,
+        kind=columns.kind,
+        node=columns.node,
+        iteration=columns.iteration,
+        attempt=columns.attempt,
+        task_id=columns.task_id,
+        input=columns.input,
+        error=columns.error,
+        output=columns.output,
+        at=from_epoch_ms(columns.at),
+    )
+
+
+def definition_row(columns: DefinitionColumns) -> DefinitionRow:
+    return DefinitionRow(
+        tenant=columns.tenant,
+        id=columns.id,
+        version=columns.version,
+        content=columns.content,
+        content_hash=columns.content_hash,
+        created_at=from_epoch_ms(columns.created_at),
+    )

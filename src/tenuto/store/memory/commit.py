@@ -1,0 +1,241 @@
+"""The gate, and what a winner writes, over tables in memory."""
+
+from __future__ import annotations
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.columns import (
+    DEFAULT_TENANT,
+    InstanceColumns,
+    WaitColumns,
+    dead_letter_columns,
+    event_columns,
+    instance_columns,
+    mail_columns,
+    timer_columns,
+    update_columns,
+    updated,
+    wait_columns,
+)
+from tenuto.store.memory.disk import MemoryDisk, Owner, StoredEvent, UsedKey, pack, unpack
+from tenuto.store.protocol import (
+    DataRefused,
+    Delivery,
+    EventResult,
+    InstanceWrite,
+    Mail,
+    MatchWrite,
+    Outcome,
+    Ownership,
+    Snapshot,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WriteResult,
+)
+
+WON = WriteResult(Outcome.WON)
+LOST = WriteResult(Outcome.LOST)
+
+
+def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
+    """Write `turn` in one transaction, or find that it was written before."""
+    with disk.transaction():
+        if _was_committed(disk, turn):
+            return TurnResult(
+                {write.instance_id: _settled(disk, turn, write) for write in _gated(turn)},
+                {event.id: _put_event(disk, turn, event) for event in turn.events},
+            )
+        outcomes = {write.instance_id: _gate(disk, turn, write) for write in _gated(turn)}
+        for write in turn.writes:
+            if outcomes.get(write.instance_id, WON) is WON:
+                _write(disk, turn, write)
+        events = {event.id: _put_event(disk, turn, event) for event in turn.events}
+        for match in turn.matches:
+            _write_match(disk, match)
+        for key in turn.looked_back:
+            _mark_looked_back(disk, key)
+        return TurnResult(outcomes, events)
+
+
+def put_mail(disk: MemoryDisk, mail: Mail) -> None:
+    """Keep `mail`, unless it is there already."""
+    columns = mail_columns(mail)
+    key = (columns.id, columns.instance_id)
+    if key not in disk.mail_numbers:
+        number = disk.next_number()
+        disk.put(disk.mail_numbers, key, number)
+        disk.put(disk.mail, number, pack(columns))
+
+
+def _gated(turn: Turn) -> list[InstanceWrite]:
+    return [write for write in turn.writes if write.rows or write.create]
+
+
+def _was_committed(disk: MemoryDisk, turn: Turn) -> bool:
+    return any(
+        disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id
+        for write in turn.writes
+        if write.rows
+    )
+
+
+def _settled(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
+    if disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
+        return WON
+    return _key_taken(disk, write) or LOST
+
+
+def _key_taken(disk: MemoryDisk, write: InstanceWrite) -> WriteResult | None:
+    if write.create is None or write.create.key is None:
+        return None
+    stored = disk.keys.get((write.create.tenant, write.create.key))
+    if stored is None:
+        return None
+    used = unpack(UsedKey, stored)
+    if used.instance_id == write.instance_id:
+        return None
+    is_same = used.content_hash == write.create.content_hash
+    return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, used.instance_id)
+
+
+def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
+    if not write.rows:
+        raise DataRefused(f"{write.instance_id}: an instance is created with its first entries")
+    taken = _key_taken(disk, write)
+    if taken is not None:
+        return taken
+    first = write.rows[0]
+    if disk.log_ends.get(write.instance_id, 0) != first.seq - 1:
+        return LOST
+    _append(disk, write.instance_id, first)
+    disk.put(disk.turn_ids, (write.instance_id, first.seq), turn.id)
+    if write.create is not None and write.create.key is not None:
+        used = UsedKey(write.instance_id, write.create.content_hash)
+        disk.put(disk.keys, (write.create.tenant, write.create.key), pack(used))
+    return WON
+
+
+def _append(disk: MemoryDisk, instance_id: str, row: LogRow) -> None:
+    if (instance_id, row.seq) in disk.log:
+        raise DataRefused(f"{instance_id}: entry {row.seq} is there already")
+    disk.put(disk.log, (instance_id, row.seq), pack(row))
+    disk.put(disk.log_ends, instance_id, row.seq)
+    if row.event_type.startswith("NODE_"):
+        key = (instance_id, row.node_id, row.iteration, row.event_type, row.attempt)
+        if row.node_id is not None and key in disk.node_rows:
+            raise DataRefused(f"{row.event_type} of {key} is in the log already")
+        disk.put(disk.node_rows, key, row.seq)
+
+
+def _write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> None:
+    for row in write.rows[1:]:
+        _append(disk, write.instance_id, row)
+    _write_instance(disk, write)
+    if write.snapshot is not None:
+        _write_snapshot(disk, write.instance_id, write.snapshot)
+    _write_obligations(disk, write)
+    for delivery in write.deliveries:
+        _put_delivery(disk, delivery)
+    for mail_id in write.mail_taken:
+        number = disk.mail_numbers.get((mail_id, write.instance_id))
+        if number is not None:
+            disk.drop(disk.mail_numbers, (mail_id, write.instance_id))
+            disk.drop(disk.mail, number)
+    for letter in write.dead_letters:
+        columns = dead_letter_columns(letter)
+        if (columns.instance_id, columns.id) not in disk.dead_letters:
+            disk.put(disk.dead_letters, (columns.instance_id, columns.id), pack(columns))
+    _write_ownership(disk, turn.process_id, write)
+
+
+def _write_instance(disk: MemoryDisk, write: InstanceWrite) -> None:
+    id = write.instance_id
+    if write.create is not None:
+        if id in disk.instances:
+            raise DataRefused(f"{id}: the instance is there already")
+        disk.put(disk.instances, id, pack(instance_columns(id, write.create, write.update)))
+    elif write.update is not None and id in disk.instances:
+        columns = unpack(InstanceColumns, disk.instances[id])
+        disk.put(disk.instances, id, pack(updated(columns, update_columns(id, write.update))))
+
+
+def _write_snapshot(disk: MemoryDisk, instance_id: str, snapshot: Snapshot) -> None:
+    stored = disk.snapshots.get(instance_id)
+    if stored is None or unpack(Snapshot, stored).version <= snapshot.version:
+        disk.put(disk.snapshots, instance_id, pack(snapshot))
+
+
+def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
+    for timer_key in write.timers_cleared:
+        key = (write.instance_id, timer_key.kind.value, timer_key.node, timer_key.iteration)
+        disk.drop(disk.timers, key)
+    for timer in write.timers_set:
+        timer_cols = timer_columns(timer)
+        disk.put(disk.timers, timer_cols[:4], pack(timer_cols))
+    for wait_key in write.waits_closed:
+        disk.drop(disk.waits, wait_key)
+    for wait in write.waits_opened:
+        wait_cols = wait_columns(wait)
+        disk.put(disk.waits, wait_cols[:3], pack(wait_cols))
+
+
+def _write_ownership(disk: MemoryDisk, process_id: str, write: InstanceWrite) -> None:
+    stored = disk.owners.get(write.instance_id)
+    owner = None if stored is None else unpack(Owner, stored)
+    match write.ownership:
+        case Ownership.KEEP:
+            pass
+        case Ownership.TAKE if owner is None:
+            disk.put(disk.owners, write.instance_id, pack(Owner(process_id, 1)))
+        case Ownership.TAKE if owner is not None and owner.process_id != process_id:
+            taken = Owner(process_id, owner.epoch + 1)
+            disk.put(disk.owners, write.instance_id, pack(taken))
+        case Ownership.RELEASE if owner is not None and owner.process_id == process_id:
+            disk.drop(disk.owners, write.instance_id)
+        case _:
+            pass
+
+
+def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
+    columns = event_columns(event)
+    number = disk.event_numbers.get((columns.tenant, columns.id))
+    if number is None:
+        number = disk.next_number()
+        disk.put(disk.event_numbers, (columns.tenant, columns.id), number)
+        disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, 0, None)))
+        return EventResult("stored")
+    stored = unpack(StoredEvent, disk.events[number])
+    if stored.event.content_hash != columns.content_hash:
+        return EventResult("conflict")
+    if stored.turn_id == turn.id and stored.matched_at is None:
+        return EventResult("stored")
+    return EventResult("duplicate", stored.resumed, stored.matched_at is not None)
+
+
+def _write_match(disk: MemoryDisk, match: MatchWrite) -> None:
+    number = disk.event_numbers.get((DEFAULT_TENANT, match.event_id))
+    if number is not None:
+        stored = unpack(StoredEvent, disk.events[number])
+        if stored.matched_at is None:
+            done = stored._replace(resumed=match.resumed, matched_at=epoch_ms(match.matched_at))
+            disk.put(disk.events, number, pack(done))
+    for mail in match.mail:
+        put_mail(disk, mail)
+    for delivery in match.deliveries:
+        _put_delivery(disk, delivery)
+
+
+def _put_delivery(disk: MemoryDisk, delivery: Delivery) -> None:
+    key = (delivery.instance_id, delivery.node, delivery.iteration, delivery.event_id)
+    if disk.deliveries.get(key, "matched") == "matched":
+        pack(key)
+        disk.put(disk.deliveries, key, delivery.outcome)
+
+
+def _mark_looked_back(disk: MemoryDisk, key: WaitKey) -> None:
+    stored = disk.waits.get(key)
+    if stored is not None:
+        columns = unpack(WaitColumns, stored)._replace(looked_back=1)
+        disk.put(disk.waits, key, pack(columns))

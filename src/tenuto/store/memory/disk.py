@@ -1,0 +1,127 @@
+"""What survives a restart in memory: tables of encoded rows, and transactions over them.
+
+Rows are kept as bytes, so that no value in here is shared with whoever wrote or read it, and so
+that text which a database would refuse is refused here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from tenuto.store.columns import EventColumns
+from tenuto.store.protocol import DataRefused, DeliveryOutcome
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+InstanceKey = tuple[str, str, str]
+"""An instance, and which of its things."""
+
+
+class StoredEvent(NamedTuple):
+    """An event's row with what the store adds to it."""
+
+    event: EventColumns
+    turn_id: str
+    resumed: int
+    matched_at: int | None
+
+
+class Owner(NamedTuple):
+    """A row of owners."""
+
+    process_id: str
+    epoch: int
+
+
+class Process(NamedTuple):
+    """A row of processes."""
+
+    started_at: int
+    stopped_at: int | None
+    clean: bool
+
+
+class UsedKey(NamedTuple):
+    """A row of idempotency_keys."""
+
+    instance_id: str
+    content_hash: bytes
+
+
+def pack(row: object) -> bytes:
+    """`row` as bytes; DataRefused for text that is not Unicode and numbers beyond 64 bits."""
+    try:
+        return msgspec.msgpack.encode(row)
+    except (UnicodeEncodeError, OverflowError, TypeError) as error:
+        raise DataRefused(str(error)) from error
+
+
+def unpack(kind: type[T], row: bytes) -> T:
+    """The row that `pack` made bytes of."""
+    return msgspec.msgpack.decode(row, type=kind)
+
+
+class MemoryDisk:
+    """The tables. Any number of stores may stand on one disk, as engines stand on one database."""
+
+    def __init__(self) -> None:
+        self.live: set[str] = set()
+        """Processes that have this disk open: what the kernel knows of a file lock."""
+        self.instances: dict[str, bytes] = {}
+        self.log: dict[tuple[str, int], bytes] = {}
+        self.log_ends: dict[str, int] = {}
+        self.turn_ids: dict[tuple[str, int], str] = {}
+        self.node_rows: dict[tuple[str, str | None, str, str, int], int] = {}
+        self.snapshots: dict[str, bytes] = {}
+        self.waits: dict[InstanceKey, bytes] = {}
+        self.timers: dict[tuple[str, str, str, str], bytes] = {}
+        self.deliveries: dict[tuple[str, str, str, str], DeliveryOutcome] = {}
+        self.events: dict[int, bytes] = {}
+        self.event_numbers: dict[tuple[str, str], int] = {}
+        self.mail: dict[int, bytes] = {}
+        self.mail_numbers: dict[tuple[str, str], int] = {}
+        self.owners: dict[str, bytes] = {}
+        self.processes: dict[str, bytes] = {}
+        self.keys: dict[tuple[str, str], bytes] = {}
+        self.dead_letters: dict[tuple[str, str], bytes] = {}
+        self.definitions: dict[tuple[str, str, int], bytes] = {}
+        self.definition_versions: dict[tuple[str, str], int] = {}
+        self._last_number = 0
+        self._undo: list[Callable[[], None]] = []
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it or nothing."""
+        self._undo = []
+        try:
+            yield
+        except BaseException:
+            for undo in reversed(self._undo):
+                undo()
+            raise
+        finally:
+            self._undo = []
+
+    def put(self, table: dict[K, V], key: K, value: V) -> None:
+        if key in table:
+            before = table[key]
+            self._undo.append(lambda: table.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: table.__delitem__(key))
+        table[key] = value
+
+    def drop(self, table: dict[K, V], key: K) -> None:
+        if key in table:
+            before = table.pop(key)
+            self._undo.append(lambda: table.__setitem__(key, before))
+
+    def next_number(self) -> int:
+        """Rises with every row that is numbered; like a database's, it may leave holes."""
+        self._last_number += 1
+        return self._last_number

@@ -1,0 +1,295 @@
+"""The verbs of a store, over tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from heapq import nsmallest
+from operator import attrgetter
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.columns import (
+    DeadLetterColumns,
+    DefinitionColumns,
+    InstanceColumns,
+    MailColumns,
+    TimerColumns,
+    WaitColumns,
+    dead_letter_row,
+    definition_row,
+    event_value,
+    instance_row,
+    mail_row,
+    timer_row,
+    wait_row,
+)
+from tenuto.store.memory.commit import commit_turn, put_mail
+from tenuto.store.memory.disk import MemoryDisk, Owner, Process, StoredEvent, pack, unpack
+from tenuto.store.memory.listing import list_instances
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    DefinitionRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    Mail,
+    Orphan,
+    Snapshot,
+    StoredInstance,
+    TimerRow,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+
+
+class MemoryStore:
+    """Keeps everything on a `MemoryDisk`; hand the disk, or the store, to the next engine."""
+
+    lanes = 1
+
+    def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
+        """With `shared`, engines that also say so may have the same disk open at once."""
+        self.disk = MemoryDisk() if disk is None else disk
+        self._shared = shared
+        self._process_id: str | None = None
+
+    async def open(self, process_id: str, now: datetime) -> None:
+        disk = self.disk
+        if self._process_id is not None or (disk.live and not self._shared):
+            raise StoreUnavailable(
+                f"the store is in use by process {', '.join(sorted(disk.live))}",
+                code="TEN-4002",
+                advice="Stop that engine first, or give this one a store of its own.",
+            )
+        if process_id in disk.processes:
+            raise ValueError(f"process id {process_id!r} was used before")
+        with disk.transaction():
+            disk.live.add(process_id)
+            disk.put(disk.processes, process_id, pack(Process(epoch_ms(now), None, clean=False)))
+            self._bury_the_dead(now)
+            owning = {unpack(Owner, row).process_id for row in disk.owners.values()}
+            for id, row in list(disk.processes.items()):
+                if unpack(Process, row).stopped_at is not None and id not in owning:
+                    disk.drop(disk.processes, id)
+        self._process_id = process_id
+
+    async def close(self, now: datetime, *, clean: bool) -> None:
+        if self._process_id is None:
+            return
+        disk = self.disk
+        with disk.transaction():
+            process = unpack(Process, disk.processes[self._process_id])
+            stopped = process._replace(stopped_at=epoch_ms(now), clean=clean)
+            disk.put(disk.processes, self._process_id, pack(stopped))
+        self.abandon()
+
+    def abandon(self) -> None:
+        """What SIGKILL does: nothing is handed over, and only the lock is freed."""
+        if self._process_id is not None:
+            self.disk.live.discard(self._process_id)
+            self._process_id = None
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:  # noqa: ARG002
+        self._require_open()
+        return commit_turn(self.disk, turn)
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        return {
+            id: self._stored_instance(id)
+            for id in dict.fromkeys(instance_ids)
+            if id in self.disk.instances
+        }
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        return self._log(instance_id, after)[:limit]
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        log = self.disk.log
+        return [
+            unpack(LogRow, log[instance_id, seq])
+            for seq in sorted(set(seqs))
+            if (instance_id, seq) in log
+        ]
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        return list_instances(self.disk, query)
+
+    async def save_definition(
+        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+    ) -> DefinitionRow:
+        disk = self.disk
+        newest = await self.definition(tenant, id)
+        if newest is not None and newest.content_hash == content_hash:
+            return newest
+        version = 1 if newest is None else newest.version + 1
+        columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
+        with disk.transaction():
+            disk.put(disk.definitions, (tenant, id, version), pack(columns))
+            disk.put(disk.definition_versions, (tenant, id), version)
+        return definition_row(columns)
+
+    async def definition(
+        self, tenant: str, id: str, version: int | None = None
+    ) -> DefinitionRow | None:
+        if version is None:
+            version = self.disk.definition_versions.get((tenant, id), 0)
+        row = self.disk.definitions.get((tenant, id, version))
+        return None if row is None else definition_row(unpack(DefinitionColumns, row))
+
+    async def definition_ids(self, tenant: str) -> list[str]:
+        return sorted(id for owner, id in self.disk.definition_versions if owner == tenant)
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        return sorted(
+            {
+                WaitTerm(wait.pattern, wait.term_paths)
+                for wait in self._waits()
+                if wait.tenant == tenant and (wait.is_wildcard or wait.pattern == pattern)
+            }
+        )
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        wanted = set(terms)
+        found = (
+            wait
+            for wait in self._waits()
+            if wait.tenant == tenant
+            and (wait.pattern, wait.term_paths, wait.term_values) in wanted
+            and (after is None or wait[:3] > after)
+        )
+        return [wait_row(wait) for wait in nsmallest(limit, found)]
+
+    async def waits(self, instance_id: str) -> list[WaitRow]:
+        found = (wait for wait in self._waits() if wait.instance_id == instance_id)
+        return [wait_row(wait) for wait in sorted(found)]
+
+    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+        found = (wait for wait in self._waits() if not wait.looked_back)
+        return [wait_row(wait) for wait in nsmallest(limit, found)]
+
+    async def events_since(
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[tuple[int, Event]]:
+        start = (epoch_ms(since), 0)
+        if after in self.disk.events:
+            last = unpack(StoredEvent, self.disk.events[after])
+            start = (last.event.received_at, after)
+        found = (
+            ((stored.event.received_at, number), stored.event)
+            for number, stored in self._events()
+            if stored.event.tenant == tenant and pattern in {None, stored.event.pattern}
+        )
+        page = nsmallest(limit, (item for item in found if item[0] > start))
+        return [(number, event_value(event)) for (_, number), event in page]
+
+    async def unmatched_events(self, limit: int) -> list[Event]:
+        found = [stored.event for _, stored in self._events() if stored.matched_at is None]
+        return [event_value(event) for event in found[:limit]]
+
+    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
+        moment = epoch_ms(now)
+        timers = (unpack(TimerColumns, row) for row in self.disk.timers.values())
+        first = nsmallest(limit + 1, timers, key=lambda timer: (timer.due, timer))
+        due = [timer_row(timer) for timer in first[:limit] if timer.due <= moment]
+        following = first[len(due) :]
+        return due, from_epoch_ms(following[0].due) if following else None
+
+    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+        numbers = self.disk.mail_numbers
+        start = max((number for key, number in numbers.items() if key[0] == after), default=0)
+        found = (
+            unpack(MailColumns, row)
+            for number, row in sorted(self.disk.mail.items())
+            if number > start
+        )
+        return [mail_row(mail) for mail in found if self._may_advance(mail.instance_id)][:limit]
+
+    async def send(self, mail: Sequence[Mail]) -> None:
+        with self.disk.transaction():
+            for each in mail:
+                put_mail(self.disk, each)
+
+    async def claim_orphans(self, limit: int) -> list[Orphan]:
+        process_id = self._require_open()
+        disk = self.disk
+        claimed: list[Orphan] = []
+        with disk.transaction():
+            for id in sorted(disk.owners):
+                owner = unpack(Owner, disk.owners[id])
+                process = unpack(Process, disk.processes[owner.process_id])
+                is_dead = process.stopped_at is not None or owner.process_id not in disk.live
+                if is_dead and len(claimed) < limit:
+                    disk.put(disk.owners, id, pack(Owner(process_id, owner.epoch + 1)))
+                    claimed.append(Orphan(id, process.clean))
+        return claimed
+
+    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+        rows = (unpack(DeadLetterColumns, row) for row in self.disk.dead_letters.values())
+        found = (row for row in rows if row.tenant == tenant)
+        newest = sorted(found, key=attrgetter("at", "id", "instance_id"), reverse=True)
+        return [dead_letter_row(row) for row in newest[:limit]]
+
+    async def deliveries(self, instance_id: str) -> list[Delivery]:
+        return [
+            Delivery(event_id, id, node, iteration, outcome)
+            for (id, node, iteration, event_id), outcome in sorted(self.disk.deliveries.items())
+            if id == instance_id
+        ]
+
+    def _require_open(self) -> str:
+        if self._process_id is None:
+            raise StoreUnavailable("the store is not open")
+        return self._process_id
+
+    def _bury_the_dead(self, now: datetime) -> None:
+        for id, row in list(self.disk.processes.items()):
+            process = unpack(Process, row)
+            if process.stopped_at is None and id not in self.disk.live:
+                stopped = process._replace(stopped_at=epoch_ms(now))
+                self.disk.put(self.disk.processes, id, pack(stopped))
+
+    def _may_advance(self, instance_id: str) -> bool:
+        row = self.disk.owners.get(instance_id)
+        if row is None:
+            return True
+        owner = unpack(Owner, row).process_id
+        return owner == self._process_id or owner not in self.disk.live
+
+    def _stored_instance(self, id: str) -> StoredInstance:
+        packed = self.disk.snapshots.get(id)
+        snapshot = None if packed is None else unpack(Snapshot, packed)
+        version = 0 if snapshot is None else snapshot.version
+        return StoredInstance(
+            row=instance_row(unpack(InstanceColumns, self.disk.instances[id])),
+            state=None if snapshot is None else snapshot.state,
+            state_version=version,
+            tail=tuple(self._log(id, version)),
+        )
+
+    def _log(self, instance_id: str, after: int) -> list[LogRow]:
+        end = self.disk.log_ends.get(instance_id, 0)
+        return [
+            unpack(LogRow, self.disk.log[instance_id, seq]) for seq in range(after + 1, end + 1)
+        ]
+
+    def _waits(self) -> Iterator[WaitColumns]:
+        return (unpack(WaitColumns, row) for row in self.disk.waits.values())
+
+    def _events(self) -> Iterator[tuple[int, StoredEvent]]:
+        return (
+            (number, unpack(StoredEvent, row)) for number, row in sorted(self.disk.events.items())
+        )

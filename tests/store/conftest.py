@@ -1,0 +1,62 @@
+"""One list of behaviours, every store: a test that asks for `place` or `store` runs on each kind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import pytest_asyncio
+
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import Store
+from tests.store.situations import ME, NOON
+
+
+class Handle(Store, Protocol):
+    """A store as tests use it: it can also be left as SIGKILL leaves it."""
+
+    def abandon(self) -> None: ...
+
+
+class Place:
+    """Where data lie, and on which any number of stores may be opened one after the other."""
+
+    def __init__(self, make: Callable[[bool], Handle]) -> None:
+        self._make = make
+        self._handles: list[Handle] = []
+
+    def store(self, *, shared: bool = False) -> Handle:
+        handle = self._make(shared)
+        self._handles.append(handle)
+        return handle
+
+    async def opened(self, process_id: str, *, shared: bool = False) -> Handle:
+        handle = self.store(shared=shared)
+        await handle.open(process_id, NOON)
+        return handle
+
+    def leave(self) -> None:
+        for handle in self._handles:
+            handle.abandon()
+
+
+def memory_place(_folder: Path) -> Place:
+    disk = MemoryDisk()
+    return Place(lambda shared: MemoryStore(disk, shared=shared))
+
+
+PLACES = {"memory": memory_place}
+
+
+@pytest_asyncio.fixture(params=PLACES)
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    made = PLACES[request.param](tmp_path)
+    yield made
+    made.leave()
+
+
+@pytest_asyncio.fixture
+async def store(place: Place) -> Handle:
+    return await place.opened(ME)
