@@ -22,6 +22,8 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 DEFAULT_RETRY = RetryPolicy()
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
+NEAR = timedelta(seconds=10)
+"""Timers set at most this far ahead live in the memory of the instance's owner."""
 LOSSES_UNTIL_POISON = 5
 """So many attempts in a row lost with their process make a node poison."""
 

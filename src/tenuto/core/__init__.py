@@ -1,0 +1,28 @@
+"""The pure core: `decide`, `fold` and `outstanding`.
+
+    input ─► decide(plan, state, input, now) ─► Decision(entries, effects, state)
+    entry ─► fold(plan, state, entry) ─► state
+    state ─► outstanding(plan, state) ─► effects
+
+Nothing in this package waits, reads a clock, makes up an id, rolls dice or logs. The same arguments give the
+same answer, on every machine, for ever: recovery, simulation, time travel and `tenuto verify` rest on it.
+"""
+from __future__ import annotations
+
+from tenuto.core.decide import decide
+from tenuto.core.deciding import Decision, Rejection
+from tenuto.core.fold import fold
+from tenuto.core.outstanding import outstanding
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState, blank
+
+__all__ = [
+    "Decision",
+    "InstanceState",
+    "Plan",
+    "Rejection",
+    "blank",
+    "decide",
+    "fold",
+    "outstanding",
+]

@@ -1,0 +1,274 @@
+"""The life of a task's attempts: ordered, ended, failed, lost, tried again, given up."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+
+from msgspec import UNSET
+
+from tenuto.core.cancelling import cancelled
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.outcome import complete, error_handle, expression_failure, fail
+from tenuto.core.state import InstanceState, NodeState
+from tenuto.expr import UNDEFINED, ExpressionError
+from tenuto.model.effects import KeepDeadLetter, StartAttempt
+from tenuto.model.entries import NodeDispatched, NodeFailed, RetryScheduled, SystemSet
+from tenuto.model.failure import (
+    CANCELLED,
+    LOST,
+    POISON,
+    STOPPED,
+    UNKNOWN_HANDLE,
+    Failure,
+)
+from tenuto.model.graph import DEFAULT, ERROR, Task
+from tenuto.model.ids import NodeKey, idempotency_key
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.model.json import JSON
+from tenuto.model.policy import DEFAULT_TIMEOUT, LOSSES_UNTIL_POISON, RetryPolicy
+from tenuto.model.status import NodeStatus
+
+
+def begin(d: Deciding, key: NodeKey, config: Task) -> None:
+    """Order the first attempt."""
+    try:
+        value = _render_input(d, key.node, config)
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    kept = UNSET if key.node in d.plan.fixed_inputs else value
+    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, input=kept))
+    d.order(_start(d, key, config, 1, value))
+
+
+def again(d: Deciding, key: NodeKey, attempt: int) -> None:
+    """Order a further attempt, with the input that the first one had."""
+    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
+    d.order(start_attempt(d, key))
+
+
+def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
+    """The order that runs the newest attempt of a node."""
+    config = d.plan[key.node].node.config
+    assert isinstance(config, Task)
+    node = d.state.nodes[key]
+    value = _render_input(d, key.node, config) if node.input is UNSET else node.input
+    return _start(d, key, config, node.attempt, value)
+
+
+def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
+    """An attempt brought a result."""
+    key = NodeKey(report.node, report.iteration)
+    refused = _refuse_stale(d, key, report.attempt)
+    if refused is not None:
+        if refused.code == _LATE:
+            _keep_late(d, key, report)
+        return refused
+    config = d.plan[key.node].node.config
+    assert isinstance(config, Task)
+    if report.handle not in (DEFAULT, ERROR, *config.handles):
+        names = ", ".join(("default", *config.handles))
+        failure = Failure(
+            code=UNKNOWN_HANDLE,
+            message=f"the task answered with handle {report.handle!r}; this step has {names}",
+            retryable=False,
+        )
+        _failed(d, key, report.attempt, failure)
+        return None
+    complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
+    return None
+
+
+def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
+    """An attempt brought a failure."""
+    key = NodeKey(report.node, report.iteration)
+    refused = _refuse_stale(d, key, report.attempt)
+    if refused is None:
+        _failed(d, key, report.attempt, report.error)
+    return refused
+
+
+def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
+    """An attempt is gone with its process; a clean stop is nobody's fault."""
+    key = NodeKey(report.node, report.iteration)
+    refused = _refuse_stale(d, key, report.attempt)
+    if refused is not None:
+        return refused
+    node = d.state.nodes[key]
+    if node.grace_until is not None:
+        cancelled(d, key, report.attempt)
+        return None
+    if report.clean:
+        message = "its process stopped before it ended"
+        _go_on(d, key, report.attempt, Failure(code=STOPPED, message=message))
+        return None
+    failure = Failure(code=LOST, message="its process was lost before it ended")
+    if d.plan[key.node].retry.on_lost == "fail":
+        fail(d, key, report.attempt, failure)
+    elif node.losses + 1 >= LOSSES_UNTIL_POISON:
+        _poison(d, key, report.attempt)
+    else:
+        _go_on(d, key, report.attempt, failure)
+    return None
+
+
+def retry_due(d: Deciding, key: NodeKey) -> None:
+    """A back-off is over."""
+    again(d, key, d.state.nodes[key].attempt + 1)
+
+
+def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
+    """How long to wait after `failures` failures: growing, capped, plus 0–25 % from a hash."""
+    try:
+        seconds = policy.initial_delay.total_seconds() * policy.multiplier ** (failures - 1)
+    except OverflowError:
+        seconds = float("inf")
+    seconds = min(seconds, policy.max_delay.total_seconds())
+    digest = hashlib.blake2b(f"{key}:{failures}".encode(), digest_size=8).digest()
+    share = int.from_bytes(digest) / 2**64
+    return timedelta(milliseconds=round(seconds * (1 + share / 4) * 1000))
+
+
+_STALE = "TEN-3003"
+_LATE = "TEN-3005"
+
+
+def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
+    node = d.state.nodes.get(key)
+    if (
+        node is not None
+        and not d.state.status.is_final
+        and node.status is NodeStatus.RUNNING
+        and node.attempt == attempt
+    ):
+        return None
+    if node is not None and _came_too_late(d.state, node, attempt):
+        return Rejection(
+            code=_LATE, message=f"{key.node} was called off before attempt {attempt} reported"
+        )
+    return Rejection(code=_STALE, message=f"attempt {attempt} of {key.node} is not the one running")
+
+
+def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
+    return node.attempt == attempt and (
+        node.status is NodeStatus.CANCELLED or (state.status.is_final and node.is_open)
+    )
+
+
+def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+    node = d.state.nodes[key]
+    planned = d.plan[key.node]
+    if node.grace_until is not None:
+        if failure.code != CANCELLED:
+            _note(d, key, attempt, failure, then="cancel")
+        cancelled(d, key, attempt)
+        return
+    failures = node.failures + 1
+    may_retry = (
+        failure.retryable
+        and failure.code not in planned.retry.non_retryable
+        and failures < planned.retry.max_attempts
+        and d.state.ending is None
+    )
+    if not may_retry:
+        fail(d, key, attempt, failure)
+        return
+    _note(d, key, attempt, failure, then="retry")
+    wait = backoff(planned.retry, idempotency_key(d.state.id, key), failures)
+    d.emit(
+        RetryScheduled(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt + 1,
+            due=d.now + wait,
+        )
+    )
+
+
+def _go_on(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+    """Start again at once, as the next attempt; while paused, when resumed."""
+    _note(d, key, attempt, failure, then="retry")
+    if d.state.pause is None:
+        again(d, key, attempt + 1)
+        return
+    d.emit(
+        RetryScheduled(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt + 1, due=d.now
+        )
+    )
+
+
+def _poison(d: Deciding, key: NodeKey, attempt: int) -> None:
+    message = f"lost with its process {LOSSES_UNTIL_POISON} times in a row"
+    failure = Failure(code=POISON, message=message, retryable=False)
+    config = d.plan[key.node].node.config
+    assert isinstance(config, Task)
+    handled = error_handle(d.plan[key.node], POISON) is not None
+    d.emit(SystemSet(at=d.now, values={"poison": {"stepId": key.node, "message": message}}))
+    fail(d, key, attempt, failure)
+    if handled:
+        # Handled or not, people should see it; an unhandled one is a dead letter already.
+        d.order(
+            KeepDeadLetter(
+                kind="poison",
+                node=key.node,
+                iteration=key.iteration,
+                attempt=attempt,
+                task_id=config.task_id,
+                input=None,
+                error=failure,
+            )
+        )
+
+
+def _note(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, then: str) -> None:
+    assert then in ("retry", "cancel")
+    d.emit(
+        NodeFailed(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            error=failure,
+            then="retry" if then == "retry" else "cancel",
+        )
+    )
+
+
+def _keep_late(d: Deciding, key: NodeKey, report: TaskSucceeded) -> None:
+    config = d.plan[key.node].node.config
+    d.order(
+        KeepDeadLetter(
+            kind="late-result",
+            node=key.node,
+            iteration=key.iteration,
+            attempt=report.attempt,
+            task_id=config.task_id if isinstance(config, Task) else None,
+            input=None,
+            error=None,
+            output=report.output,
+        )
+    )
+
+
+def _render_input(d: Deciding, node: str, config: Task) -> JSON:
+    if not config.has_input:
+        return d.state.input
+    value = d.plan.template(node, "input", config.input).render(d.scope())
+    return None if value is UNDEFINED else value
+
+
+def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:
+    return StartAttempt(
+        node=key.node,
+        iteration=key.iteration,
+        attempt=attempt,
+        task_id=config.task_id,
+        input=value,
+        idempotency_key=idempotency_key(d.state.id, key),
+        timeout=d.plan[key.node].node.timeout or DEFAULT_TIMEOUT,
+        heartbeat_timeout=config.heartbeat_timeout,
+        handles=config.handles,
+    )

@@ -1,0 +1,64 @@
+"""Calling off a part of an instance: what runs is told and has its grace, the rest ends at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tenuto.core.deciding import Deciding
+from tenuto.core.state import NodeState
+from tenuto.model.effects import CloseWait, StopAttempt
+from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
+from tenuto.model.ids import NodeKey
+from tenuto.model.status import NodeStatus
+
+
+def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
+    """Call off those of `keys` that have not ended; what never began is skipped."""
+    for key in sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+        node = d.state.nodes.get(key)
+        if node is None:
+            d.emit(
+                NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="cancelled")
+            )
+        elif node.is_open:
+            withdraw(d, key, node)
+
+
+def call_off_rest(d: Deciding, key: NodeKey) -> None:
+    """A join with `cancelRest` fired: call off whatever could still have arrived at it."""
+    late = [
+        edge
+        for edge in d.plan[key.node].incoming
+        if not _has_ended(d, NodeKey(edge.source, key.iteration))
+    ]
+    call_off(d, (NodeKey(name, key.iteration) for name in d.plan.reaching(late)))
+
+
+def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
+    """End an open node: a running attempt is told to stop, anything else is called off at once."""
+    if node.status is NodeStatus.RUNNING:
+        if node.grace_until is None:
+            d.emit(
+                NodeCancelRequested(
+                    at=d.now,
+                    node=key.node,
+                    iteration=key.iteration,
+                    attempt=node.attempt,
+                    grace_until=d.now + d.plan.cancel_grace,
+                )
+            )
+            d.order(StopAttempt(node=key.node, iteration=key.iteration, attempt=node.attempt))
+        return
+    cancelled(d, key, node.attempt)
+    if node.is_wait:
+        d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
+
+
+def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:
+    """Record that a node that had begun was called off."""
+    d.emit(NodeCancelled(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
+
+
+def _has_ended(d: Deciding, key: NodeKey) -> bool:
+    node = d.state.nodes.get(key)
+    return node is not None and (not node.is_open or node.grace_until is not None)

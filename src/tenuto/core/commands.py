@@ -1,0 +1,109 @@
+"""What people and the clock ask of an instance as a whole: start, pause, resume, cancel."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.scope import scope_of
+from tenuto.expr import ExpressionError
+from tenuto.model.durations import parse_moment
+from tenuto.model.entries import (
+    CancelRequested,
+    InputSet,
+    PauseRequested,
+    ResumeRequested,
+    StatusChanged,
+)
+from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started
+from tenuto.model.status import Status
+
+
+def start(d: Deciding, asked: Started) -> Rejection | None:
+    """Accept a new instance."""
+    if d.state.version:
+        return Rejection(code="TEN-3002", message="there is an instance with this id already")
+    try:
+        deadline = _deadline(d, asked)
+    except (ExpressionError, ValueError) as error:
+        return Rejection(code="TEN-2101", message=f"options.deadline: {error}")
+    d.emit(
+        InputSet(
+            at=d.now,
+            input=asked.input,
+            definition_id=asked.definition_id,
+            definition_version=asked.definition_version,
+            correlation_id=asked.correlation_id,
+            priority=asked.priority,
+            deadline=deadline,
+        )
+    )
+    d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
+    return None
+
+
+def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:
+    """Dispatch nothing new until resumed."""
+    refused = _refuse(d, "pause", {Status.RUNNING, Status.WAITING_FOR_EVENT})
+    if refused is None:
+        d.emit(PauseRequested(at=d.now, by=asked.by, reason=asked.reason, until=asked.until))
+    return refused
+
+
+def resume(d: Deciding, asked: ResumeAsked) -> Rejection | None:
+    """Go on."""
+    refused = _refuse(d, "resume", {Status.PAUSED})
+    if refused is None:
+        d.emit(ResumeRequested(at=d.now, by=asked.by))
+    return refused
+
+
+def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
+    """End the instance; asking again changes nothing and is no mistake."""
+    if d.state.cancellation is not None:
+        return None
+    if d.state.status.is_final:
+        return Rejection(
+            code="TEN-3002", message=f"a {d.state.status} instance cannot be cancelled"
+        )
+    if d.state.ending is not None and d.state.pause is None:
+        return Rejection(code="TEN-3002", message="the instance is ending already")
+    d.emit(
+        CancelRequested(
+            at=d.now,
+            reason=asked.reason,
+            by=asked.by,
+            source=asked.source,
+            should_compensate=asked.should_compensate,
+            event_id=asked.event_id,
+        )
+    )
+    return None
+
+
+def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:
+    if d.state.status not in allowed:
+        return Rejection(
+            code="TEN-3002", message=f"cannot {verb} an instance that is {d.state.status}"
+        )
+    if d.state.ending is not None and d.state.pause is None:
+        return Rejection(code="TEN-3002", message=f"cannot {verb} an instance that is ending")
+    return None
+
+
+def _deadline(d: Deciding, asked: Started) -> datetime | None:
+    """The earliest of what the start asks for and what the definition's options say."""
+    options = d.plan.definition.options
+    moments = [asked.deadline] if asked.deadline is not None else []
+    if options.timeout is not None:
+        moments.append(options.timeout.after(d.now))
+    if options.deadline is not None:
+        state = d.state
+        template = d.plan.template("", "deadline", options.deadline)
+        # Only the input exists yet; a deadline cannot depend on anything else.
+        scope = scope_of(state, written=None) | {
+            "ctx": {"input": asked.input},
+            "workflow": {"input": asked.input},
+        }
+        moments.append(parse_moment(template.render(scope)))
+    return min(moments, default=None)

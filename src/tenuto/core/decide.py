@@ -1,0 +1,67 @@
+"""(plan, state, input, now) → what is now true and what the world owes. The one way in.
+
+Everything that can happen to an instance arrives here as one value of one union. An input that does not fit is
+answered with a rejection, and then nothing became true of the instance.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import assert_never
+
+from tenuto.core import attempt, commands, timer, wait
+from tenuto.core.deciding import Deciding, Decision, Rejection
+from tenuto.core.flow import settle
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState
+from tenuto.model.inputs import (
+    AttemptLost,
+    CancelAsked,
+    EventMatched,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    Started,
+    TaskFailed,
+    TaskSucceeded,
+    TimerDue,
+)
+
+
+def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
+    """What follows from `input`."""
+    d = Deciding(plan, state, now)
+    was_paused = state.pause is not None
+    rejection = _take(d, input)
+    if rejection is not None:
+        return Decision(state=state, effects=tuple(d.effects), rejection=rejection)
+    if not d.entries:
+        return d.done()
+    if was_paused and d.state.pause is None and d.state.ending is None:
+        timer.resumed(d)
+    settle(d)
+    return d.done()
+
+
+def _take(d: Deciding, input: Input) -> Rejection | None:
+    match input:
+        case TaskSucceeded():
+            return attempt.succeeded(d, input)
+        case TaskFailed():
+            return attempt.failed(d, input)
+        case Started():
+            return commands.start(d, input)
+        case TimerDue():
+            return timer.due(d, input)
+        case EventMatched():
+            return wait.matched(d, input)
+        case AttemptLost():
+            return attempt.lost(d, input)
+        case CancelAsked():
+            return commands.cancel(d, input)
+        case PauseAsked():
+            return commands.pause(d, input)
+        case ResumeAsked():
+            return commands.resume(d, input)
+        case _:
+            assert_never(input)

@@ -1,0 +1,87 @@
+"""A decision in the making: the state so far, the entries that led to it, the effects they call for.
+
+Each entry is folded as it is made, so that the next thought rests on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from tenuto.core.fold import fold
+from tenuto.core.plan import Plan
+from tenuto.core.scope import scope_of
+from tenuto.core.state import InstanceState
+from tenuto.core.timing import NODE_TIMERS
+from tenuto.expr import Lazy
+from tenuto.model.effects import ClearTimer, Effect, SetTimer
+from tenuto.model.entries import Entry
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON
+
+_INSTANCE_TIMERS = tuple(TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME))
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """Why an input was not taken: nothing became true of the instance."""
+
+    code: str
+    message: str
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What is now true (`entries`), what the world owes (`effects`), and the state after both."""
+
+    state: InstanceState
+    entries: tuple[Entry, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    rejection: Rejection | None = None
+
+
+class Deciding:
+    """Collects entries and effects; private to one call of `decide`."""
+
+    def __init__(self, plan: Plan, state: InstanceState, now: datetime) -> None:
+        self.plan = plan
+        self.state = state
+        # A log's times never go back, whatever the clock does.
+        self.now = max(now, state.updated_at)
+        self.entries: list[Entry] = []
+        self.effects: list[Effect] = []
+
+    def emit(self, entry: Entry) -> None:
+        """Make `entry` true, and set or clear the timers that this changes."""
+        before = self.state
+        self.state = fold(self.plan, before, entry)
+        self.entries.append(entry)
+        if self.state.timers is not before.timers:
+            self._timers_changed(before, entry)
+
+    def order(self, effect: Effect) -> None:
+        """Ask something of the world."""
+        self.effects.append(effect)
+
+    def scope(self, written: Mapping[str, JSON] | None = None) -> dict[str, JSON | Lazy]:
+        """What expressions see now."""
+        return scope_of(self.state, written=written)
+
+    def done(self) -> Decision:
+        return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
+
+    def _timers_changed(self, before: InstanceState, entry: Entry) -> None:
+        node = getattr(entry, "key", None)
+        keys = (
+            _INSTANCE_TIMERS
+            if node is None
+            else tuple(TimerKey(kind, *node) for kind in NODE_TIMERS)
+        )
+        for key in keys:
+            was, is_now = before.timers.get(key), self.state.timers.get(key)
+            if was == is_now:
+                continue
+            if was is not None:
+                self.order(ClearTimer(key=key, due=was.due, set_at=was.set_at))
+            if is_now is not None:
+                self.order(SetTimer(key=key, due=is_now.due, set_at=is_now.set_at))

@@ -1,0 +1,54 @@
+"""The life of a delay: set, fired."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tenuto.core.deciding import Deciding
+from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.expr import ExpressionError
+from tenuto.model.durations import Duration, parse_duration, parse_moment
+from tenuto.model.entries import TimerFired, TimerSet
+from tenuto.model.failure import EXPRESSION_ERROR, Failure
+from tenuto.model.graph import Delay
+from tenuto.model.ids import NodeKey
+
+
+def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
+    """Set the timer."""
+    try:
+        due = _due(d, key, config)
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    except ValueError as error:
+        fail(d, key, 1, Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False))
+        return
+    timeout = d.plan[key.node].node.timeout
+    d.emit(
+        TimerSet(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            due=due,
+            fail_at=d.now + timeout if timeout else None,
+        )
+    )
+
+
+def fired(d: Deciding, key: NodeKey) -> None:
+    """The time is over."""
+    d.emit(TimerFired(at=d.now, node=key.node, iteration=key.iteration))
+    complete(d, key, None)
+
+
+def _due(d: Deciding, key: NodeKey, config: Delay) -> datetime:
+    if isinstance(config.duration, Duration):
+        return config.duration.after(d.now)
+    field, text = (
+        ("until", config.until) if config.duration is None else ("duration", config.duration)
+    )
+    value = d.plan.template(key.node, field, text).render(d.scope())
+    if field == "until":
+        return parse_moment(value)
+    return parse_duration(value).after(d.now)

@@ -1,0 +1,58 @@
+"""Edges and joins: which nodes may begin, and which never will, once a node has its outcome.
+
+An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires once: "all" when
+every edge has arrived and one was taken, "at least n" on the n-th taken one; when that can no longer be, the node
+is doomed. What arrives at a join that has fired, or at a node that was called off, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rpds import HashTrieMap
+
+from tenuto.core.plan import Plan, PlannedNode
+from tenuto.core.state import InstanceState, Join, Keys
+from tenuto.model.ids import NodeKey
+
+
+def arrivals(
+    plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
+) -> tuple[HashTrieMap[NodeKey, Join], Keys, Keys]:
+    """Joins, ready and doomed nodes after the edges of `key` arrived: on `handles` taken, else dead."""
+    joins, ready, doomed = state.joins, state.ready, state.doomed
+    nodes = state.nodes
+    for edge in plan[key.node].outgoing:
+        target = NodeKey(edge.target, key.iteration)
+        if target in nodes:
+            continue
+        taken = edge.handle in handles
+        planned = plan[edge.target]
+        if len(planned.incoming) == 1:
+            fires, fails = taken, not taken
+        else:
+            before = joins.get(target) or Join()
+            if has_fired(planned, before):
+                continue
+            after = Join(before.taken + taken, before.dead + (not taken))
+            joins = joins.insert(target, after)
+            fires, fails = has_fired(planned, after), can_never_fire(planned, after)
+        if fires:
+            ready = ready.insert(target, None)
+        elif fails:
+            doomed = doomed.insert(target, None)
+    return joins, ready, doomed
+
+
+def has_fired(planned: PlannedNode, join: Join) -> bool:
+    """Whether the edges that have arrived let the node begin."""
+    needed = planned.node.at_least
+    if needed is None:
+        return join.taken > 0 and join.taken + join.dead == len(planned.incoming)
+    return join.taken >= needed
+
+
+def can_never_fire(planned: PlannedNode, join: Join) -> bool:
+    """Whether too many edges are dead for the node ever to begin."""
+    needed = planned.node.at_least or 1
+    return len(planned.incoming) - join.dead < needed

@@ -1,0 +1,59 @@
+"""How an instance ends: what is left is called off first, then the final status is declared."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from tenuto.core.cancelling import withdraw
+from tenuto.core.deciding import Deciding
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState
+from tenuto.model.entries import StatusChanged
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import TRANSITIONS, NodeStatus, Status
+
+
+def advance(d: Deciding) -> None:
+    """Call off what is still open; once nothing is, declare the end."""
+    ending = d.state.ending
+    assert ending is not None
+    for key in sorted(d.state.open, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+        withdraw(d, key, d.state.nodes[key])
+    if d.state.open:
+        move(d, Status.RUNNING)
+    else:
+        move(d, ending.status)
+
+
+def move(d: Deciding, to: Status) -> None:
+    """Change the status if it is another one, through RUNNING where the table asks for it."""
+    if d.state.status is to:
+        return
+    if to not in TRANSITIONS[d.state.status]:
+        move(d, Status.RUNNING)
+    d.emit(
+        StatusChanged(
+            at=d.now,
+            from_=d.state.status,
+            to=to,
+            error=d.state.last_error if to is Status.FAILED else None,
+        )
+    )
+
+
+def output_of(plan: Plan, state: InstanceState) -> JSON:
+    """What a completed instance gives back."""
+    if state.ending is not None:
+        return state.ending.output
+    if state.output is not UNSET:
+        return state.output
+    sinks: Object = {
+        key.node: node.output
+        for key, node in state.nodes.items()
+        if node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED)
+        and not key.iteration
+        and not plan[key.node].outgoing
+    }
+    if len(sinks) == 1:
+        return next(iter(sinks.values()))
+    return dict(sorted(sinks.items(), key=lambda item: plan.order_of(item[0])))

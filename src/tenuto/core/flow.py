@@ -1,0 +1,144 @@
+"""Going on until nothing more follows: begin what is ready, skip what is doomed, settle the status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from tenuto.core import attempt, delay, ending, wait
+from tenuto.core.cancelling import call_off_rest
+from tenuto.core.deciding import Deciding
+from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.expr import UNDEFINED, ExpressionError
+from tenuto.model.entries import NodeSkipped
+from tenuto.model.graph import (
+    DEFAULT,
+    ELSE,
+    Approval,
+    Condition,
+    DataQuery,
+    Delay,
+    Emit,
+    End,
+    EventWait,
+    Http,
+    JavaScript,
+    Loop,
+    Start,
+    SubWorkflow,
+    Task,
+    Terminate,
+)
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+
+
+def settle(d: Deciding) -> None:
+    """Do all that follows from the state as it is."""
+    if d.state.status.is_final:
+        return
+    while d.state.pause is None and d.state.ending is None and (d.state.doomed or d.state.ready):
+        _skip_doomed(d)
+        _begin_ready(d)
+    if d.state.pause is not None:
+        ending.move(d, Status.PAUSED)
+    elif d.state.ending is not None:
+        ending.advance(d)
+    elif not d.state.open:
+        ending.move(d, Status.COMPLETED)
+    elif len(d.state.open) == d.state.open_waits:
+        ending.move(d, Status.WAITING_FOR_EVENT)
+    else:
+        ending.move(d, Status.RUNNING)
+
+
+def _skip_doomed(d: Deciding) -> None:
+    for key in _in_order(d, d.state.doomed):
+        if key in d.state.doomed:
+            d.emit(
+                NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="dead-path")
+            )
+
+
+def _begin_ready(d: Deciding) -> None:
+    for key in _in_order(d, d.state.ready):
+        if d.state.ending is not None:
+            return
+        if key in d.state.ready:
+            _begin(d, key)
+
+
+def _begin(d: Deciding, key: NodeKey) -> None:
+    planned = d.plan[key.node]
+    if planned.node.cancel_rest:
+        call_off_rest(d, key)
+    if planned.when is not None:
+        try:
+            wanted = planned.when.truthy(d.scope())
+        except ExpressionError as error:
+            fail(d, key, 1, expression_failure(error))
+            return
+        if not wanted:
+            d.emit(NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="when"))
+            return
+    config = planned.node.config
+    match config:
+        case Task():
+            attempt.begin(d, key, config)
+        case EventWait():
+            wait.begin(d, key, config)
+        case Delay():
+            delay.begin(d, key, config)
+        case Start() | End() | Condition() | Terminate():
+            _finish_at_once(d, key, config)
+        case Loop() | JavaScript() | DataQuery() | Http() | SubWorkflow() | Emit() | Approval():
+            message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
+            raise AssertionError(message)
+        case _:
+            assert_never(config)
+
+
+def _finish_at_once(d: Deciding, key: NodeKey, config: Start | End | Condition | Terminate) -> None:
+    """Nodes that the core finishes by itself."""
+    handles: tuple[str, ...] = (DEFAULT,)
+    try:
+        match config:
+            case Start():
+                output: JSON = {"started": True, "inputReceived": d.state.input}
+            case End():
+                output = _rendered(d, key, "outputParameters", config.output_parameters, {})
+            case Condition():
+                handles = _branches(d, config)
+                output = {"branches": list(handles)}
+            case Terminate(status="FAILED"):
+                output = {"reason": _rendered(d, key, "reason", config.reason, None)}
+            case Terminate():
+                output = _rendered(d, key, "output", config.output, None)
+            case _:
+                assert_never(config)
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    complete(d, key, output, handles=handles)
+
+
+def _branches(d: Deciding, config: Condition) -> tuple[str, ...]:
+    scope = d.scope()
+    truthy = (
+        branch.id for branch in config.branches if d.plan.expression(branch.when).truthy(scope)
+    )
+    if config.select == "first":
+        return (next(truthy, ELSE),)
+    return tuple(truthy) or (ELSE,)
+
+
+def _rendered(d: Deciding, key: NodeKey, field: str, template: JSON, without: JSON) -> JSON:
+    if template is None:
+        return without
+    value = d.plan.template(key.node, field, template).render(d.scope())
+    return None if value is UNDEFINED else value
+
+
+def _in_order(d: Deciding, keys: Iterable[NodeKey]) -> list[NodeKey]:
+    return sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration))

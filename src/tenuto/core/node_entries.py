@@ -1,0 +1,252 @@
+"""What each entry of a node does to the state: the node itself, its edges, its timers, its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from tenuto.core.edges import arrivals
+from tenuto.core.plan import Plan
+from tenuto.core.state import Ending, InstanceState, NodeState, Variable
+from tenuto.core.timing import with_timer, without_node_timers, without_timer
+from tenuto.model.entries import (
+    NodeCancelled,
+    NodeCancelRequested,
+    NodeCompleted,
+    NodeDispatched,
+    NodeFailed,
+    NodeSkipped,
+    RetryScheduled,
+    TimerSet,
+    WaitOpened,
+    WaitResolved,
+)
+from tenuto.model.failure import LOST, POISON, STOPPED, TERMINATED, LastError
+from tenuto.model.graph import DEFAULT, End, Terminate
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON
+from tenuto.model.status import NodeStatus, Status
+
+
+def dispatched(state: InstanceState, entry: NodeDispatched) -> InstanceState:
+    key = entry.key
+    before = state.nodes.get(key)
+    if before is None:
+        node = NodeState(
+            status=NodeStatus.RUNNING,
+            attempt=entry.attempt,
+            opened=state.version + 1,
+            started_at=entry.at,
+            input=entry.input,
+        )
+        return _opened(state, key, node)
+    node = replace(before, status=NodeStatus.RUNNING, attempt=entry.attempt)
+    return without_timer(_with_node(state, key, node), TimerKey(TimerKind.RETRY, *key))
+
+
+def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> InstanceState:
+    key = entry.key
+    seq = state.version + 1
+    before = state.nodes.get(key) or NodeState(
+        status=NodeStatus.RUNNING, opened=seq, started_at=entry.at
+    )
+    succeeded = entry.status == "success"
+    node = replace(
+        before,
+        status=NodeStatus.COMPLETED if succeeded else NodeStatus.FAILED,
+        attempt=entry.attempt,
+        losses=0,
+        completed_at=entry.at,
+        input=UNSET,
+        output=entry.output,
+        written=seq,
+    )
+    # A node that was being called off finished all the same: its edges died when it was told to stop.
+    handles = entry.handles if before.grace_until is None else None
+    after = _closed(plan, state, key, node, handles)
+    after = _with_variables(after, entry, seq)
+    config = plan[key.node].node.config
+    if isinstance(config, End):
+        return replace(after, output=_merged(state.output, entry.output))
+    if isinstance(config, Terminate) and succeeded and state.ending is None:
+        return _terminated(after, config, entry)
+    return after
+
+
+def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> InstanceState:
+    key = entry.key
+    before = state.nodes.get(key) or NodeState(
+        status=NodeStatus.RUNNING, opened=state.version + 1, started_at=entry.at
+    )
+    code = entry.error.code
+    was_lost = code in (LOST, POISON)
+    error = LastError(
+        code=code,
+        message=entry.error.message,
+        details=entry.error.details,
+        step_id=entry.node,
+        iteration=entry.iteration,
+        attempt=entry.attempt,
+        at=entry.at,
+    )
+    node = replace(
+        before,
+        attempt=entry.attempt,
+        failures=before.failures + (code not in (LOST, STOPPED, POISON)),
+        losses=before.losses + 1 if was_lost else (before.losses if code == STOPPED else 0),
+        error=error,
+    )
+    if entry.then != "fail":
+        # Another entry follows that says what becomes of the node.
+        return _with_node(state, key, node) if key in state.nodes else _opened(state, key, node)
+    node = replace(node, status=NodeStatus.FAILED, completed_at=entry.at)
+    after = _closed(plan, state, key, node, None)
+    return replace(
+        after,
+        last_error=state.last_error or error,
+        ending=state.ending or Ending(because="failed", status=Status.FAILED),
+    )
+
+
+def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> InstanceState:
+    node = NodeState(status=NodeStatus.SKIPPED, opened=state.version + 1, completed_at=entry.at)
+    handles = (DEFAULT,) if entry.reason == "when" else ()
+    return _closed(plan, state, entry.key, node, handles)
+
+
+def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> InstanceState:
+    before = state.nodes[entry.key]
+    node = replace(before, status=NodeStatus.CANCELLED, completed_at=entry.at, input=UNSET)
+    return _closed(plan, state, entry.key, node, () if before.grace_until is None else None)
+
+
+def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> InstanceState:
+    key = entry.key
+    node = replace(state.nodes[key], grace_until=entry.grace_until)
+    joins, ready, doomed = arrivals(plan, state, key, ())
+    after = replace(_with_node(state, key, node), joins=joins, ready=ready, doomed=doomed)
+    return with_timer(after, TimerKey(TimerKind.GRACE, *key), entry.grace_until, entry.at)
+
+
+def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> InstanceState:
+    key = entry.key
+    node = replace(state.nodes[key], status=NodeStatus.RETRYING)
+    after = _with_node(state, key, node)
+    return with_timer(after, TimerKey(TimerKind.RETRY, *key), entry.due, entry.at)
+
+
+def wait_opened(state: InstanceState, entry: WaitOpened) -> InstanceState:
+    key = entry.key
+    node = NodeState(
+        status=NodeStatus.WAITING,
+        attempt=entry.attempt,
+        opened=state.version + 1,
+        started_at=entry.at,
+        is_wait=True,
+    )
+    after = _opened(state, key, node)
+    after = with_timer(after, TimerKey(TimerKind.WAIT_TIMEOUT, *key), entry.timeout_at, entry.at)
+    return with_timer(after, TimerKey(TimerKind.NODE_TIMEOUT, *key), entry.fail_at, entry.at)
+
+
+def wait_resolved(state: InstanceState, entry: WaitResolved) -> InstanceState:
+    if entry.event_id is None:
+        return state
+    return replace(state, taken_events=state.taken_events.insert(entry.event_id, None))
+
+
+def timer_set(state: InstanceState, entry: TimerSet) -> InstanceState:
+    key = entry.key
+    node = NodeState(
+        status=NodeStatus.WAITING,
+        attempt=entry.attempt,
+        opened=state.version + 1,
+        started_at=entry.at,
+    )
+    after = _opened(state, key, node)
+    after = with_timer(after, TimerKey(TimerKind.DELAY, *key), entry.due, entry.at)
+    return with_timer(after, TimerKey(TimerKind.NODE_TIMEOUT, *key), entry.fail_at, entry.at)
+
+
+def _opened(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
+    return replace(
+        _with_node(state, key, node),
+        open=state.open.insert(key, None),
+        ready=state.ready.discard(key),
+    )
+
+
+def _with_node(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
+    """`node` in its place, with the counts of what is open kept right."""
+    before = state.nodes.get(key)
+    was_running = before is not None and before.status is NodeStatus.RUNNING
+    was_waiting = before is not None and before.is_wait and before.is_open
+    return replace(
+        state,
+        nodes=state.nodes.insert(key, node),
+        running=state.running + (node.status is NodeStatus.RUNNING) - was_running,
+        open_waits=state.open_waits + (node.is_wait and node.is_open) - was_waiting,
+    )
+
+
+def _closed(
+    plan: Plan,
+    state: InstanceState,
+    key: NodeKey,
+    node: NodeState,
+    handles: Collection[str] | None,
+) -> InstanceState:
+    """A node has ended; `handles` None leaves its edges as they are."""
+    after = replace(
+        _with_node(state, key, node),
+        open=state.open.discard(key),
+        ready=state.ready.discard(key),
+        doomed=state.doomed.discard(key),
+    )
+    after = without_node_timers(after, key)
+    if handles is None:
+        return after
+    joins, ready, doomed = arrivals(plan, after, key, handles)
+    return replace(after, joins=joins, ready=ready, doomed=doomed)
+
+
+def _terminated(state: InstanceState, config: Terminate, entry: NodeCompleted) -> InstanceState:
+    if config.status == "COMPLETED":
+        return replace(
+            state,
+            ending=Ending(because="terminated", status=Status.COMPLETED, output=entry.output),
+        )
+    reason = entry.output.get("reason") if isinstance(entry.output, dict) else None
+    error = LastError(
+        code=TERMINATED,
+        message=reason if isinstance(reason, str) else "terminated",
+        step_id=entry.node,
+        iteration=entry.iteration,
+        attempt=entry.attempt,
+        at=entry.at,
+    )
+    return replace(
+        state,
+        last_error=state.last_error or error,
+        ending=Ending(because="terminated", status=Status.FAILED),
+    )
+
+
+def _with_variables(state: InstanceState, entry: NodeCompleted, seq: int) -> InstanceState:
+    if entry.variable is None and not entry.variables:
+        return state
+    variables = state.variables
+    if entry.variable is not None:
+        variables = variables.insert(entry.variable, Variable(entry.output, seq))
+    for name, value in (entry.variables or {}).items():
+        variables = variables.insert(name, Variable(value, seq))
+    return replace(state, variables=variables)
+
+
+def _merged(before: object, output: JSON) -> JSON:
+    if isinstance(before, dict) and isinstance(output, dict):
+        return {**before, **output}
+    return output

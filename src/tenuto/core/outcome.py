@@ -1,0 +1,128 @@
+"""How a node ends: with a result, a failure, or passed over; and which handles that takes."""
+
+from __future__ import annotations
+
+from tenuto.core.cancelling import call_off
+from tenuto.core.deciding import Deciding
+from tenuto.core.plan import PlannedNode
+from tenuto.expr import ExpressionError
+from tenuto.model.effects import KeepDeadLetter
+from tenuto.model.entries import NodeCompleted, NodeFailed
+from tenuto.model.failure import EXPRESSION_ERROR, Failure
+from tenuto.model.graph import DEFAULT, ERROR, Task
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON, Object
+
+
+def complete(
+    d: Deciding,
+    key: NodeKey,
+    output: JSON,
+    *,
+    handles: tuple[str, ...] = (DEFAULT,),
+    variables: Object | None = None,
+    attempt: int = 1,
+) -> None:
+    """Record a result; `conditions` are read with the output already in `ctx`."""
+    planned = d.plan[key.node]
+    if handles == (DEFAULT,) and planned.routes:
+        written: Object = dict(variables or {})
+        if planned.node.output_variable is not None:
+            written[planned.node.output_variable] = output
+        try:
+            handles = (_routed(d, planned, written),)
+        except ExpressionError as error:
+            fail(d, key, attempt, expression_failure(error))
+            return
+    d.emit(
+        NodeCompleted(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            variable=planned.node.output_variable,
+            output=output,
+            handles=handles,
+            variables=variables,
+        )
+    )
+    if planned.node.cancels:
+        call_off(d, (NodeKey(name, key.iteration) for name in planned.node.cancels))
+
+
+def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+    """Record a failure that nothing will be tried again for: to an error handle, or the workflow fails."""
+    planned = d.plan[key.node]
+    handle = error_handle(planned, failure.code)
+    d.emit(
+        NodeFailed(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            error=failure,
+            then="fail" if handle is None else "route",
+        )
+    )
+    if handle is None:
+        _keep_dead_letter(d, key, attempt, failure)
+        return
+    output: Object = {
+        "error": {
+            "code": failure.code,
+            "message": failure.message,
+            "details": failure.details,
+            "attempts": attempt,
+        }
+    }
+    d.emit(
+        NodeCompleted(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            status="error",
+            variable=planned.node.output_variable,
+            output=output,
+            handles=(handle,),
+        )
+    )
+
+
+def error_handle(planned: PlannedNode, code: str) -> str | None:
+    """The handle that a failure with `code` takes; None: nothing handles it."""
+    for route in planned.node.on_error:
+        if code in route.codes:
+            return route.handle
+    if planned.node.error_handling == "continue" and ERROR in planned.handles:
+        return ERROR
+    return None
+
+
+def expression_failure(error: ExpressionError) -> Failure:
+    """What a node fails with when one of its expressions cannot be worked out."""
+    return Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False)
+
+
+def _routed(d: Deciding, planned: PlannedNode, written: Object) -> str:
+    scope = d.scope(written)
+    for when, handle in planned.routes:
+        if when.truthy(scope):
+            return handle
+    return DEFAULT
+
+
+def _keep_dead_letter(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+    config = d.plan[key.node].node.config
+    if isinstance(config, Task):
+        d.order(
+            KeepDeadLetter(
+                kind="task-failed",
+                node=key.node,
+                iteration=key.iteration,
+                attempt=attempt,
+                task_id=config.task_id,
+                input=None,
+                error=failure,
+            )
+        )

@@ -1,0 +1,150 @@
+"""A definition made ready for deciding: who follows whom, in which order, with expressions compiled.
+
+A plan is worked out once per definition version; nothing in it depends on an instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from msgspec import Struct
+
+from tenuto.expr import (
+    Expression,
+    SplitCondition,
+    Template,
+    compile_expression,
+    compile_template,
+    split_condition,
+)
+from tenuto.model.graph import Definition, Edge, Node, Task
+from tenuto.model.json import JSON
+from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
+
+_NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
+
+
+class PlannedNode(Struct, frozen=True, kw_only=True):
+    """A node with its neighbourhood."""
+
+    node: Node
+    order: int
+    """Its place in a topological order: where several may go first, the lower one does."""
+    incoming: tuple[Edge, ...]
+    outgoing: tuple[Edge, ...]
+    handles: frozenset[str]
+    """Handles that have an edge."""
+    retry: RetryPolicy
+    when: Expression | None
+    routes: tuple[tuple[Expression, str], ...]
+
+
+class Plan:
+    """The compiled form of one definition version."""
+
+    def __init__(self, definition: Definition, retry: RetryPolicy = DEFAULT_RETRY) -> None:
+        self.definition = definition
+        self.starts = definition.graph.starts
+        self.cancel_grace = definition.options.cancel_grace
+        self._templates: dict[tuple[str, str], Template] = {}
+        self._expressions: dict[str, Expression] = {}
+        default = definition.options.retry or retry
+        self.nodes = _planned(definition, default)
+
+    def __getitem__(self, node: str) -> PlannedNode:
+        return self.nodes[node]
+
+    def order_of(self, node: str) -> int:
+        return self.nodes[node].order
+
+    def template(self, node: str, field: str, value: JSON) -> Template:
+        """The compiled form of a template in `field` of `node`."""
+        found = self._templates.get((node, field))
+        if found is None:
+            found = self._templates[node, field] = compile_template(value)
+        return found
+
+    def expression(self, source: str) -> Expression:
+        """A compiled expression."""
+        found = self._expressions.get(source)
+        if found is None:
+            found = self._expressions[source] = compile_expression(source)
+        return found
+
+    def condition(self, source: str | None) -> SplitCondition | None:
+        """A wait's condition, split into the instance's side and the event's."""
+        return None if source is None else split_condition(source)
+
+    @cached_property
+    def fixed_inputs(self) -> frozenset[str]:
+        """Tasks whose input follows from the instance's own input alone, so need not be recorded."""
+        return frozenset(
+            name
+            for name, planned in self.nodes.items()
+            if isinstance(planned.node.config, Task)
+            and (
+                not planned.node.config.has_input
+                or _is_fixed(self.template(name, "input", planned.node.config.input))
+            )
+        )
+
+    def reaching(self, edges: Iterable[Edge]) -> set[str]:
+        """Every node from which one of `edges` can be reached, its source included."""
+        found: set[str] = set()
+        pending = [edge.source for edge in edges]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending.extend(edge.source for edge in self.nodes[name].incoming)
+        return found
+
+
+def _is_fixed(template: Template) -> bool:
+    return template.is_constant or (
+        bool(template.paths)
+        and template.roots <= {"ctx", "workflow"}
+        and all(path[:2] in _NEVER_CHANGES for path in template.paths)
+    )
+
+
+def _planned(definition: Definition, retry: RetryPolicy) -> dict[str, PlannedNode]:
+    graph = definition.graph
+    incoming: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
+    outgoing: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
+    for edge in graph.edges:
+        outgoing[edge.source].append(edge)
+        incoming[edge.target].append(edge)
+    order = _topological(graph.nodes, incoming, outgoing)
+    return {
+        node.id: PlannedNode(
+            node=node,
+            order=order[node.id],
+            incoming=tuple(incoming[node.id]),
+            outgoing=tuple(outgoing[node.id]),
+            handles=frozenset(edge.handle for edge in outgoing[node.id]),
+            retry=node.retry or retry,
+            when=compile_expression(node.when) if node.when is not None else None,
+            routes=tuple(
+                (compile_expression(route.when), route.handle) for route in node.conditions
+            ),
+        )
+        for node in graph.nodes
+    }
+
+
+def _topological(
+    nodes: Iterable[Node], incoming: dict[str, list[Edge]], outgoing: dict[str, list[Edge]]
+) -> dict[str, int]:
+    """Kahn's algorithm; a graph that reached this point has no cycle."""
+    missing = {node.id: len(incoming[node.id]) for node in nodes}
+    pending = [name for name, count in missing.items() if count == 0]
+    order: dict[str, int] = {}
+    for name in pending:
+        order[name] = len(order)
+        for edge in outgoing[name]:
+            missing[edge.target] -= 1
+            if missing[edge.target] == 0:
+                pending.append(edge.target)
+    return order

@@ -1,0 +1,167 @@
+"""What an instance is, at one version of its log: a frozen value made by `fold` alone.
+
+Maps are persistent (rpds): an entry costs what it changes, never what is there, and an older state stays valid
+beside the newer one.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+from rpds import HashTrieMap
+
+from tenuto.model.failure import Cancellation, LastError
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey
+from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NEAR
+from tenuto.model.status import NodeStatus, Status
+
+
+class NodeState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One activation of a node, from its first entry on."""
+
+    status: NodeStatus
+    attempt: int = 1
+    """The number of the newest attempt."""
+    failures: int = 0
+    """Attempts that count against the retry budget."""
+    losses: int = 0
+    """Attempts lost with their process, in a row."""
+    opened: int = 0
+    """The seq of the entry that opened it."""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    input: JSON | UnsetType = UNSET
+    """The input that was recorded, while a further attempt may need it."""
+    output: JSON = None
+    written: int = 0
+    """The seq of the entry that holds the output."""
+    error: LastError | None = None
+    is_wait: bool = False
+    grace_until: datetime | None = None
+    """Set once a running attempt was told to stop; its edges are dead since then."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in _OPEN
+
+
+_OPEN = frozenset({NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING})
+
+
+class Join(NamedTuple):
+    """How many edges of a node with several have arrived, and how."""
+
+    taken: int = 0
+    dead: int = 0
+
+
+class Variable(NamedTuple):
+    """A name in the context, and the seq of the entry that wrote it."""
+
+    value: JSON
+    written: int
+
+
+class Timer(NamedTuple):
+    """When a timer is due; `set_at` tells the shell whether it was near enough for memory."""
+
+    due: datetime
+    set_at: datetime
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it needs no row: it was set so short ahead that its owner keeps it in memory."""
+        return self.due - self.set_at <= NEAR
+
+
+class Pause(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why and until when nothing new is dispatched."""
+
+    by: str
+    at: datetime
+    reason: str | None = None
+    until: datetime | None = None
+
+
+class Ending(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The end that an instance is on its way to, while what still runs is called off."""
+
+    because: Literal["failed", "cancelled", "terminated"]
+    status: Status
+    output: JSON = None
+
+
+Keys: TypeAlias = "HashTrieMap[NodeKey, None]"
+_NO_KEYS: Keys = HashTrieMap()
+
+
+class InstanceState(Struct, frozen=True, kw_only=True):
+    """The fold of a log."""
+
+    id: str
+    version: int
+    """How many entries have been folded."""
+    status: Status
+    definition_id: str = ""
+    definition_version: int = 0
+    input: JSON = None
+    correlation_id: str | None = None
+    priority: int = 0
+    deadline: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    nodes: HashTrieMap[NodeKey, NodeState]
+    joins: HashTrieMap[NodeKey, Join]
+    ready: Keys
+    """Nodes whose join has fired and that have not begun."""
+    doomed: Keys
+    """Nodes that can never run and have not been skipped yet."""
+    open: Keys
+    """Nodes that have begun and not ended."""
+    open_waits: int = 0
+    running: int = 0
+    """Attempts in flight, those told to stop included."""
+    near_timers: int = 0
+    timers: HashTrieMap[TimerKey, Timer]
+    variables: HashTrieMap[str, Variable]
+    taken_events: HashTrieMap[str, None]
+    output: JSON | UnsetType = UNSET
+    """What `end` nodes have collected so far."""
+    system: Object = {}
+    pause: Pause | None = None
+    ending: Ending | None = None
+    last_error: LastError | None = None
+    cancellation: Cancellation | None = None
+
+    @property
+    def needs_owner(self) -> bool:
+        """Whether it has work that lives in a process, and not only rows."""
+        return not self.status.is_final and (self.running > 0 or self.near_timers > 0)
+
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def blank(instance_id: str) -> InstanceState:
+    """An instance before its first entry."""
+    return InstanceState(
+        id=instance_id,
+        version=0,
+        status=Status.CREATED,
+        created_at=_BEGINNING,
+        updated_at=_BEGINNING,
+        nodes=HashTrieMap(),
+        joins=HashTrieMap(),
+        ready=_NO_KEYS,
+        doomed=_NO_KEYS,
+        open=_NO_KEYS,
+        timers=HashTrieMap(),
+        variables=HashTrieMap(),
+        taken_events=HashTrieMap(),
+    )

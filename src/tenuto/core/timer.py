@@ -1,0 +1,63 @@
+"""What happens when a timer's moment has come."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tenuto.core import attempt, commands, delay, wait
+from tenuto.core.cancelling import cancelled
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.model.effects import ClearTimer
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import CancelAsked, ResumeAsked, TimerDue, TimerKey, TimerKind
+
+SYSTEM = "system"
+
+
+def due(d: Deciding, report: TimerDue) -> Rejection | None:
+    """Fire a timer, if it is still set and its time has really come."""
+    timer = d.state.timers.get(report.key)
+    if timer is None or timer.due != report.due:
+        return Rejection(code="TEN-3003", message=f"the timer {report.key.kind} is not set")
+    if d.now < timer.due:
+        return Rejection(code="TEN-3006", message=f"the timer {report.key.kind} is not due yet")
+    if report.key.kind is TimerKind.RETRY and d.state.pause is not None:
+        # Nothing is dispatched while paused; `resumed` finds the timer overdue.
+        d.order(ClearTimer(key=report.key, due=timer.due, set_at=timer.set_at))
+        return None
+    return _fire(d, report.key)
+
+
+def resumed(d: Deciding) -> None:
+    """Fire what came due while the instance was paused."""
+    overdue = [
+        key
+        for key, timer in d.state.timers.items()
+        if key.kind is TimerKind.RETRY and timer.due <= d.now
+    ]
+    for key in sorted(overdue, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+        _fire(d, key)
+
+
+def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
+    node = NodeKey(key.node, key.iteration)
+    match key.kind:
+        case TimerKind.DELAY:
+            delay.fired(d, node)
+        case TimerKind.RETRY:
+            attempt.retry_due(d, node)
+        case TimerKind.WAIT_TIMEOUT:
+            wait.timed_out(d, node)
+        case TimerKind.NODE_TIMEOUT:
+            wait.overran(d, node)
+        case TimerKind.GRACE:
+            cancelled(d, node, d.state.nodes[node].attempt)
+        case TimerKind.DEADLINE:
+            return commands.cancel(
+                d, CancelAsked(by=SYSTEM, reason="the deadline has passed", source="TIMEOUT")
+            )
+        case TimerKind.RESUME:
+            return commands.resume(d, ResumeAsked(by=SYSTEM))
+        case _:
+            assert_never(key.kind)
+    return None

@@ -1,0 +1,105 @@
+"""An instance's state as users see it: the `state`, `ctx` and `system` of the specification."""
+
+from __future__ import annotations
+
+from tenuto.core.plan import Plan
+from tenuto.core.scope import Context, Variables
+from tenuto.core.state import InstanceState, NodeState
+from tenuto.expr import UNDEFINED, Lazy
+from tenuto.model.durations import iso
+from tenuto.model.failure import LastError
+from tenuto.model.graph import EventWait
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
+
+
+def context_of(state: InstanceState) -> Object:
+    """`ctx` as a value."""
+    return _values(Context(state))
+
+
+def state_of(plan: Plan, state: InstanceState) -> Object:
+    """`state`: input, variables, every step, and what is open."""
+    steps: Object = {
+        name: _step(state.nodes[key])
+        for key in sorted(state.nodes, key=lambda key: plan.order_of(key.node))
+        if not key.iteration and (name := key.node)
+    }
+    for name in plan.nodes:
+        steps.setdefault(name, {"status": NodeStatus.PENDING.value, "attempts": 0})
+    current = current_steps(state)
+    waits = waits_of(plan, state)
+    names: list[JSON] = list(current)
+    return {
+        "input": state.input,
+        "variables": _values(Variables(state)),
+        "steps": steps,
+        "currentStepId": current[0] if current else None,
+        "currentSteps": names,
+        "waitingForEvent": waits[0] if waits else None,
+        "waits": waits,
+    }
+
+
+def current_steps(state: InstanceState) -> list[str]:
+    """The open steps, the one opened last first."""
+    newest = sorted(state.open, key=lambda key: state.nodes[key].opened, reverse=True)
+    return list(dict.fromkeys(key.node for key in newest))
+
+
+def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
+    """The open waits, the oldest first."""
+    if not state.open_waits:
+        return []
+    keys = [key for key in state.open if state.nodes[key].is_wait]
+    waits: list[JSON] = []
+    for key in sorted(keys, key=lambda key: state.nodes[key].opened):
+        config = plan[key.node].node.config
+        assert isinstance(config, EventWait)
+        started = state.nodes[key].started_at
+        waits.append(
+            {
+                "stepId": key.node,
+                "eventPattern": config.event_pattern,
+                "eventCondition": config.event_condition,
+                "since": iso(started) if started else None,
+            }
+        )
+    return waits
+
+
+def error_view(error: LastError) -> Object:
+    """An error as `lastError` and a step's `error` show it."""
+    view: Object = {
+        "code": error.code,
+        "message": error.message,
+        "stepId": error.step_id,
+        "iteration": error.iteration,
+        "attempt": error.attempt,
+        "at": iso(error.at),
+    }
+    if error.details is not None:
+        view["details"] = error.details
+    return view
+
+
+def _step(node: NodeState) -> Object:
+    view: Object = {
+        "status": node.status.value,
+        "output": node.output,
+        "attempts": node.attempt,
+        "startedAt": iso(node.started_at) if node.started_at else None,
+        "completedAt": iso(node.completed_at) if node.completed_at else None,
+    }
+    if node.error is not None and node.status is not NodeStatus.COMPLETED:
+        view["error"] = error_view(node.error)
+    return view
+
+
+def _values(names: Context) -> Object:
+    values = {name: names.get(name) for name in names.keys()}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not UNDEFINED and not isinstance(value, Lazy)
+    }

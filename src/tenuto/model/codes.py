@@ -1,0 +1,441 @@
+"""The catalogue of TEN-codes: what each refusal means and what to do about it.
+
+Codes are for ever: a fault keeps its number, a number is never used for another fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+
+class Code(Struct, frozen=True):
+    """One kind of refusal."""
+
+    title: str
+    explanation: str
+    advice: str
+
+
+_DOCUMENTS = {
+    "TEN-1000": Code(
+        "Invalid definition",
+        "The definition has problems; each is listed with its own code and place.",
+        "Correct the listed problems.",
+    ),
+    "TEN-1001": Code(
+        "Not JSON",
+        "The text is not well-formed JSON, so nothing in it could be read.",
+        "Correct the text at the named line and column.",
+    ),
+    "TEN-1002": Code(
+        "Key given twice",
+        "An object has the same key twice. Programs disagree on which one counts, so neither does.",
+        "Keep one of the two.",
+    ),
+    "TEN-1003": Code(
+        "Value that JSON cannot carry",
+        "NaN, infinities, malformed UTF-8, the character NUL and lone surrogates cannot be stored "
+        "and given back unchanged.",
+        "Replace the value.",
+    ),
+    "TEN-1004": Code(
+        "Definition too large",
+        "A definition may have 20,000 nodes and 16 MB.",
+        "Split it into several workflows that start each other.",
+    ),
+    "TEN-1005": Code(
+        "Nested too deeply",
+        "Objects and arrays may be nested 100 deep.",
+        "Flatten the value.",
+    ),
+    "TEN-1006": Code(
+        "Neither steps nor nodes",
+        "A definition is an object that has either `steps`, or `nodes` and `edges`.",
+        "Write the workflow as `steps`, or as `nodes` and `edges`.",
+    ),
+}
+
+_VALUES = {
+    "TEN-1010": Code(
+        "Wrong type of value",
+        "The place holds another type of JSON value than it needs.",
+        "Write a value of the expected type.",
+    ),
+    "TEN-1011": Code(
+        "Something is missing",
+        "A field that is always needed is not there.",
+        "Add the field.",
+    ),
+    "TEN-1012": Code(
+        "Unknown field",
+        "The object has a field that means nothing there; usually it is misspelled.",
+        "Correct its name, or remove it.",
+    ),
+    "TEN-1013": Code(
+        "Not one of the choices",
+        "The field takes only the listed values.",
+        "Choose one of the listed values.",
+    ),
+    "TEN-1014": Code(
+        "Number out of bounds",
+        "The number is smaller or larger than it can be.",
+        "Choose a number within the bounds.",
+    ),
+    "TEN-1015": Code(
+        "Not a length of time",
+        "A length of time is ISO 8601 text (`PT30S`, `P3D`) or a number of milliseconds. Where it "
+        "bounds an attempt, months and years have no fixed length and are refused.",
+        "Write for example `PT30S`, `P3D` or 30000.",
+    ),
+    "TEN-1016": Code(
+        "Not a timestamp",
+        "A timestamp names its time zone, as in `2026-11-15T20:12:14Z`.",
+        "Write for example `2026-11-15T20:12:14Z`, or a template in `{{…}}`.",
+    ),
+    "TEN-1017": Code(
+        "Empty",
+        "The text or list needs at least one character or item.",
+        "Fill it in, or remove the field.",
+    ),
+    "TEN-1018": Code(
+        "Fields that do not go together",
+        "Of some fields exactly one is needed, and some mean nothing beside others.",
+        "Keep the one you mean.",
+    ),
+    "TEN-1019": Code(
+        "Said twice",
+        "The same thing is given in two places or two spellings.",
+        "Keep one of the two.",
+    ),
+}
+
+_NAMES = {
+    "TEN-1020": Code(
+        "Not usable as an id",
+        "Ids of nodes, steps, branches and arms are up to 64 letters, digits, `_` and `-`, and begin "
+        "with a letter or `_`. The id of a definition may also hold `.` and `:` and begin with a "
+        "digit, up to 128 characters.",
+        "Use letters, digits, `_` and `-`, beginning with a letter.",
+    ),
+    "TEN-1021": Code(
+        "Id used twice",
+        "Two steps, nodes, branches or arms have the same id; the second one is reported.",
+        "Rename one of them.",
+    ),
+    "TEN-1022": Code(
+        "Unknown type",
+        "There is no node type of this name.",
+        "Use one of the listed types.",
+    ),
+    "TEN-1023": Code(
+        "Not usable as a variable",
+        "`input`, `output`, `item`, `index`, `last` and names that begin with `__` have a meaning of "
+        "their own in the context.",
+        "Choose another name.",
+    ),
+    "TEN-1024": Code(
+        "Reserved handle name",
+        "Branches, arms and declared handles cannot be named like a handle that already has a "
+        "meaning (`default`, `error`, `timeout`, `loop`, `done`, `else`, `approved`, `rejected`, "
+        "`when_1`, `onError_1`, …).",
+        "Choose another id.",
+    ),
+}
+
+_EXPRESSIONS = {
+    "TEN-1030": Code(
+        "Not an expression",
+        "The text is not an expression of the documented set.",
+        "Correct it at the named position.",
+    ),
+    "TEN-1031": Code(
+        "Not a template",
+        "What stands between `{{` and `}}` is not an expression of the documented set.",
+        "Correct it at the named position; a literal `{{` is written `\\{{`.",
+    ),
+    "TEN-1032": Code(
+        "Nothing of that name here",
+        "`event` exists in the conditions and mappings of events, `item` and `index` inside a loop, "
+        "`secrets` in the inputs of task, http, dataQuery and javascript nodes.",
+        "Use what exists at this place.",
+    ),
+    "TEN-1033": Code(
+        "Not a path",
+        "A mapping's value is a path into the event's payload (`a.b[0]`) or a template in `{{…}}`.",
+        "Write for example `customer.id`.",
+    ),
+    "TEN-1034": Code(
+        "Not an event pattern",
+        "A pattern is words separated by dots; in a subscription `*` stands for one word and `**` for "
+        "one or more.",
+        "Write for example `payment.received` or `payment.*`.",
+    ),
+    "TEN-1035": Code(
+        "Condition that cannot be indexed",
+        "A wait's condition without an equality between a property of the event and a value of the "
+        "instance is tried for every event of the pattern and every instance that waits for it.",
+        "Add a term such as `event.payload.orderId === workflow.input.orderId`.",
+    ),
+}
+
+_FLOW = {
+    "TEN-1040": Code(
+        "Unknown target",
+        "A transition, edge or dependency names a step that is not there.",
+        "Name a step of this definition.",
+    ),
+    "TEN-1041": Code(
+        "Unreachable",
+        "No path leads from the start to this step, so it would never run.",
+        "Lead a transition to it, or remove it.",
+    ),
+    "TEN-1042": Code(
+        "Cycle",
+        "The steps lead back to where they began. A graph has no cycles; repetition is a loop node.",
+        "Remove one of the transitions of the cycle, or use a loop.",
+    ),
+    "TEN-1043": Code(
+        "Edge given twice",
+        "The same handle leads to the same target twice.",
+        "Keep one of the two.",
+    ),
+    "TEN-1044": Code(
+        "The node has no such handle",
+        "An edge leaves by a handle that nodes of this type never answer with.",
+        "Use one of the node's handles; a task declares its own in `handles`.",
+    ),
+    "TEN-1045": Code(
+        "Wrong start",
+        "A workflow has one start, nothing leads into it, and in the steps form it comes first.",
+        "Keep one start node that nothing leads to.",
+    ),
+    "TEN-1046": Code(
+        "Failing and handling at once",
+        "`errorHandling: fail_workflow` fails the workflow; an error target handles the error.",
+        "Remove the error target, or `fail_workflow`.",
+    ),
+    "TEN-1047": Code(
+        "Join wants more than there is",
+        "`atLeast` is larger than the number of incoming edges.",
+        "Lower `atLeast`, or lead more edges to the node.",
+    ),
+    "TEN-1048": Code(
+        "Join that can never fire",
+        "Fewer edges than the join needs can be taken together: of several exclusive handles of one "
+        "node only one is ever taken.",
+        "Lower `atLeast`, or use `joinMode: all`.",
+    ),
+    "TEN-1049": Code(
+        "Cannot be cancelled from here",
+        "`cancels` names a node that is not there, or the node itself.",
+        "Name other nodes of this definition.",
+    ),
+    "TEN-1050": Code(
+        "Edge across a loop's boundary",
+        "The body of a loop is everything reachable from its handle `loop`; no other edge leads into "
+        "it and none leads out of it. An edge back to the loop node ends the iteration.",
+        "Lead the body back to its loop node, and go on from handle `done`.",
+    ),
+    "TEN-1051": Code(
+        "End inside a loop",
+        "`end` collects the output of the workflow and cannot stand in the body of a loop.",
+        "Move it behind handle `done`, or use `terminate`.",
+    ),
+    "TEN-1052": Code(
+        "Not in the dependency form",
+        "Where steps have `dependsOn`, every dependency is required: transitions other than `error` "
+        "and `onError`, and types that answer with handles of their own, have no place.",
+        "Write the whole list with `transitions` instead of `dependsOn`.",
+    ),
+    "TEN-1053": Code(
+        "Has no effect",
+        "The setting means nothing together with the others of this node.",
+        "Remove it.",
+    ),
+}
+
+_SURROUNDINGS = {
+    "TEN-1060": Code(
+        "Not a JSON Schema",
+        "The schema itself does not follow the JSON Schema specification.",
+        "Correct the schema.",
+    ),
+    "TEN-1061": Code(
+        "Schema that lies elsewhere",
+        "A schema refers to another document. Nothing is fetched when definitions are read.",
+        "Put the schema under `$defs` and refer to `#/$defs/...`.",
+    ),
+    "TEN-1062": Code(
+        "Compensation that fits no step",
+        "A compensation step undoes one existing step, and a step has at most one.",
+        "Name a step of this definition that nothing else compensates.",
+    ),
+    "TEN-1070": Code(
+        "Cannot be written as steps",
+        "The steps form begins with one step; this graph begins with several nodes.",
+        "Keep the graph form, or begin with one start node.",
+    ),
+}
+
+_NOT_YET = "The definition is valid; this version of Tenuto does not run this part of it yet."
+_WITHOUT = "Remove it, or wait for a version that runs it."
+_NOT_AVAILABLE = {
+    code: Code(f"Not available yet: {what}", _NOT_YET, _WITHOUT)
+    for code, what in {
+        "TEN-1900": "something of this definition",
+        "TEN-1901": "loop nodes",
+        "TEN-1902": "subWorkflow nodes",
+        "TEN-1903": "javascript nodes",
+        "TEN-1904": "dataQuery nodes",
+        "TEN-1905": "http nodes",
+        "TEN-1906": "emit nodes",
+        "TEN-1907": "approval nodes",
+        "TEN-1908": "arms of an eventWait",
+        "TEN-1909": "mutex",
+        "TEN-1910": "calendars",
+        "TEN-1911": "compensationSteps",
+        "TEN-1912": "cancellationTriggers",
+        "TEN-1913": "triggers",
+        "TEN-1914": "options.concurrency",
+        "TEN-1915": "options.encrypt",
+        "TEN-1916": "secrets",
+    }.items()
+}
+
+_REQUESTS = {
+    "TEN-2000": Code(
+        "Invalid input",
+        "The input does not fit; each problem is listed with its own place.",
+        "Correct the listed problems.",
+    ),
+    "TEN-2002": Code(
+        "Unknown workflow",
+        "There is no definition of this id, or not in this version.",
+        "Deploy it first, or correct the id.",
+    ),
+    "TEN-2003": Code(
+        "Unknown task",
+        "A `taskId` is neither registered in this process nor declared (UNKNOWN_TASK).",
+        "Register the task, or correct the `taskId`.",
+    ),
+    "TEN-2004": Code(
+        "Not JSON",
+        "The text is not well-formed JSON, or holds something that JSON cannot carry: NaN, "
+        "infinities, duplicate keys, malformed UTF-8, NUL, lone surrogates.",
+        "Correct the text at the named place.",
+    ),
+    "TEN-2005": Code(
+        "Too large",
+        "A value is larger than the limit that the message names.",
+        "Store large data elsewhere and pass a reference, or raise the limit.",
+    ),
+    "TEN-2101": Code(
+        "Input does not fit the schema",
+        "The definition's `inputSchema` refuses the input.",
+        "Correct the input, or the `inputSchema`.",
+    ),
+}
+
+_INSTANCES = {
+    "TEN-3001": Code(
+        "Not found",
+        "There is no such instance, step or definition.",
+        "Check the id; `tenuto list` shows what there is.",
+    ),
+    "TEN-3002": Code(
+        "Not in this status",
+        "The instance's status does not allow this command.",
+        "Look at its status with `tenuto show`.",
+    ),
+    "TEN-3003": Code(
+        "Stale report",
+        "The attempt was given to somebody else, or has ended; the report changed nothing.",
+        "Drop the result, and claim again.",
+    ),
+    "TEN-3004": Code(
+        "Key used for something else",
+        "The same key or id was used before with other content.",
+        "Use a new key for new content.",
+    ),
+    "TEN-3005": Code(
+        "Late result",
+        "The instance had ended when the result came; it is kept as a dead letter.",
+        "Look at the dead letter, and decide whether the effect has to be undone.",
+    ),
+    "TEN-3100": Code(
+        "The workflow failed",
+        "The instance ended FAILED; its last error says where and why.",
+        "Look at the error, correct its cause, then retry the instance.",
+    ),
+    "TEN-3101": Code(
+        "The workflow was cancelled",
+        "The instance ended CANCELLED; its cancellation says who asked and why.",
+        "Start it again with a rerun if it should go on.",
+    ),
+}
+
+_STORE = {
+    "TEN-4000": Code(
+        "Internal error",
+        "Tenuto broke a promise of its own.",
+        "Please report it with the message and the log.",
+    ),
+    "TEN-4001": Code(
+        "Store unavailable",
+        "The store cannot be reached or written; nothing was accepted.",
+        "Check the database; Tenuto goes on when it is back.",
+    ),
+    "TEN-4002": Code(
+        "Store in use",
+        "Another process has the store locked.",
+        "Stop the other process, or use a store of its own for each.",
+    ),
+    "TEN-4003": Code(
+        "Store full",
+        "There is no room left to write; nothing was accepted.",
+        "Make room on the disk.",
+    ),
+    "TEN-4004": Code(
+        "Store read-only",
+        "The store cannot be written.",
+        "Give the process write access to the file and its folder.",
+    ),
+    "TEN-4005": Code(
+        "Store newer than the program",
+        "The store was migrated by a newer version of Tenuto.",
+        "Upgrade Tenuto.",
+    ),
+    "TEN-4006": Code(
+        "Not a Tenuto database",
+        "The file is a database of something else, or no database at all.",
+        "Name another file.",
+    ),
+    "TEN-4007": Code(
+        "Verification found a difference",
+        "Folding the log of an instance gives another state than the stored one.",
+        "Keep a copy of the store, and report it with the message.",
+    ),
+    "TEN-4290": Code(
+        "Overloaded",
+        "Too much is waiting; nothing was accepted.",
+        "Try again in a moment, or start fewer at once.",
+    ),
+}
+
+CATALOGUE: Mapping[str, Code] = MappingProxyType(
+    {
+        **_DOCUMENTS,
+        **_VALUES,
+        **_NAMES,
+        **_EXPRESSIONS,
+        **_FLOW,
+        **_SURROUNDINGS,
+        **_NOT_AVAILABLE,
+        **_REQUESTS,
+        **_INSTANCES,
+        **_STORE,
+    }
+)
