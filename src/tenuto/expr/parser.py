@@ -134,8 +134,8 @@ class _Parser(ValueParser):
                 node = self.subscript(node, optional=optional)
             else:
                 node = self.link(node, optional=optional)
-        if has_optional and not isinstance(node, Path):
-            return self.grown(Chain(node, start=node.start, end=node.end))
+        if has_optional:
+            return _as_path(node) or self.grown(Chain(node, start=node.start, end=node.end))
         return node
 
     def link(self, node: Node, *, optional: bool) -> Node:
@@ -152,8 +152,7 @@ class _Parser(ValueParser):
         return self.named(node, name.text, name.end, optional=optional)
 
     def named(self, node: Node, name: str, end: int, *, optional: bool) -> Node:
-        if isinstance(node, Path):
-            # Reading from nothing gives undefined, so a `?.` in a path changes nothing.
+        if isinstance(node, Path) and not optional:
             return replace(node, names=(*node.names, name), end=end)
         return self.grown(Member(node, name, optional, start=node.start, end=end))
 
@@ -168,3 +167,15 @@ class _Parser(ValueParser):
         if isinstance(key, Literal) and isinstance(key.value, str):
             return self.named(node, key.value, end, optional=optional)
         return self.grown(Subscript(node, key, optional, start=node.start, end=end))
+
+
+def _as_path(node: Node) -> Path | None:
+    """The path that a chain of names is: without a method a `?.` changes nothing in it."""
+    names: list[str] = []
+    end = node.end
+    while isinstance(node, Member):
+        names.append(node.name)
+        node = node.value
+    if not isinstance(node, Path):
+        return None
+    return replace(node, names=(*node.names, *reversed(names)), end=end)

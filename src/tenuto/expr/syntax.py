@@ -7,8 +7,7 @@ while a tree grows and without walking it again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from tenuto.expr.values import Undefined
@@ -205,16 +204,11 @@ Argument: TypeAlias = Node | Spread | Arrow
 AnyNode: TypeAlias = Node | Spread | Arrow | Pair
 
 
-@cache
-def _parts(kind: type[_Node]) -> tuple[str, ...]:
-    """The fields in which a kind of node may hold others."""
-    return tuple(part.name for part in fields(kind) if part.compare)
-
-
 def children(node: _Node) -> tuple[AnyNode, ...]:
     """The nodes directly below."""
     found: list[Any] = []
-    for name in _parts(type(node)):
+    # The positional fields: all but place, size and depth.
+    for name in node.__match_args__:
         value = getattr(node, name)
         if isinstance(value, _Node):
             found.append(value)

@@ -2,7 +2,7 @@
 
 A Python string counts code points, so the two differ only where a character lies beyond U+FFFF.
 Here a string has two forms. The *text* is what every value holds: pairs of surrogates are joined
-to one character. The *units* hold one character for each code unit, so that Python's own indexes are
+to one character. The *units* hold one character for each code unit, so that Python's indexes are
 JavaScript's. ASCII is both at once, which is what makes it free.
 """
 

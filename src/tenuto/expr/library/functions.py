@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from tenuto.expr import utf16
-from tenuto.expr.coerce import to_integer, to_number, to_text, truthy
+from tenuto.expr.coerce import to_number, to_text, truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.frame import Frame
 from tenuto.expr.library import json_text, objects
@@ -39,8 +39,10 @@ def boolean(_frame: Frame, arguments: Arguments) -> Operand:
 def parse_int(frame: Frame, arguments: Arguments) -> Operand:
     text = to_text(frame, argument(arguments, 0))
     frame.pay_text(len(text))
-    # JavaScript reads the radix as a signed 32-bit integer; beyond that range none is valid anyway.
-    return parse_leading_integer(text, to_integer(frame, argument(arguments, 1)))
+    radix = to_number(frame, argument(arguments, 1))
+    # A radix is read as a 32-bit integer, of which an infinity has no bits.
+    bits = int(radix) % 2**32 if math.isfinite(radix) else 0
+    return parse_leading_integer(text, bits)
 
 
 def parse_float(frame: Frame, arguments: Arguments) -> Operand:

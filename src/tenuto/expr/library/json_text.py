@@ -48,7 +48,7 @@ def _refuse(_word: str) -> NoReturn:
 
 def stringify(frame: Frame, arguments: Arguments) -> Operand:
     """`JSON.stringify(value, null, indent)`."""
-    if argument(arguments, 1) not in (None, UNDEFINED):
+    if type(argument(arguments, 1)) is list:
         raise ExpressionError("`JSON.stringify` takes no replacer")
     return json_text(frame, argument(arguments, 0), _indent(frame, argument(arguments, 2)))
 

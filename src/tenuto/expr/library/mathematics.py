@@ -42,7 +42,7 @@ def _half_up(x: float) -> float:
 
 
 def _sign(x: float) -> float:
-    return math.copysign(1.0, x) if x else x
+    return math.copysign(1.0, x) if x < 0 or x > 0 else x
 
 
 def _logarithm(compute: Callable[[float], float]) -> Function:
