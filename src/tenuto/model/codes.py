@@ -115,9 +115,9 @@ _VALUES = {
 _NAMES = {
     "TEN-1020": Code(
         "Not usable as an id",
-        "Ids of nodes, steps, branches and arms are up to 64 letters, digits, `_` and `-`, and begin "
-        "with a letter or `_`. The id of a definition may also hold `.` and `:` and begin with a "
-        "digit, up to 128 characters.",
+        "Ids of nodes, steps, branches and arms are up to 64 letters, digits, `_` and `-`, and "
+        "begin with a letter or `_`. The id of a definition may also hold `.` and `:` and "
+        "begin with a digit, up to 128 characters.",
         "Use letters, digits, `_` and `-`, beginning with a letter.",
     ),
     "TEN-1021": Code(
@@ -132,8 +132,8 @@ _NAMES = {
     ),
     "TEN-1023": Code(
         "Not usable as a variable",
-        "`input`, `output`, `item`, `index`, `last` and names that begin with `__` have a meaning of "
-        "their own in the context.",
+        "`input`, `output`, `item`, `index`, `last` and names that begin with `__` have a meaning "
+        "of their own in the context.",
         "Choose another name.",
     ),
     "TEN-1024": Code(
@@ -158,8 +158,8 @@ _EXPRESSIONS = {
     ),
     "TEN-1032": Code(
         "Nothing of that name here",
-        "`event` exists in the conditions and mappings of events, `item` and `index` inside a loop, "
-        "`secrets` in the inputs of task, http, dataQuery and javascript nodes.",
+        "`event` exists in the conditions and mappings of events, `item` and `index` inside a "
+        "loop, `secrets` in the inputs of task, http, dataQuery and javascript nodes.",
         "Use what exists at this place.",
     ),
     "TEN-1033": Code(
@@ -169,8 +169,8 @@ _EXPRESSIONS = {
     ),
     "TEN-1034": Code(
         "Not an event pattern",
-        "A pattern is words separated by dots; in a subscription `*` stands for one word and `**` for "
-        "one or more.",
+        "A pattern is words separated by dots; in a subscription `*` stands for one word and `**` "
+        "for one or more.",
         "Write for example `payment.received` or `payment.*`.",
     ),
     "TEN-1035": Code(
@@ -194,7 +194,7 @@ _FLOW = {
     ),
     "TEN-1042": Code(
         "Cycle",
-        "The steps lead back to where they began. A graph has no cycles; repetition is a loop node.",
+        "The steps lead back to where they began. A graph is acyclic; repetition is a loop node.",
         "Remove one of the transitions of the cycle, or use a loop.",
     ),
     "TEN-1043": Code(
@@ -224,8 +224,8 @@ _FLOW = {
     ),
     "TEN-1048": Code(
         "Join that can never fire",
-        "Fewer edges than the join needs can be taken together: of several exclusive handles of one "
-        "node only one is ever taken.",
+        "Fewer edges than the join needs can be taken together: of several exclusive handles of "
+        "one node only one is ever taken.",
         "Lower `atLeast`, or use `joinMode: all`.",
     ),
     "TEN-1049": Code(
@@ -235,8 +235,8 @@ _FLOW = {
     ),
     "TEN-1050": Code(
         "Edge across a loop's boundary",
-        "The body of a loop is everything reachable from its handle `loop`; no other edge leads into "
-        "it and none leads out of it. An edge back to the loop node ends the iteration.",
+        "The body of a loop is everything reachable from its handle `loop`; no other edge leads "
+        "into it and none leads out of it. An edge back to the loop node ends the iteration.",
         "Lead the body back to its loop node, and go on from handle `done`.",
     ),
     "TEN-1051": Code(
@@ -246,8 +246,8 @@ _FLOW = {
     ),
     "TEN-1052": Code(
         "Not in the dependency form",
-        "Where steps have `dependsOn`, every dependency is required: transitions other than `error` "
-        "and `onError`, and types that answer with handles of their own, have no place.",
+        "Where steps have `dependsOn`, every dependency is required: transitions other than "
+        "`error` and `onError`, and types that answer with handles of their own, have no place.",
         "Write the whole list with `transitions` instead of `dependsOn`.",
     ),
     "TEN-1053": Code(

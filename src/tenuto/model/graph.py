@@ -263,3 +263,5 @@ class Definition(Struct, frozen=True, kw_only=True):
     compensation_steps: tuple[Object, ...] = ()
     cancellation_triggers: tuple[Object, ...] = ()
     triggers: tuple[Object, ...] = ()
+    spelling: Literal["steps", "graph"] = "steps"
+    """The form it was written in; messages name places as that form does."""

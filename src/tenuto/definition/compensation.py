@@ -1,0 +1,75 @@
+"""Reads `compensationSteps`: what undoes which step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import cast
+
+from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
+from tenuto.definition.fields import Field, Fields, is_array, is_object
+from tenuto.definition.plain_kinds import Id, OneOf, Text
+from tenuto.definition.report import Place, did_you_mean, kind_of
+from tenuto.definition.settings import RETRY
+from tenuto.definition.spoken_kinds import Expression
+from tenuto.definition.time_kinds import Span
+from tenuto.model.json import JSON, Object
+
+
+class CompensationInput:
+    """One expression, or an object in which templates and paths are resolved."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, str) and not is_templated(value):
+            check_expression(value, place.seeing(SECRETS))
+        elif isinstance(value, dict | str):
+            check_template(value, place.seeing(SECRETS))
+        else:
+            place.wrong("TEN-1010", f"expected an object or an expression, found {kind_of(value)}")
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+_STEP = Fields(
+    Field("stepId", "step_id", Id(), required=True),
+    Field("compensationFor", "compensation_for", Text(), required=True),
+    Field("type", "type", OneOf("TASK", "task")),
+    Field("taskId", "task_id", Text(), required=True),
+    Field("input", "input", CompensationInput()),
+    Field("condition", "condition", Expression()),
+    Field("retry", "retry", RETRY),
+    Field("timeout", "timeout", Span(may_be_zero=False)),
+)
+
+
+def read_compensation(value: JSON, nodes: Collection[str], place: Place) -> tuple[Object, ...]:
+    """The compensation steps, as written."""
+    if not is_array(value, place):
+        return ()
+    kept: list[Object] = []
+    names = set(nodes)
+    compensated: set[str] = set()
+    for index, step in enumerate(value):
+        there = place.at(index)
+        if not is_object(step, there):
+            continue
+        found = _STEP.read(step, there) or {}
+        name, undone = found.get("step_id"), found.get("compensation_for")
+        if isinstance(name, str):
+            if name in names:
+                there.at("stepId").wrong("TEN-1021", f"`{name}` is the id of another step")
+            names.add(name)
+        if isinstance(undone, str):
+            _check_undone(undone, nodes, compensated, there.at("compensationFor"))
+        kept.append(step)
+    return tuple(kept)
+
+
+def _check_undone(undone: str, nodes: Collection[str], compensated: set[str], place: Place) -> None:
+    if undone not in nodes:
+        advice = did_you_mean(undone, nodes, "Name a step of this definition.")
+        place.wrong("TEN-1062", f"there is no step `{undone}` to compensate", advice)
+    elif undone in compensated:
+        place.wrong("TEN-1062", f"`{undone}` is compensated by an earlier compensation step")
+    compensated.add(undone)

@@ -1,0 +1,209 @@
+"""Checks a document and compiles it: every form to one graph, every problem at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from msgspec import Struct
+
+from tenuto.definition.compensation import read_compensation
+from tenuto.definition.dependency_form import is_dependency_form, read_dependencies
+from tenuto.definition.draft import Draft, DraftNode
+from tenuto.definition.event_triggers import read_cancellation_triggers, read_triggers
+from tenuto.definition.expressions import BASE, ITERATION, check_expression
+from tenuto.definition.fields import UNUSABLE, Field, Fields, is_array, is_object
+from tenuto.definition.flow import check_flow
+from tenuto.definition.graph_form import read_graph
+from tenuto.definition.joins import check_joins
+from tenuto.definition.options import OPTIONS
+from tenuto.definition.plain_kinds import Anything, Text
+from tenuto.definition.report import Place, Report, kind_of, shown
+from tenuto.definition.schemas import Schema
+from tenuto.definition.settings import COMMON, ROUTES, shared_fields
+from tenuto.definition.shape import Arrows, loops_around, shape_of
+from tenuto.definition.soundness import is_sound
+from tenuto.definition.steps_form import read_steps
+from tenuto.model.errors import InvalidDefinition, Problem
+from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
+from tenuto.model.json import JSON, Object
+
+MOST_NODES = 20_000
+
+_DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What came of checking a document: a definition unless there are errors, and every problem."""
+
+    definition: Definition | None
+    problems: tuple[Problem, ...]
+
+
+class DefinitionId:
+    """The id of a definition."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, str):
+            place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
+            return UNUSABLE
+        if not _DEFINITION_ID.match(value):
+            place.wrong("TEN-1020", f"{shown(value)} is not usable as the id of a definition")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+_TOP = Fields(
+    Field("id", "id", DefinitionId()),
+    Field("name", "name", Text(may_be_empty=True)),
+    Field("title", "title", Text(may_be_empty=True)),
+    Field("description", "description", Text(may_be_empty=True)),
+    Field("inputSchema", "input_schema", Schema()),
+    Field("steps", "steps", Anything()),
+    Field("nodes", "nodes", Anything()),
+    Field("edges", "edges", Anything()),
+    Field("compensationSteps", "compensation_steps", Anything()),
+    Field("cancellationTriggers", "cancellation_triggers", Anything()),
+    Field("triggers", "triggers", Anything()),
+    Field("options", "options", OPTIONS),
+    Field("workflowOptions", "workflow_options", OPTIONS),
+)
+
+
+def compile_definition(document: JSON, *, fallback_id: str = "workflow") -> Definition:
+    """The definition that a document spells; InvalidDefinition with every problem if it is none."""
+    checked = check(document, fallback_id=fallback_id)
+    if checked.definition is None:
+        errors = [each for each in checked.problems if each.severity == "error"]
+        count = f"{len(errors)} problems" if len(errors) != 1 else "a problem"
+        raise InvalidDefinition(f"the definition has {count}", errors)
+    return checked.definition
+
+
+def check(document: JSON, *, fallback_id: str = "workflow") -> Checked:
+    """Everything that is wrong with a document, and what it compiles to if nothing is.
+
+    `fallback_id` is the id of a definition that names none.
+    """
+    report = Report()
+    root = Place("$", report, BASE)
+    definition: Definition | None = None
+    if is_sound(document, root) and is_object(document, root):
+        definition = _compile(document, root, fallback_id)
+    return Checked(definition=None if report.has_errors else definition, problems=report.problems)
+
+
+def _compile(document: Object, root: Place, fallback_id: str) -> Definition | None:
+    top = _TOP.read(document, root) or {}
+    for first, second in (("name", "title"), ("options", "workflowOptions")):
+        if first in document and second in document:
+            root.at(second).wrong("TEN-1019", f"`{first}` is given too")
+    draft = _read_form(document, root)
+    graph = None if draft is None else _compile_graph(draft)
+    names = [] if draft is None else [node.id for node in draft.nodes]
+    undo = read_compensation(
+        document.get("compensationSteps", []), names, root.at("compensationSteps")
+    )
+    cancelling = read_cancellation_triggers(
+        document.get("cancellationTriggers", []), root.at("cancellationTriggers")
+    )
+    starting = read_triggers(document.get("triggers", []), root.at("triggers"))
+    if draft is None or graph is None:
+        return None
+    return Definition(
+        id=cast("str", top.get("id", fallback_id)),
+        graph=graph,
+        spelling=draft.form,
+        name=cast("str | None", top.get("name", top.get("title"))),
+        description=cast("str | None", top.get("description")),
+        input_schema=cast("JSON", top.get("input_schema")),
+        options=cast("Options", top.get("options", top.get("workflow_options", Options()))),
+        compensation_steps=undo,
+        cancellation_triggers=cancelling,
+        triggers=starting,
+    )
+
+
+def _read_form(document: Object, root: Place) -> Draft | None:
+    """The draft in whichever form the document is written; None where there is nothing to read."""
+    if "steps" in document:
+        for name in ("nodes", "edges"):
+            if name in document:
+                root.at(name).wrong("TEN-1019", "the workflow is written as `steps` already")
+        steps, place = document["steps"], root.at("steps")
+        if not is_array(steps, place) or not _has_fair_size(steps, place):
+            return None
+        return (read_dependencies if is_dependency_form(steps) else read_steps)(steps, place)
+    if "nodes" not in document:
+        root.wrong("TEN-1006", "there are neither `steps` nor `nodes`")
+        return None
+    nodes, place = document["nodes"], root.at("nodes")
+    edges = document.get("edges", [])
+    nodes_fit = is_array(nodes, place) and _has_fair_size(nodes, place)
+    if not is_array(edges, root.at("edges")) or not nodes_fit:
+        return None
+    return read_graph(cast("list[JSON]", nodes), edges, place, root.at("edges"))
+
+
+def _has_fair_size(items: list[JSON], place: Place) -> bool:
+    if not items:
+        place.wrong("TEN-1017", "there is no step", "Add at least one.")
+    elif len(items) > MOST_NODES:
+        place.wrong("TEN-1004", f"{len(items)} nodes are more than {MOST_NODES}")
+    return 0 < len(items) <= MOST_NODES
+
+
+def _compile_graph(draft: Draft) -> Graph:
+    arrows = Arrows(draft)
+    shape = shape_of(draft, arrows)
+    around = loops_around(arrows, shape)
+    check_flow(draft, arrows, shape, around)
+    required = {name: len(edges) for name, edges in arrows.incoming.items()}
+    compiled: dict[str, tuple[DraftNode, Node]] = {}
+    for drafted in draft.nodes:
+        node = _compile_node(drafted, around, required)
+        if node is not None and not drafted.duplicate:
+            compiled[node.id] = (drafted, node)
+    check_joins(compiled, arrows, shape)
+    return Graph(
+        nodes=tuple(node for _, node in compiled.values()),
+        edges=tuple(
+            Edge(source=edge.source, target=edge.target, handle=edge.handle) for edge in draft.edges
+        ),
+        starts=shape.starts,
+    )
+
+
+def _compile_node(
+    draft: DraftNode, around: Mapping[str, str | None], required: Mapping[str, int]
+) -> Node | None:
+    """The node, or None when something it cannot do without is unusable."""
+    in_loop = around.get(draft.id) is not None
+    place = draft.settings_place.seeing(ITERATION) if in_loop else draft.settings_place
+    for source, there in draft.unchecked:
+        check_expression(source, there.seeing(place.roots))
+    if draft.row is None:
+        known = {key: value for key, value in draft.settings.items() if key in COMMON.by_name}
+        COMMON.read(known, place)
+        return None
+    shared = shared_fields(draft.row)
+    if draft.place is not draft.settings_place:
+        shared += ROUTES
+    config_fields = draft.row.fields
+    found = (shared + config_fields).read(draft.settings, place)
+    draft.row.rules(draft.settings, place)
+    if found is None:
+        return None
+    own = {
+        attribute for field in config_fields.all for attribute in (field.attribute, field.presence)
+    }
+    config = draft.row.make(**{key: value for key, value in found.items() if key in own})
+    settings: dict[str, object] = {"conditions": draft.conditions, "on_error": draft.on_error}
+    settings.update((key, value) for key, value in found.items() if key not in own)
+    if draft.required_edges and settings.get("at_least") is None:
+        settings["at_least"] = min(draft.required_edges, required.get(draft.id, 0)) or None
+    return Node(id=draft.id, config=cast("Config", config), **settings)  # type: ignore[arg-type]

@@ -1,0 +1,123 @@
+"""What every form is read into before nodes are compiled: boxes with raw settings, and arrows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.definition.nodes import BY_NAME, TYPES, AnyNodeType
+from tenuto.definition.plain_kinds import Id
+from tenuto.definition.report import Place, did_you_mean, kind_of, shown
+from tenuto.model.graph import ErrorRoute, Route
+from tenuto.model.json import JSON, Object
+
+
+class DraftNode(Struct, kw_only=True):
+    """A box as it was written."""
+
+    id: str
+    row: AnyNodeType | None
+    """None: its type is unknown, which has been reported."""
+    place: Place
+    settings: Object
+    settings_place: Place
+    named: bool = True
+    """False: it had no usable id and got one that nobody can name."""
+    duplicate: bool = False
+    """Its settings are checked, but the first node of this id stands for both."""
+    conditions: tuple[Route, ...] = ()
+    on_error: tuple[ErrorRoute, ...] = ()
+    unchecked: list[tuple[str, Place]] = []
+    """Expressions outside the settings that have still to be checked."""
+    required_edges: int | None = None
+    """In the dependency form: how many dependencies it has."""
+
+
+class DraftEdge(Struct, frozen=True):
+    """An arrow as it was written."""
+
+    source: str
+    handle: str
+    target: str
+    place: Place
+
+
+class Draft(Struct, kw_only=True):
+    """Everything of a graph, before anything about it is decided."""
+
+    form: Literal["steps", "graph"]
+    nodes: list[DraftNode]
+    edges: list[DraftEdge]
+    starts: tuple[str, ...] | None
+    """None: every node without incoming edges starts."""
+
+
+def read_id(source: Object, name: str, index: int, place: Place) -> tuple[str, bool]:
+    """The id of a node and whether it can be named; a made-up one where there is none."""
+    value = source.get(name)
+    if name not in source:
+        place.wrong("TEN-1011", f"`{name}` is missing", f"Add `{name}`.")
+    else:
+        Id().read(value, place.at(name))
+    if isinstance(value, str) and value:
+        return value, True
+    return f"\0{index}", False
+
+
+def read_type(source: Object, place: Place, form: Literal["steps", "graph"]) -> AnyNodeType | None:
+    """The node type that `source` names."""
+    if "type" not in source:
+        place.wrong("TEN-1011", "`type` is missing", "Add `type`.")
+        return None
+    value: JSON = source["type"]
+    if not isinstance(value, str):
+        place.at("type").wrong("TEN-1010", f"expected a type, found {kind_of(value)}")
+        return None
+    row = BY_NAME.get(value)
+    if row is None:
+        names = [each.step if form == "steps" else each.tag for each in TYPES]
+        place.at("type").wrong(
+            "TEN-1022",
+            f"{shown(value)} is not a node type",
+            did_you_mean(value, names, f"Types are {', '.join(names)}."),
+        )
+    return row
+
+
+def mark_duplicates(nodes: list[DraftNode], name: str) -> None:
+    """Report each id that an earlier node has."""
+    seen: set[str] = set()
+    for node in nodes:
+        if node.id in seen:
+            node.duplicate = True
+            node.place.at(name).wrong("TEN-1021", f"`{node.id}` is the id of an earlier node")
+        seen.add(node.id)
+
+
+def known_edges(nodes: list[DraftNode], edges: list[DraftEdge]) -> list[DraftEdge]:
+    """The edges between known nodes, each once; the others are reported."""
+    names = {node.id for node in nodes}
+    seen: set[tuple[str, str, str]] = set()
+    kept: list[DraftEdge] = []
+    for edge in edges:
+        key = (edge.source, edge.handle, edge.target)
+        if edge.target not in names:
+            refuse_target(edge.target, names, edge.place)
+        elif key in seen:
+            edge.place.wrong(
+                "TEN-1043", f"`{edge.source}` leads to `{edge.target}` by this handle already"
+            )
+        else:
+            seen.add(key)
+            kept.append(edge)
+    return kept
+
+
+def refuse_target(name: str, names: set[str], place: Place) -> None:
+    known = [each for each in names if not each.startswith("\0")]
+    place.wrong(
+        "TEN-1040",
+        f"there is no step {shown(name)}",
+        did_you_mean(name, sorted(known), "Name a step of this definition."),
+    )

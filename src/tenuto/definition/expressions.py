@@ -1,0 +1,77 @@
+"""The one door to `tenuto.expr`: is this text an expression, is this value a template."""
+
+from __future__ import annotations
+
+from tenuto.definition.report import Place
+from tenuto.expr import (
+    ALL_ROOTS,
+    ExpressionSyntaxError,
+    compile_expression,
+    compile_template,
+    parse_path,
+    split_condition,
+    template_problems,
+)
+from tenuto.model.json import JSON
+
+BASE = frozenset({"ctx", "workflow", "steps"})
+"""What every expression can name."""
+
+EVENT = frozenset({"event"})
+ITERATION = frozenset({"item", "index"})
+SECRETS = frozenset({"secrets"})
+
+
+def check_expression(source: str, place: Place) -> bool:
+    """Whether `source` is an expression for this place; if not, that is reported."""
+    try:
+        compile_expression(source, roots=place.roots)
+    except ExpressionSyntaxError as fault:
+        _report(fault, place, "TEN-1030" if _is_broken(source) else "TEN-1032")
+        return False
+    return True
+
+
+def check_template(value: JSON, place: Place) -> None:
+    """Report what keeps `value` from being a template for this place."""
+    faults = template_problems(value, roots=place.roots)
+    if not faults:
+        return
+    broken = {(where, fault.position) for where, fault in template_problems(value)}
+    for where, fault in faults:
+        there = Place(place.path + where, place.report, place.roots)
+        _report(fault, there, "TEN-1031" if (where, fault.position) in broken else "TEN-1032")
+
+
+def check_payload_path(text: str, place: Place) -> None:
+    """Report what keeps `text` from being a path into an event's payload."""
+    try:
+        parse_path(text)
+    except ExpressionSyntaxError as fault:
+        _report(fault, place, "TEN-1033")
+
+
+def has_equality_term(source: str) -> bool:
+    """Whether a wait's condition, which is an expression, can be looked up instead of tried."""
+    return bool(split_condition(source).terms)
+
+
+def names_root(value: JSON, root: str) -> bool:
+    """Whether a template, which has been checked, names `root`."""
+    return root in compile_template(value).roots
+
+
+def is_templated(text: str) -> bool:
+    return "{{" in text
+
+
+def _is_broken(source: str) -> bool:
+    try:
+        compile_expression(source, roots=ALL_ROOTS)
+    except ExpressionSyntaxError:
+        return True
+    return False
+
+
+def _report(fault: ExpressionSyntaxError, place: Place, code: str) -> None:
+    place.wrong(code, f"{fault.message} (at character {fault.position + 1})", fault.advice or None)

@@ -1,0 +1,152 @@
+"""Reads an object by a table of its fields, and writes it back by the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, TypeGuard, cast
+
+import msgspec
+from msgspec import Struct
+
+from tenuto.definition.report import Place, did_you_mean, kind_of
+from tenuto.model.json import JSON, Object
+
+
+class Unusable:
+    """What reading gives for a value that was refused; the report says why."""
+
+
+UNUSABLE: Final = Unusable()
+
+
+class Kind(Protocol):
+    """How one value is read from JSON and written back."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        """The value in the model, or `UNUSABLE` after reporting why."""
+        ...
+
+    def write(self, value: object) -> JSON:
+        """The JSON that reads as `value`."""
+        ...
+
+
+class Field(Struct, frozen=True):
+    """One field: its name in JSON, its attribute in the model, and what it may hold."""
+
+    name: str
+    attribute: str
+    kind: Kind
+    required: bool = False
+    presence: str | None = None
+    """An attribute that says whether the field was given, where absence has its own meaning."""
+
+
+class Fields:
+    """The complete list of the fields that an object may have."""
+
+    def __init__(self, *fields: Field) -> None:
+        self.all = fields
+        self.by_name: Mapping[str, Field] = {field.name: field for field in fields}
+
+    def __add__(self, other: Fields) -> Fields:
+        return Fields(*self.all, *other.all)
+
+    def read(self, value: Object, place: Place) -> dict[str, object] | None:
+        """Attributes for the model, or None when a required one is missing or unusable."""
+        found: dict[str, object] = {}
+        for name in value:
+            field = self.by_name.get(name)
+            if field is None:
+                if place.report.is_full:
+                    break
+                refuse_unknown(name, self.by_name, place)
+                continue
+            read = field.kind.read(value[name], place.at(name))
+            if not isinstance(read, Unusable):
+                found[field.attribute] = read
+                if field.presence is not None:
+                    found[field.presence] = True
+        missing = [field for field in self.all if field.required and field.name not in value]
+        for field in missing:
+            place.wrong("TEN-1011", f"`{field.name}` is missing", f"Add `{field.name}`.")
+        usable = all(field.attribute in found for field in self.all if field.required)
+        return found if usable else None
+
+    def write(self, owner: Struct) -> Object:
+        """The fields of `owner` that differ from what leaving them out means."""
+        defaults = _defaults(type(owner))
+        written: Object = {}
+        for field in self.all:
+            value = getattr(owner, field.attribute)
+            if field.presence is not None:
+                given = bool(getattr(owner, field.presence))
+            else:
+                given = field.required or value != defaults[field.attribute]
+            if given:
+                written[field.name] = field.kind.write(value)
+        return written
+
+
+class Record:
+    """A kind: an object with fields of its own."""
+
+    def __init__(self, make: Callable[..., Struct], fields: Fields) -> None:
+        self._make = make
+        self._fields = fields
+
+    def read(self, value: JSON, place: Place) -> object:
+        found = self._fields.read(value, place) if is_object(value, place) else None
+        return UNUSABLE if found is None else self._make(**found)
+
+    def write(self, value: object) -> JSON:
+        assert isinstance(value, Struct)  # what `read` made
+        return self._fields.write(value)
+
+
+class Verbatim:
+    """A kind: an object that is checked field by field and kept as it was written."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def read(self, value: JSON, place: Place) -> object:
+        found = self._fields.read(value, place) if is_object(value, place) else None
+        return UNUSABLE if found is None else value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+def is_object(value: JSON, place: Place) -> TypeGuard[Object]:
+    """Whether `value` is an object; if not, that is reported."""
+    if isinstance(value, dict):
+        return True
+    place.wrong("TEN-1010", f"expected an object, found {kind_of(value)}")
+    return False
+
+
+def is_array(value: JSON, place: Place) -> TypeGuard[list[JSON]]:
+    """Whether `value` is an array; if not, that is reported."""
+    if isinstance(value, list):
+        return True
+    place.wrong("TEN-1010", f"expected an array, found {kind_of(value)}")
+    return False
+
+
+def refuse_unknown(name: str, known: Mapping[str, object], place: Place) -> None:
+    listing = f"Known here: {', '.join(known)}." if known else "Remove it."
+    place.at(name).wrong(
+        "TEN-1012", f"`{name}` is not a field here", did_you_mean(name, known, listing)
+    )
+
+
+def _defaults(kind: type[Struct]) -> Mapping[str, object]:
+    cached = _DEFAULTS.get(kind)
+    if cached is None:
+        cached = {each.name: each.default for each in msgspec.structs.fields(kind)}
+        _DEFAULTS[kind] = cached
+    return cached
+
+
+_DEFAULTS: dict[type[Struct], Mapping[str, object]] = {}

@@ -1,0 +1,73 @@
+"""Rules that arrows fulfil: all is reached, nothing goes in a circle, loops keep to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tenuto.definition.draft import Draft, DraftNode
+from tenuto.definition.nodes.passing import END, START
+from tenuto.definition.shape import Arrows, Shape, leads_into
+
+_LONGEST_CYCLE = 50
+
+
+def check_flow(
+    draft: Draft, arrows: Arrows, shape: Shape, around: Mapping[str, str | None]
+) -> None:
+    """Report everything about the arrows that no single node can know."""
+    nodes = {node.id: node for node in draft.nodes if not node.duplicate}
+    _check_cycles(shape, nodes)
+    _check_reached(draft, shape)
+    _check_starts(draft, arrows, shape)
+    _check_loops(draft, arrows, shape, around)
+
+
+def _check_cycles(shape: Shape, nodes: Mapping[str, DraftNode]) -> None:
+    for cycle in shape.cycles:
+        names = [name if nodes[name].named else "(no id)" for name in cycle]
+        if len(names) > _LONGEST_CYCLE:
+            half = _LONGEST_CYCLE // 2
+            names = [*names[:half], "…", *names[-half:]]
+        spelled = " → ".join([*names, names[0]])
+        nodes[cycle[0]].place.wrong("TEN-1042", f"the steps lead in a circle: {spelled}")
+
+
+def _check_reached(draft: Draft, shape: Shape) -> None:
+    on_cycle = {name for cycle in shape.cycles for name in cycle}
+    for node in draft.nodes:
+        if not (node.id in shape.reached or node.id in on_cycle or node.duplicate):
+            what = f"`{node.id}`" if node.named else "this step"
+            node.place.wrong("TEN-1041", f"{what} cannot be reached from the start")
+
+
+def _check_starts(draft: Draft, arrows: Arrows, shape: Shape) -> None:
+    for node in draft.nodes:
+        if node.row is not START or node.duplicate:
+            continue
+        if draft.form == "steps" and node.id not in shape.starts:
+            node.place.wrong("TEN-1045", "a start step comes first")
+        for edge in arrows.incoming[node.id]:
+            edge.place.wrong("TEN-1045", f"`{edge.source}` leads to the start")
+
+
+def _check_loops(
+    draft: Draft, arrows: Arrows, shape: Shape, around: Mapping[str, str | None]
+) -> None:
+    for edge in draft.edges:
+        here = leads_into(edge, arrows, around)
+        if edge in shape.ends_iteration:
+            if here != edge.target:
+                edge.place.wrong(
+                    "TEN-1050",
+                    f"`{edge.source}` is in the body of `{here}` and leads out of it to "
+                    f"`{edge.target}`",
+                )
+        elif edge not in shape.back and around[edge.target] != here:
+            edge.place.wrong(
+                "TEN-1050",
+                f"`{edge.target}` is in the body of loop `{around[edge.target]}`, and "
+                f"`{edge.source}` leads to it from outside",
+            )
+    for node in draft.nodes:
+        if node.row is END and not node.duplicate and around[node.id] is not None:
+            node.place.wrong("TEN-1051", f"`{node.id}` is in the body of `{around[node.id]}`")

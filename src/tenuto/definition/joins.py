@@ -1,0 +1,102 @@
+"""Rules between a compiled node and its arrows: handles, joins, error targets, `cancels`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tenuto.definition.draft import DraftEdge, DraftNode
+from tenuto.definition.nodes import BY_CONFIG
+from tenuto.definition.report import did_you_mean
+from tenuto.definition.shape import Arrows, Shape
+from tenuto.model.graph import DEFAULT, ERROR, Loop, Node
+
+Compiled = Mapping[str, tuple[DraftNode, Node]]
+
+
+def check_joins(nodes: Compiled, arrows: Arrows, shape: Shape) -> None:
+    """Report what does not fit between nodes and their arrows."""
+    for draft, node in nodes.values():
+        _check_handles(node, arrows)
+        _check_errors(draft, node, arrows)
+        _check_cancels(draft, node, arrows)
+        incoming = [edge for edge in arrows.incoming[node.id] if edge not in shape.ends_iteration]
+        _check_join(draft, node, incoming, nodes)
+        _check_effect(draft, node)
+
+
+def handles_of(node: Node) -> dict[str, None]:
+    """Every handle that a node may answer with, in the order people know them."""
+    row = BY_CONFIG[type(node.config)]
+    passed_over = (DEFAULT,) if node.when is not None else ()
+    routed = [route.handle for route in node.conditions]
+    routed += [route.handle for route in node.on_error]
+    return dict.fromkeys((*row.handles(node.config), *passed_over, ERROR, *routed))
+
+
+def _check_handles(node: Node, arrows: Arrows) -> None:
+    handles = handles_of(node)
+    refused: set[str] = set()
+    for edge in arrows.outgoing[node.id]:
+        if edge.handle not in handles and edge.handle not in refused:
+            refused.add(edge.handle)
+            kind = BY_CONFIG[type(node.config)].tag
+            edge.place.wrong(
+                "TEN-1044",
+                f"`{node.id}` ({kind}) has no handle `{edge.handle}`",
+                did_you_mean(edge.handle, handles, f"Its handles are {', '.join(handles)}."),
+            )
+
+
+def _check_errors(draft: DraftNode, node: Node, arrows: Arrows) -> None:
+    if node.error_handling != "fail_workflow":
+        return
+    if node.on_error or any(edge.handle == ERROR for edge in arrows.outgoing[node.id]):
+        draft.settings_place.at("errorHandling").wrong(
+            "TEN-1046", f"`{node.id}` fails the workflow and has an error target"
+        )
+
+
+def _check_cancels(draft: DraftNode, node: Node, arrows: Arrows) -> None:
+    place = draft.settings_place.at("cancels")
+    for index, name in enumerate(node.cancels):
+        if name == node.id:
+            place.at(index).wrong("TEN-1049", f"`{name}` cannot cancel itself")
+        elif name not in arrows.incoming:
+            place.at(index).wrong("TEN-1049", f"there is no step `{name}` to cancel")
+
+
+def _check_join(draft: DraftNode, node: Node, incoming: list[DraftEdge], nodes: Compiled) -> None:
+    least = node.at_least
+    if least is None or least <= 1:
+        return
+    place = draft.settings_place.at("joinMode" if draft.required_edges is None else "dependsOn")
+    if least > len(incoming):
+        place.wrong("TEN-1047", f"{least} edges are needed, {len(incoming)} lead to `{node.id}`")
+        return
+    by_source: dict[str, list[str]] = {}
+    for edge in incoming:
+        by_source.setdefault(edge.source, []).append(edge.handle)
+    most = sum(
+        _taken_at_once(nodes[source][1], handles) if source in nodes else len(handles)
+        for source, handles in by_source.items()
+    )
+    if least > most:
+        place.wrong(
+            "TEN-1048", f"{least} edges are needed, at most {most} can be taken in one instance"
+        )
+
+
+def _taken_at_once(source: Node, handles: list[str]) -> int:
+    together = BY_CONFIG[type(source.config)].together(source.config)
+    return max(1, sum(handle in together for handle in handles))
+
+
+def _check_effect(draft: DraftNode, node: Node) -> None:
+    place = draft.settings_place
+    ends_early = isinstance(node.config, Loop) and node.config.enough is not None
+    if node.cancel_rest and node.at_least is None and not ends_early:
+        place.at("cancelRest").warn(
+            "TEN-1053", "`cancelRest` does nothing where every edge is waited for"
+        )
+    if node.conditions and DEFAULT not in handles_of(node):
+        place.warn("TEN-1053", f"`conditions` stand for `default`, which `{node.id}` never takes")

@@ -1,0 +1,57 @@
+"""approval: waits for a person."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tenuto.definition.fields import UNUSABLE, Field, Fields, Verbatim, is_object
+from tenuto.definition.nodes.node_type import NodeType
+from tenuto.definition.plain_kinds import ListOf
+from tenuto.definition.report import Place
+from tenuto.definition.schemas import Schema
+from tenuto.definition.spoken_kinds import Template
+from tenuto.definition.time_kinds import Length
+from tenuto.model.graph import TIMEOUT, Approval
+from tenuto.model.json import JSON
+
+_PEOPLE = ListOf(Template("text"), least=1)
+_ASSIGNEES = Fields(Field("users", "users", _PEOPLE), Field("roles", "roles", _PEOPLE))
+
+
+class Assignees:
+    """`{users?, roles?}`, at least one of them; kept as written."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not is_object(value, place):
+            return UNUSABLE
+        _ASSIGNEES.read(value, place)
+        if not {"users", "roles"} & set(value):
+            place.wrong("TEN-1018", "`users` or `roles` is needed", "Say who may decide.")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+_ESCALATION = Verbatim(
+    Fields(
+        Field("after", "after", Length(), required=True),
+        Field("assignees", "assignees", Assignees(), required=True),
+    )
+)
+
+APPROVAL = NodeType(
+    tag="approval",
+    step="APPROVAL",
+    make=Approval,
+    fields=Fields(
+        Field("assignees", "assignees", Assignees(), required=True),
+        Field("formSchema", "form_schema", Schema()),
+        Field("deadline", "deadline", Length()),
+        Field("reminders", "reminders", ListOf(Length())),
+        Field("escalate", "escalate", _ESCALATION),
+    ),
+    handles=lambda _: ("approved", "rejected", TIMEOUT),
+    has_own_handles=lambda _: True,
+)

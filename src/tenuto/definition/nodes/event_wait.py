@@ -1,0 +1,58 @@
+"""eventWait: waits for an event, or for whichever of several comes first."""
+
+from __future__ import annotations
+
+from tenuto.definition.fields import Field, Fields, Record
+from tenuto.definition.nodes.node_type import NodeType
+from tenuto.definition.nodes.rules import distinct_ids, exactly_one, not_beside
+from tenuto.definition.plain_kinds import ListOf
+from tenuto.definition.report import Place
+from tenuto.definition.spoken_kinds import (
+    EventCondition,
+    EventPattern,
+    Mapping,
+    OwnHandle,
+    Template,
+)
+from tenuto.definition.time_kinds import EventTimeout, Length
+from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
+from tenuto.model.json import Object
+
+_CONDITION = Field("eventCondition", "event_condition", EventCondition())
+_MAPPING = Field("eventPayloadMapping", "event_payload_mapping", Mapping(into_context=True))
+
+_ARM = Fields(
+    Field("id", "id", OwnHandle(), required=True),
+    Field("eventPattern", "event_pattern", EventPattern(), required=True),
+    _CONDITION,
+    _MAPPING,
+)
+
+
+def _handles(wait: EventWait) -> tuple[str, ...]:
+    return (*((arm.id for arm in wait.arms) if wait.arms else (DEFAULT,)), TIMEOUT)
+
+
+def _rules(settings: Object, place: Place) -> None:
+    exactly_one(settings, ("eventPattern", "arms"), place)
+    not_beside(settings, ("eventCondition", "eventPayloadMapping"), "arms", place)
+    distinct_ids(settings, "arms", place)
+
+
+EVENT_WAIT = NodeType(
+    tag="eventWait",
+    step="EVENT_WAIT",
+    make=EventWait,
+    fields=Fields(
+        Field("eventPattern", "event_pattern", EventPattern()),
+        _CONDITION,
+        _MAPPING,
+        Field("eventTimeout", "event_timeout", EventTimeout()),
+        Field("lookback", "lookback", Length()),
+        Field("correlationId", "correlation_id", Template("text")),
+        Field("arms", "arms", ListOf(Record(Arm, _ARM), least=1)),
+    ),
+    handles=_handles,
+    rules=_rules,
+    has_own_handles=lambda wait: bool(wait.arms),
+)

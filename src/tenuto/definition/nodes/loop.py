@@ -1,0 +1,54 @@
+"""loop: runs its body for each item, or while a condition holds."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tenuto.definition.expressions import ITERATION
+from tenuto.definition.fields import Field, Fields
+from tenuto.definition.nodes.node_type import NodeType
+from tenuto.definition.nodes.rules import exactly_one, not_beside
+from tenuto.definition.plain_kinds import OneOf, Whole
+from tenuto.definition.report import Place
+from tenuto.definition.spoken_kinds import Expression, Template
+from tenuto.model.graph import Loop
+from tenuto.model.json import JSON, Object
+
+LOOP_HANDLE = "loop"
+DONE = "done"
+
+
+class Enough:
+    """So many completed iterations, or an expression about the results so far."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        kind = Expression() if isinstance(value, str) else Whole(least=1)
+        return kind.read(value, place)
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+def _rules(settings: Object, place: Place) -> None:
+    exactly_one(settings, ("source", "while"), place)
+    not_beside(settings, ("mode",), "while", place)
+
+
+LOOP = NodeType(
+    tag="loop",
+    step="LOOP",
+    make=Loop,
+    fields=Fields(
+        Field("source", "source", Template("array or template")),
+        Field("while", "while_", Expression(frozenset({"index"}))),
+        Field("mode", "mode", OneOf("sequential", "parallel")),
+        Field("concurrency", "concurrency", Whole(least=1)),
+        Field("onItemError", "on_item_error", OneOf("fail", "continue")),
+        Field("maxIterations", "max_iterations", Whole(least=1)),
+        Field("result", "result", Template(sees=ITERATION)),
+        Field("enough", "enough", Enough()),
+    ),
+    handles=lambda _: (LOOP_HANDLE, DONE),
+    rules=_rules,
+    has_own_handles=lambda _: True,
+)

@@ -1,0 +1,39 @@
+"""What a node type is: its two names, its fields, and the handles it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from tenuto.definition.fields import Fields
+from tenuto.definition.report import Place
+from tenuto.model.json import Object
+
+C = TypeVar("C", bound=Struct)
+
+
+def _no_rules(_settings: Object, _place: Place) -> None:
+    """Most types have no rules between their fields."""
+
+
+class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
+    """One row of the table in `tenuto.definition.nodes`."""
+
+    tag: str
+    """Its name in the graph form."""
+    step: str
+    """Its name in the steps form."""
+    make: type[C]
+    fields: Fields
+    handles: Callable[[C], tuple[str, ...]]
+    """The handles that it answers with; every node also has `error`."""
+    together: Callable[[C], tuple[str, ...]] = lambda _: ()
+    """Those of its handles that can be taken at the same time."""
+    executes: bool = False
+    """Whether it may have `retry` and `mutex`."""
+    rules: Callable[[Object, Place], None] = _no_rules
+    """What its fields, as written, must fulfil together."""
+    has_own_handles: Callable[[C], bool] = lambda _: False
+    """Whether it never answers `default`, which the dependency form needs."""

@@ -1,0 +1,52 @@
+"""Reads `options`, the settings of a whole definition."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Verbatim
+from tenuto.definition.plain_kinds import Flag, ListOf, Text, Whole
+from tenuto.definition.report import Place, kind_of
+from tenuto.definition.settings import RETRY
+from tenuto.definition.spoken_kinds import Template
+from tenuto.definition.time_kinds import Length, MomentOrTemplate, Span
+from tenuto.model.graph import Options
+from tenuto.model.json import JSON
+
+
+class Encrypt:
+    """Everything (`true`), or the names of what is to be encrypted."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, list):
+            names = ListOf(Text()).read(value, place)
+            return value if isinstance(names, tuple) else UNUSABLE
+        place.wrong("TEN-1010", f"expected true, false or a list of names, found {kind_of(value)}")
+        return UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+_CONCURRENCY = Fields(
+    Field("limit", "limit", Whole(least=1), required=True),
+    Field("key", "key", Template("text")),
+    Field("holdWhileWaiting", "hold_while_waiting", Flag()),
+)
+
+OPTIONS = Record(
+    Options,
+    Fields(
+        Field("compensateOnFailure", "compensate_on_failure", Flag()),
+        Field("timeout", "timeout", Length()),
+        Field("deadline", "deadline", MomentOrTemplate()),
+        Field("cancelGrace", "cancel_grace", Span()),
+        Field("retry", "retry", RETRY),
+        Field("concurrency", "concurrency", Verbatim(_CONCURRENCY)),
+        Field("retention", "retention", Length()),
+        Field("searchable", "searchable", ListOf(Text())),
+        Field("encrypt", "encrypt", Encrypt()),
+    ),
+)

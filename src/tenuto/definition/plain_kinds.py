@@ -1,0 +1,178 @@
+"""Kinds of field values that stand for themselves: text, numbers, choices, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array, is_object
+from tenuto.definition.report import Place, did_you_mean, kind_of, shown
+from tenuto.model.ids import NAME
+from tenuto.model.json import JSON
+
+LARGEST_WHOLE = 2**31 - 1
+
+
+class Text:
+    """Text that is not empty, unless it may be."""
+
+    def __init__(self, *, may_be_empty: bool = False) -> None:
+        self._may_be_empty = may_be_empty
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, str):
+            place.wrong("TEN-1010", f"expected text, found {kind_of(value)}")
+            return UNUSABLE
+        if not value and not self._may_be_empty:
+            place.wrong("TEN-1017", "the text is empty")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class Flag:
+    """True or false."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, bool):
+            return value
+        place.wrong("TEN-1010", f"expected true or false, found {kind_of(value)}")
+        return UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class Number:
+    """A number within bounds."""
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            place.wrong("TEN-1010", f"expected a number, found {kind_of(value)}")
+            return UNUSABLE
+        if not self._least <= value <= LARGEST_WHOLE:
+            place.wrong("TEN-1014", f"{shown(value)} is not at least {self._least:g}, or is huge")
+            return UNUSABLE
+        return float(value)
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class Whole:
+    """A whole number within bounds."""
+
+    def __init__(self, least: int, most: int = LARGEST_WHOLE) -> None:
+        self._least = least
+        self._most = most
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            place.wrong("TEN-1010", f"expected a whole number, found {_number_or_kind(value)}")
+            return UNUSABLE
+        if not self._least <= value <= self._most:
+            bounds = f"from {self._least} to {self._most}"
+            if self._most == LARGEST_WHOLE:
+                bounds = f"at least {self._least}"
+            place.wrong("TEN-1014", f"{_digits(value)} is out of bounds", f"It must be {bounds}.")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class OneOf:
+    """One of a few words."""
+
+    def __init__(self, *choices: str) -> None:
+        self._choices = choices
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, str):
+            place.wrong("TEN-1010", f"expected text, found {kind_of(value)}")
+            return UNUSABLE
+        if value not in self._choices:
+            listing = f"It is one of {', '.join(f'`{each}`' for each in self._choices)}."
+            place.wrong(
+                "TEN-1013",
+                f"{shown(value)} is not one of the choices",
+                did_you_mean(value, self._choices, listing),
+            )
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class ListOf:
+    """Items of one kind."""
+
+    def __init__(self, item: Kind, *, least: int = 0) -> None:
+        self._item = item
+        self._least = least
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not is_array(value, place):
+            return UNUSABLE
+        items = value
+        if len(items) < self._least:
+            place.wrong("TEN-1017", "the list is empty")
+            return UNUSABLE
+        read = [self._item.read(item, place.at(index)) for index, item in enumerate(items)]
+        return UNUSABLE if any(isinstance(item, Unusable) for item in read) else tuple(read)
+
+    def write(self, value: object) -> JSON:
+        return [self._item.write(item) for item in cast("Sequence[object]", value)]
+
+
+class Anything:
+    """Any JSON, kept as it is."""
+
+    def read(self, value: JSON, place: Place) -> object:  # noqa: ARG002  nothing to report
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class AnyObject:
+    """Any object, kept as it is."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        return value if is_object(value, place) else UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class Id:
+    """The id of a node, step, branch or arm."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, str):
+            place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
+            return UNUSABLE
+        if not NAME.match(value):
+            place.wrong("TEN-1020", f"{shown(value)} is not usable as an id")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+def _digits(value: int) -> str:
+    return str(value) if abs(value) < 10**20 else "the number"
+
+
+def _number_or_kind(value: JSON) -> str:
+    return shown(value) if isinstance(value, float) else kind_of(value)

@@ -1,0 +1,120 @@
+"""Problems as they are found, and the places in a document where they are found."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import Problem
+
+MOST_PROBLEMS = 1000
+"""A document with more faults than this is not read to its end by anybody."""
+
+_MOST_NAMES = 1000
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
+
+
+class Report:
+    """Everything that was found wrong so far, in the order of finding."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self.has_errors = False
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._problems) >= MOST_PROBLEMS
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(self._problems)
+
+    def add(self, problem: Problem) -> None:
+        self.has_errors = self.has_errors or problem.severity == "error"
+        if not self.is_full:
+            self._problems.append(problem)
+
+
+class Place(Struct, frozen=True):
+    """A place in a document: its path, and which roots an expression there can name."""
+
+    path: str
+    report: Report
+    roots: frozenset[str] = frozenset()
+
+    def at(self, key: str | int) -> Place:
+        return Place(self.path + step(key), self.report, self.roots)
+
+    def seeing(self, roots: Collection[str]) -> Place:
+        return Place(self.path, self.report, self.roots.union(roots))
+
+    def wrong(self, code: str, message: str, advice: str | None = None) -> None:
+        self._say(code, message, advice, "error")
+
+    def warn(self, code: str, message: str, advice: str | None = None) -> None:
+        self._say(code, message, advice, "warning")
+
+    def _say(
+        self, code: str, message: str, advice: str | None, severity: Literal["error", "warning"]
+    ) -> None:
+        self.report.add(
+            Problem(
+                code=code,
+                path=self.path,
+                message=message,
+                advice=CATALOGUE[code].advice if advice is None else advice,
+                severity=severity,
+            )
+        )
+
+
+def step(key: str | int) -> str:
+    """One step of a JSONPath: `.name`, `['any other name']` or `[0]`."""
+    if isinstance(key, int):
+        return f"[{key}]"
+    if _PLAIN_KEY.match(key):
+        return f".{key}"
+    quoted = json.dumps(key)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    return f"['{quoted}']"
+
+
+def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
+    """Advice that names the nearest of `names`, else `otherwise`."""
+    if len(names) > _MOST_NAMES or len(name) > 100:
+        return otherwise
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if not near:
+        lowered = {each.lower(): each for each in names}
+        near = [lowered[name.lower()]] if name.lower() in lowered else []
+    return f"Did you mean `{near[0]}`? {otherwise}" if near else otherwise
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, on one line."""
+    text = json.dumps(value, ensure_ascii=True, default=repr)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def kind_of(value: object) -> str:
+    """What JSON calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "an array"
+        case dict():
+            return "an object"
+        case _:
+            return f"a Python {type(value).__name__}"

@@ -1,0 +1,136 @@
+"""JSON Schemas: are they well formed, and does an input fit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias, cast
+
+import jsonschema_rs
+from jsonschema_rs import FancyRegexOptions, ValidationError, Validator
+
+from tenuto.definition.fields import UNUSABLE
+from tenuto.definition.report import Place, Report, kind_of
+from tenuto.model.errors import Problem
+from tenuto.model.graph import Definition
+from tenuto.model.json import JSON, Object
+
+SchemaJSON: TypeAlias = Object | bool
+
+_MOST_VALIDATORS = 1000
+_LONGEST_MESSAGE = 300
+_REGEX = FancyRegexOptions(backtrack_limit=100_000)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
+_ELSEWHERE = "not present in a registry"
+
+
+class Schema:
+    """A kind: a JSON Schema that needs no other document."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, dict | bool):
+            place.wrong("TEN-1010", f"expected a schema, found {kind_of(value)}")
+            return UNUSABLE
+        try:
+            _compile(value)
+        except ValidationError as error:
+            if _ELSEWHERE in error.message or "Unknown meta-schema" in error.message:
+                _refuse_references(value, error, place)
+            else:
+                there = _inside(place, error.instance_path)
+                there.wrong("TEN-1060", f"not a JSON Schema: {_short(error.message)}")
+            return UNUSABLE
+        except ValueError as error:
+            place.wrong("TEN-1060", f"not a JSON Schema: {_short(str(error))}")
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
+    """Everything about an input that the definition's `inputSchema` refuses."""
+    schema = definition.input_schema
+    if schema is None:
+        return ()
+    report = Report()
+    root = Place("$", report)
+    try:
+        for error in _validator(cast("SchemaJSON", schema)).iter_errors(value):
+            there = _inside(root, error.instance_path)
+            there.wrong("TEN-2101", _short(error.message), _input_advice(error))
+    except ValueError as error:
+        root.wrong("TEN-2101", f"the input cannot be checked: {_short(str(error))}")
+    return report.problems
+
+
+def _validator(schema: SchemaJSON) -> Validator:
+    """The compiled schema; kept for as long as it is among the last that were used."""
+    key = id(schema)
+    kept = _VALIDATORS.get(key)
+    if kept is not None and kept[0] is schema:
+        _VALIDATORS.move_to_end(key)
+        return kept[1]
+    validator = _compile(schema)
+    # The schema is kept beside its validator, so that no other object can get its identity.
+    _VALIDATORS[key] = (schema, validator)
+    if len(_VALIDATORS) > _MOST_VALIDATORS:
+        _VALIDATORS.popitem(last=False)
+    return validator
+
+
+def _compile(schema: SchemaJSON) -> Validator:
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=_REGEX)
+
+
+def _refuse_references(schema: SchemaJSON, error: ValidationError, place: Place) -> None:
+    """Report each reference to another document; at the whole if none can be told apart."""
+    found = False
+    for keys, target in _references(schema):
+        if not target.startswith("#"):
+            _inside(place, keys).wrong("TEN-1061", f"`{target}` is not in this document")
+            found = True
+    if not found:
+        place.wrong("TEN-1061", _short(error.message))
+
+
+def _references(schema: JSON) -> Iterator[tuple[Sequence[str | int], str]]:
+    todo: list[tuple[tuple[str | int, ...], JSON]] = [((), schema)]
+    while todo:
+        keys, value = todo.pop()
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if name in _REFERENCES and isinstance(inner, str):
+                    if name != "$schema" or "json-schema.org" not in inner:
+                        yield (*keys, name), inner
+                else:
+                    todo.append(((*keys, name), inner))
+        elif isinstance(value, list):
+            todo.extend(((*keys, index), inner) for index, inner in enumerate(value))
+
+
+def _inside(place: Place, keys: Sequence[str | int]) -> Place:
+    for key in keys:
+        place = place.at(key)
+    return place
+
+
+def _input_advice(error: ValidationError) -> str:
+    match error.kind.name:
+        case "required":
+            return "Add the property to the input."
+        case "additionalProperties" | "unevaluatedProperties":
+            return "Remove the property from the input, or correct its name."
+        case "type":
+            return "Send a value of the expected type."
+        case _:
+            return "Correct the value, or the definition's `inputSchema`."
+
+
+def _short(message: str) -> str:
+    message = message.splitlines()[0] if message else "refused"
+    return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 3] + "..."
+
+
+_VALIDATORS: OrderedDict[int, tuple[SchemaJSON, Validator]] = OrderedDict()

@@ -1,0 +1,112 @@
+"""The settings that nodes share, whatever their type."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
+from tenuto.definition.nodes import AnyNodeType
+from tenuto.definition.plain_kinds import Flag, Id, ListOf, Number, OneOf, Text, Whole
+from tenuto.definition.report import Place, shown
+from tenuto.definition.spoken_kinds import Expression, Template, Variable
+from tenuto.definition.time_kinds import Span
+from tenuto.model.graph import ErrorRoute, Route
+from tenuto.model.json import JSON
+from tenuto.model.policy import RetryPolicy
+
+
+class JoinMode:
+    """`all`, `any` or `{"atLeast": n}`: how many incoming edges must be taken."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        match value:
+            case "all":
+                return None
+            case "any":
+                return 1
+            case {"atLeast": least, **rest}:
+                for name in rest:
+                    place.at(str(name)).wrong("TEN-1012", f"`{name}` is not a field here")
+                return Whole(least=1).read(cast("JSON", least), place.at("atLeast"))
+            case _:
+                place.wrong(
+                    "TEN-1013",
+                    f"{shown(value)} is not a join mode",
+                    'It is `all`, `any` or `{"atLeast": n}`.',
+                )
+                return UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        match value:
+            case None:
+                return "all"
+            case 1:
+                return "any"
+            case _:
+                return {"atLeast": cast("JSON", value)}
+
+
+RETRY = Record(
+    RetryPolicy,
+    Fields(
+        Field("maxAttempts", "max_attempts", Whole(least=1)),
+        Field("initialDelay", "initial_delay", Span()),
+        Field("multiplier", "multiplier", Number(least=1)),
+        Field("maxDelay", "max_delay", Span()),
+        Field("nonRetryable", "non_retryable", ListOf(Text())),
+        Field("onLost", "on_lost", OneOf("retry", "fail")),
+    ),
+)
+
+TITLES = Fields(
+    Field("name", "name", Text(may_be_empty=True)),
+    Field("description", "description", Text(may_be_empty=True)),
+)
+
+COMMON = TITLES + Fields(
+    Field("outputVariable", "output_variable", Variable()),
+    Field("timeout", "timeout", Span(may_be_zero=False)),
+    Field("errorHandling", "error_handling", OneOf("continue", "fail_workflow")),
+    Field("joinMode", "at_least", JoinMode()),
+    Field("cancelRest", "cancel_rest", Flag()),
+    Field("cancels", "cancels", ListOf(Text())),
+    Field("when", "when", Expression()),
+)
+
+EXECUTING = Fields(Field("retry", "retry", RETRY), Field("mutex", "mutex", Template("text")))
+
+CODES = ListOf(Text(), least=1)
+
+ROUTES = Fields(
+    Field(
+        "conditions",
+        "conditions",
+        ListOf(
+            Record(
+                Route,
+                Fields(
+                    Field("when", "when", Expression(), required=True),
+                    Field("handle", "handle", Id(), required=True),
+                ),
+            )
+        ),
+    ),
+    Field(
+        "onError",
+        "on_error",
+        ListOf(
+            Record(
+                ErrorRoute,
+                Fields(
+                    Field("codes", "codes", CODES, required=True),
+                    Field("handle", "handle", Id(), required=True),
+                ),
+            )
+        ),
+    ),
+)
+
+
+def shared_fields(row: AnyNodeType) -> Fields:
+    """The settings of the node itself, beside those of its config."""
+    return COMMON + EXECUTING if row.executes else COMMON

@@ -1,0 +1,121 @@
+"""Kinds of field values that say how long, or when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+
+from tenuto.definition.expressions import check_template, is_templated
+from tenuto.definition.fields import UNUSABLE
+from tenuto.definition.report import Place
+from tenuto.model.durations import Duration, parse_duration, parse_moment
+from tenuto.model.json import JSON
+
+
+class Length:
+    """A length of time that may count months."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        try:
+            return parse_duration(value)
+        except (ValueError, OverflowError) as error:
+            place.wrong("TEN-1015", _short(error))
+            return UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        return iso_duration(cast("Duration", value))
+
+
+class Span:
+    """A length of time that is the same everywhere in the calendar."""
+
+    def __init__(self, *, may_be_zero: bool = True) -> None:
+        self._may_be_zero = may_be_zero
+
+    def read(self, value: JSON, place: Place) -> object:
+        length = Length().read(value, place)
+        if not isinstance(length, Duration):
+            return UNUSABLE
+        if length.months:
+            place.wrong(
+                "TEN-1015", "months and years have no fixed length", "Write days, as in `P30D`."
+            )
+            return UNUSABLE
+        if not length.span and not self._may_be_zero:
+            place.wrong("TEN-1015", "nothing can be done in no time", "Write for example `PT30S`.")
+            return UNUSABLE
+        return length.span
+
+    def write(self, value: object) -> JSON:
+        return iso_duration(Duration(cast("timedelta", value)))
+
+
+class LengthOrTemplate:
+    """A length of time, or a template that will give one."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, str) and is_templated(value):
+            check_template(value, place)
+            return value
+        return Length().read(value, place)
+
+    def write(self, value: object) -> JSON:
+        return value if isinstance(value, str) else Length().write(value)
+
+
+class MomentOrTemplate:
+    """A timestamp, or a template that will give one; kept as written."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, str) and is_templated(value):
+            check_template(value, place)
+            return value
+        try:
+            parse_moment(value)
+        except (ValueError, OverflowError) as error:
+            place.wrong("TEN-1016", _short(error))
+            return UNUSABLE
+        return value
+
+    def write(self, value: object) -> JSON:
+        return cast("JSON", value)
+
+
+class EventTimeout:
+    """`{duration}`: how long a wait stays open."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        if isinstance(value, dict):
+            for name in value:
+                if name != "duration":
+                    place.at(name).wrong("TEN-1012", f"`{name}` is not a field here")
+            if "duration" in value:
+                return Length().read(value["duration"], place.at("duration"))
+            place.wrong("TEN-1011", "`duration` is missing", "Add `duration`.")
+        else:
+            place.wrong("TEN-1010", "expected an object", 'Write `{"duration": "P3D"}`.')
+        return UNUSABLE
+
+    def write(self, value: object) -> JSON:
+        return {"duration": Length().write(value)}
+
+
+def iso_duration(duration: Duration) -> str:
+    """ISO 8601 text that reads as `duration`."""
+    days, seconds = duration.span.days, duration.span.seconds
+    date = (f"{duration.months}M" if duration.months else "") + (f"{days}D" if days else "")
+    hours, rest = divmod(seconds, 3600)
+    minutes, rest = divmod(rest, 60)
+    time = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    if duration.span.microseconds:
+        time += f"{rest}.{duration.span.microseconds:06d}".rstrip("0") + "S"
+    elif rest:
+        time += f"{rest}S"
+    if not date and not time:
+        return "PT0S"
+    return f"P{date}T{time}" if time else f"P{date}"
+
+
+def _short(error: Exception) -> str:
+    text = str(error)
+    return text if len(text) <= 200 else text[:197] + "..."
