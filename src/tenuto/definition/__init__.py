@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from tenuto.definition.availability import unavailable
 from tenuto.definition.compiler import Checked, check, compile_definition
+from tenuto.definition.documents import parse_document
 from tenuto.definition.schemas import input_problems
+from tenuto.definition.to_graph_form import to_graph_form
+from tenuto.definition.to_steps_form import to_steps_form
 
-__all__ = ["Checked", "check", "compile_definition", "input_problems"]
+__all__ = [
+    "Checked",
+    "check",
+    "compile_definition",
+    "input_problems",
+    "parse_document",
+    "to_graph_form",
+    "to_steps_form",
+    "unavailable",
+]

@@ -16,7 +16,7 @@ from tenuto.definition.draft import (
 from tenuto.definition.fields import is_object
 from tenuto.definition.report import Place
 from tenuto.definition.steps_form import read_step
-from tenuto.definition.transitions import Targets
+from tenuto.definition.transitions import ON_ERROR, Targets
 from tenuto.model.graph import DEFAULT, ERROR
 from tenuto.model.json import JSON, Object
 
@@ -27,30 +27,24 @@ def is_dependency_form(steps: list[JSON]) -> bool:
 
 def read_dependencies(steps: list[JSON], place: Place) -> Draft:
     """The draft that a list of steps with `dependsOn` spells."""
-    nodes: list[DraftNode] = []
-    edges: list[DraftEdge] = []
-    for index, step in enumerate(steps):
-        there = place.at(index)
-        if is_object(step, there):
-            node, outgoing, incoming = _read(step, index, there)
-            nodes.append(node)
-            edges.extend(outgoing)
-            edges.extend(incoming)
-    mark_duplicates(nodes, "stepId")
-    kept = known_edges(nodes, _known_sources(nodes, edges))
-    targets = {edge.target for edge in kept}
-    depending = {node.id for node in nodes if node.required_edges}
-    starts = [
-        node.id
-        for node in nodes
-        if not node.duplicate and node.id not in targets and node.id not in depending
+    read = [
+        _read(step, index, place.at(index))
+        for index, step in enumerate(steps)
+        if is_object(step, place.at(index))
     ]
+    nodes = [node for node, _ in read]
+    mark_duplicates(nodes, "stepId")
+    edges = [edge for node, ends in read if not node.duplicate for edge in ends]
+    spare = [edge for node, ends in read if node.duplicate for edge in ends]
+    names = {node.id for node in nodes}
+    kept = known_edges(nodes, _as_named(edges, names), _as_named(spare, names))
+    targets = {edge.target for edge in kept}
+    starts = [node.id for node in nodes if not node.duplicate and node.id not in targets]
     return Draft(form="steps", nodes=nodes, edges=kept, starts=tuple(starts))
 
 
-def _read(
-    step: Object, index: int, place: Place
-) -> tuple[DraftNode, list[DraftEdge], list[DraftEdge]]:
+def _read(step: Object, index: int, place: Place) -> tuple[DraftNode, list[DraftEdge]]:
+    """One step with the edges that it names: its dependencies, and where its errors lead."""
     node, leads = read_step(step, index, place)
     node.settings.pop("dependsOn", None)
     dependencies: list[DraftEdge] = []
@@ -59,25 +53,36 @@ def _read(
         if isinstance(read, tuple):
             dependencies = [DraftEdge(source, DEFAULT, node.id, there) for source, there in read]
             node.required_edges = len(dependencies)
+    _refuse_own_handles(node, step, place)
     handled = {ERROR, *(route.handle for route in node.on_error)}
-    outgoing: list[DraftEdge] = []
-    for edge in leads.edges:
-        if edge.handle in handled:
-            outgoing.append(edge)
-        else:
-            edge.place.wrong(
+    outgoing = [edge for edge in leads.edges if edge.handle in handled]
+    return node, [*outgoing, *dependencies]
+
+
+def _refuse_own_handles(node: DraftNode, step: Object, place: Place) -> None:
+    """Report what leads anywhere but from `default` to who depends on it, or from an error."""
+    transitions = step.get("transitions")
+    for name in transitions if isinstance(transitions, dict) else ():
+        if name not in {ERROR, ON_ERROR}:
+            place.at("transitions").at(name).wrong(
                 "TEN-1052", "beside `dependsOn` only `error` and `onError` are transitions"
             )
-    return node, outgoing, dependencies
+    timeout = step.get("eventTimeout")
+    if isinstance(timeout, dict) and "timeoutHandlerStepId" in timeout:
+        place.at("eventTimeout").at("timeoutHandlerStepId").wrong(
+            "TEN-1052", "beside `dependsOn` a time-out can only be an error"
+        )
+    if node.row is not None and node.row.has_own_handles(node.settings):
+        place.at("type").wrong(
+            "TEN-1052", f"{node.row.step} answers with handles of its own, which nothing can name"
+        )
 
 
-def _known_sources(nodes: list[DraftNode], edges: list[DraftEdge]) -> list[DraftEdge]:
-    names = {node.id for node in nodes}
-    kept = []
-    for edge in edges:
-        if edge.source in names:
-            kept.append(edge)
-        else:
-            # Checked like a target: it is what the user named here.
-            kept.append(DraftEdge(edge.target, edge.handle, edge.source, edge.place))
-    return kept
+def _as_named(edges: list[DraftEdge], names: set[str]) -> list[DraftEdge]:
+    """Turn an edge round whose source is unknown: the source is what the user named here."""
+    return [
+        edge
+        if edge.source in names
+        else DraftEdge(edge.target, edge.handle, edge.source, edge.place)
+        for edge in edges
+    ]

@@ -95,11 +95,19 @@ def mark_duplicates(nodes: list[DraftNode], name: str) -> None:
         seen.add(node.id)
 
 
-def known_edges(nodes: list[DraftNode], edges: list[DraftEdge]) -> list[DraftEdge]:
-    """The edges between known nodes, each once; the others are reported."""
+def known_edges(
+    nodes: list[DraftNode], edges: list[DraftEdge], of_duplicates: list[DraftEdge] | None = None
+) -> list[DraftEdge]:
+    """The edges between known nodes, each once; the others are reported.
+
+    Edges `of_duplicates` are checked too, but lead nowhere.
+    """
     names = {node.id for node in nodes}
     seen: set[tuple[str, str, str]] = set()
     kept: list[DraftEdge] = []
+    for edge in of_duplicates or ():
+        if edge.target not in names:
+            refuse_target(edge.target, names, edge.place)
     for edge in edges:
         key = (edge.source, edge.handle, edge.target)
         if edge.target not in names:

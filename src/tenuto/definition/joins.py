@@ -24,13 +24,15 @@ def check_joins(nodes: Compiled, arrows: Arrows, shape: Shape) -> None:
         _check_effect(draft, node)
 
 
-def handles_of(node: Node) -> dict[str, None]:
-    """Every handle that a node may answer with, in the order people know them."""
+def handles_of(node: Node, *, routes: bool = True) -> dict[str, None]:
+    """Every handle that a node may answer with; those of its type alone without `routes`."""
     row = BY_CONFIG[type(node.config)]
     passed_over = (DEFAULT,) if node.when is not None else ()
-    routed = [route.handle for route in node.conditions]
-    routed += [route.handle for route in node.on_error]
-    return dict.fromkeys((*row.handles(node.config), *passed_over, ERROR, *routed))
+    handles = dict.fromkeys((*row.handles(node.config), *passed_over, ERROR))
+    if routes:
+        handles |= dict.fromkeys(route.handle for route in node.conditions)
+        handles |= dict.fromkeys(route.handle for route in node.on_error)
+    return handles
 
 
 def _check_handles(node: Node, arrows: Arrows) -> None:

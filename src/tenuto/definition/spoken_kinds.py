@@ -19,8 +19,21 @@ from tenuto.definition.plain_kinds import Id, Text
 from tenuto.definition.report import Place, kind_of, shown
 from tenuto.model.json import JSON
 
-HANDLES = frozenset({"default", "error", "timeout", "loop", "done", "else", "approved", "rejected"})
-"""Handles that have a meaning; no branch or arm can be called so."""
+HANDLES = frozenset(
+    [
+        "default",
+        "error",
+        "timeout",
+        "loop",
+        "done",
+        "else",
+        "approved",
+        "rejected",
+        "conditions",
+        "onError",
+    ]
+)
+"""Names that have a meaning among transitions; no branch or arm can be called so."""
 
 COMPILED_HANDLE = re.compile(r"(when|onError)_[0-9]+\Z")
 """What the steps form calls the handles of its `conditions` and `onError`."""
@@ -176,7 +189,9 @@ class DeclaredHandle(_Verbatim):
 
     def read(self, value: JSON, place: Place) -> object:
         name = Id().read(value, place)
-        if isinstance(name, str) and (name in {"default", "error"} or COMPILED_HANDLE.match(name)):
+        if isinstance(name, str) and (
+            name in {"default", "error", "conditions", "onError"} or COMPILED_HANDLE.match(name)
+        ):
             place.wrong("TEN-1024", f"`{name}` need not, and cannot, be declared")
             return UNUSABLE
         return name

@@ -23,19 +23,19 @@ STEP_FIELDS = ("stepId", "type", "transitions")
 
 def read_steps(steps: list[JSON], place: Place) -> Draft:
     """The draft that a list of steps with transitions spells."""
-    nodes: list[DraftNode] = []
-    edges: list[DraftEdge] = []
-    for index, step in enumerate(steps):
-        there = place.at(index)
-        if is_object(step, there):
-            node, leads = read_step(step, index, there)
-            nodes.append(node)
-            edges.extend(leads.edges)
+    read = [
+        read_step(step, index, place.at(index))
+        for index, step in enumerate(steps)
+        if is_object(step, place.at(index))
+    ]
+    nodes = [node for node, _ in read]
     mark_duplicates(nodes, "stepId")
+    edges = [edge for node, leads in read if not node.duplicate for edge in leads.edges]
+    spare = [edge for node, leads in read if node.duplicate for edge in leads.edges]
     return Draft(
         form="steps",
         nodes=nodes,
-        edges=known_edges(nodes, edges),
+        edges=known_edges(nodes, edges, spare),
         starts=(nodes[0].id,) if nodes else (),
     )
 

@@ -54,5 +54,5 @@ EVENT_WAIT = NodeType(
     ),
     handles=_handles,
     rules=_rules,
-    has_own_handles=lambda wait: bool(wait.arms),
+    has_own_handles=lambda settings: "arms" in settings,
 )

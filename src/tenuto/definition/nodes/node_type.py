@@ -35,5 +35,5 @@ class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
     """Whether it may have `retry` and `mutex`."""
     rules: Callable[[Object, Place], None] = _no_rules
     """What its fields, as written, must fulfil together."""
-    has_own_handles: Callable[[C], bool] = lambda _: False
-    """Whether it never answers `default`, which the dependency form needs."""
+    has_own_handles: Callable[[Object], bool] = lambda _: False
+    """Whether, with these settings, it never answers `default`: the dependency form needs that."""

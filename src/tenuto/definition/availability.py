@@ -1,0 +1,107 @@
+"""What validates but cannot run yet: a row goes when its feature comes, in the end the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tenuto.definition.expressions import names_root
+from tenuto.definition.report import Place, Report
+from tenuto.model.errors import Problem
+from tenuto.model.graph import (
+    Approval,
+    DataQuery,
+    Definition,
+    Delay,
+    Emit,
+    EventWait,
+    Http,
+    JavaScript,
+    Loop,
+    Node,
+    SubWorkflow,
+    Task,
+)
+
+NOT_AVAILABLE = "NOT_AVAILABLE"
+
+_TYPES: dict[type, str] = {
+    Loop: "TEN-1901",
+    SubWorkflow: "TEN-1902",
+    JavaScript: "TEN-1903",
+    DataQuery: "TEN-1904",
+    Http: "TEN-1905",
+    Emit: "TEN-1906",
+    Approval: "TEN-1907",
+}
+
+
+class _Setting(NamedTuple):
+    code: str
+    name: str
+    is_used: Callable[[Node], bool]
+
+
+def _has_arms(node: Node) -> bool:
+    return isinstance(node.config, EventWait) and bool(node.config.arms)
+
+
+def _has_calendar(node: Node) -> bool:
+    return isinstance(node.config, Delay) and node.config.calendar is not None
+
+
+def _has_secrets(node: Node) -> bool:
+    return isinstance(node.config, Task) and names_root(node.config.input, "secrets")
+
+
+_SETTINGS = (
+    _Setting("TEN-1908", "arms", _has_arms),
+    _Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),
+    _Setting("TEN-1910", "calendar", _has_calendar),
+    _Setting("TEN-1916", "input", _has_secrets),
+)
+
+
+class _Surrounding(NamedTuple):
+    code: str
+    path: tuple[str, ...]
+    is_used: Callable[[Definition], bool]
+
+
+_SURROUNDINGS = (
+    _Surrounding("TEN-1911", ("compensationSteps",), lambda it: bool(it.compensation_steps)),
+    _Surrounding("TEN-1912", ("cancellationTriggers",), lambda it: bool(it.cancellation_triggers)),
+    _Surrounding("TEN-1913", ("triggers",), lambda it: bool(it.triggers)),
+    _Surrounding(
+        "TEN-1914", ("options", "concurrency"), lambda it: it.options.concurrency is not None
+    ),
+    _Surrounding("TEN-1915", ("options", "encrypt"), lambda it: bool(it.options.encrypt)),
+)
+
+
+def unavailable(definition: Definition) -> tuple[Problem, ...]:
+    """Everything in a definition that this version does not run, each with its place."""
+    report = Report()
+    root = Place("$", report)
+    in_steps = definition.spelling == "steps"
+    nodes = root.at("steps" if in_steps else "nodes")
+    for index, node in enumerate(definition.graph.nodes):
+        place = nodes.at(index)
+        code = _TYPES.get(type(node.config))
+        if code is not None:
+            _refuse(place.at("type"), code, f"`{node.id}`")
+        settings = place if in_steps else place.at("config")
+        for setting in _SETTINGS:
+            if setting.is_used(node):
+                _refuse(settings.at(setting.name), setting.code, f"`{setting.name}` of `{node.id}`")
+    for surrounding in _SURROUNDINGS:
+        if surrounding.is_used(definition):
+            place = root
+            for key in surrounding.path:
+                place = place.at(key)
+            _refuse(place, surrounding.code, f"`{'.'.join(surrounding.path)}`")
+    return report.problems
+
+
+def _refuse(place: Place, code: str, what: str) -> None:
+    place.wrong(code, f"{NOT_AVAILABLE}: this version does not run {what}")
