@@ -1,0 +1,151 @@
+"""Histories written as they are told: `log().started({…}).dispatched("a").completed("a")…`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Fields: TypeAlias = dict[str, Any]
+ID = "i-1"
+BEGIN = 1_000_000
+
+
+class Log:
+    """A history under construction; its clock stands still until it is told to move."""
+
+    def __init__(self) -> None:
+        self.rows: list[Fields] = []
+        self.now = BEGIN
+        self._status = "CREATED"
+
+    def after(self, milliseconds: int) -> Log:
+        self.now += milliseconds
+        return self
+
+    def row(self, type: str, node: str | None = None, attempt: int = 1, **more: Any) -> Log:  # noqa: ANN401
+        """A row; `status` and `variable` are columns, everything else is payload."""
+        columns = {"nodeStatus": more.pop("status", None)}
+        columns["outputVariable"] = more.pop("variable", None)
+        self.rows.append(
+            {
+                "seq": len(self.rows) + 1,
+                "eventType": type,
+                "nodeId": node,
+                "iteration": "",
+                "attempt": attempt,
+                **columns,
+                "payload": {name: value for name, value in more.items() if value is not None},
+                "errorMessage": None,
+                "at": self.now,
+            }
+        )
+        return self
+
+    def started(self, input: Fields | None = None, deadline: int | None = None) -> Log:
+        given = {"input": input or {}, "definitionId": "d", "definitionVersion": 1}
+        self.row("INPUT_SET", deadline=deadline, **given)
+        return self.turned("RUNNING")
+
+    def turned(self, status: str) -> Log:
+        self.row("STATUS_CHANGED", **{"from": self._status, "to": status})
+        self._status = status
+        return self
+
+    def dispatched(self, *nodes: str, attempt: int = 1) -> Log:
+        for node in nodes:
+            self.row("NODE_DISPATCHED", node, attempt)
+        return self
+
+    def completed(
+        self,
+        node: str,
+        output: Any = None,  # noqa: ANN401
+        *,
+        attempt: int = 1,
+        handles: list[str] | None = None,
+        variable: str | None = None,
+    ) -> Log:
+        said = {"output": output, "handles": handles}
+        return self.row(
+            "NODE_COMPLETED", node, attempt, status="success", variable=variable, **said
+        )
+
+    def failed(self, node: str, code: str = "OOPS", then: str = "fail", *, attempt: int = 1) -> Log:
+        error = {"code": code, "message": "it did not work"}
+        return self.row("NODE_FAILED", node, attempt, status="error", error=error, then=then)
+
+    def routed(self, node: str, code: str, handle: str = "error", *, attempt: int = 1) -> Log:
+        """A handled failure: both of its rows."""
+        self.failed(node, code, "route", attempt=attempt)
+        error = {"code": code, "message": "it did not work", "details": None, "attempts": attempt}
+        said = {"output": {"error": error}, "handles": [handle]}
+        return self.row("NODE_COMPLETED", node, attempt, status="error", **said)
+
+    def retry(self, node: str, attempt: int, wait: int) -> Log:
+        return self.row("RETRY_SCHEDULED", node, attempt, due=self.now + wait)
+
+    def skipped(self, *nodes: str, reason: str = "dead-path") -> Log:
+        for node in nodes:
+            self.row("NODE_SKIPPED", node, reason=reason)
+        return self
+
+    def told_to_stop(self, node: str, grace: int = 10_000) -> Log:
+        return self.row("NODE_CANCEL_REQUESTED", node, graceUntil=self.now + grace)
+
+    def called_off(self, node: str) -> Log:
+        return self.row("NODE_CANCELLED", node)
+
+    def waits(self, node: str, pattern: str, timeout: int | None = None) -> Log:
+        limit = None if timeout is None else self.now + timeout
+        return self.row("WAIT_OPENED", node, pattern=pattern, since=BEGIN, timeoutAt=limit)
+
+    def got(self, node: str, event: str) -> Log:
+        return self.row("WAIT_RESOLVED", node, outcome="event", eventId=event)
+
+    def timed_out(self, node: str) -> Log:
+        return self.row("WAIT_RESOLVED", node, outcome="timeout")
+
+    def sleeps(self, node: str, milliseconds: int) -> Log:
+        return self.row("TIMER_SET", node, due=self.now + milliseconds)
+
+    def woke(self, node: str) -> Log:
+        return self.row("TIMER_FIRED", node)
+
+    def cancel_asked(self, source: str = "API") -> Log:
+        asked = {"by": "somebody", "source": source, "shouldCompensate": True}
+        return self.row("CANCEL_REQUESTED", **asked)
+
+    def pause_asked(self, until: int | None = None) -> Log:
+        return self.row("PAUSE_REQUESTED", by="somebody", until=until)
+
+    def resume_asked(self, by: str = "somebody") -> Log:
+        return self.row("RESUME_REQUESTED", by=by)
+
+
+def log() -> Log:
+    return Log()
+
+
+def record(document: Fields, history: Log, /, **more: Any) -> Fields:  # noqa: ANN401
+    """A recorded run of one instance; `instance` holds its stored rows, the rest is the run's."""
+    stored = {"waits": [], "timers": [], "mail": [], "deadLetters": []}
+    instance = {"id": ID, "document": document, "history": history.rows, **stored}
+    return {"now": history.now, "instances": [instance | more.pop("instance", {})], **more}
+
+
+def graph(*nodes: Fields, edges: str, **more: Any) -> Fields:  # noqa: ANN401
+    """A document in graph form; edges are written `a>b a:error>c`."""
+    drawn = []
+    for edge in edges.split():
+        place, target = edge.split(">")
+        source, _, handle = place.partition(":")
+        arrow = {"upstreamNodeID": source, "downstreamNodeID": target}
+        drawn.append(arrow | ({"sourceHandle": handle} if handle else {}))
+    return {"id": "d", "title": "d", "nodes": list(nodes), "edges": drawn, **more}
+
+
+def task(id: str, **config: Any) -> Fields:  # noqa: ANN401
+    return {"id": id, "type": "task", "config": {"taskId": "work", **config}}
+
+
+def box(type: str, id: str, **config: Any) -> Fields:  # noqa: ANN401
+    return {"id": id, "type": type, "config": config}

@@ -1,0 +1,392 @@
+"""Correct runs, one for each thing that a workflow can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.checker.history import BEGIN, ID, Fields, box, graph, log, record, task
+
+RETRY = {"maxAttempts": 3, "initialDelay": 1000, "multiplier": 2, "maxDelay": 1500}
+
+
+def linear() -> Fields:
+    document = graph(task("a", outputVariable="x"), task("b"), edges="a>b")
+    history = (
+        log().started({"n": 1}).dispatched("a").after(5).completed("a", 7, variable="x")
+        .dispatched("b").after(5).completed("b", {"y": 2}).turned("COMPLETED")
+    )  # fmt: skip
+    steps = {
+        "a": {"status": "COMPLETED", "output": 7},
+        "b": {"status": "COMPLETED", "output": {"y": 2}},
+    }
+    return record(
+        document,
+        history,
+        instance={
+            "row": {
+                "status": "COMPLETED",
+                "output": {"y": 2},
+                "definitionId": "d",
+                "definitionVersion": 1,
+                "version": 7,
+                "currentSteps": [],
+                "deadline": None,
+                "key": "k",
+            },
+            "state": {"input": {"n": 1}, "variables": {"x": 7}, "steps": steps},
+        },
+        effects=[
+            {"key": f"{ID}:{node}", "instance": ID, "node": node, "attempt": 1}
+            | {"at": at, "outcome": "completed", "output": output}
+            for node, at, output in (("a", BEGIN, 7), ("b", BEGIN + 5, {"y": 2}))
+        ],
+        client=[
+            {"op": "start", "outcome": "ok", "instance": ID, "key": "k", "input": {"n": 1}},
+            {"op": "start", "outcome": "ok", "instance": ID, "key": "k", "input": {"n": 1}},
+        ],
+        commits=[
+            {"gseq": 1, "instance": ID, "first": 1, "last": 3},
+            {"gseq": 2, "instance": ID, "first": 4, "last": 5},
+            {"gseq": 3, "instance": ID, "first": 6, "last": 7},
+        ],
+        faults=[{"kind": "crash"}],
+        quotas={"COMPLETED": 1, "fault crash": 1, "start ok": 1},
+    )
+
+
+def linear_in_steps_form() -> Fields:
+    steps = [
+        {"stepId": "a", "type": "TASK", "taskId": "work", "transitions": {"default": ["b"]}},
+        {"stepId": "b", "type": "TASK", "taskId": "work"},
+    ]
+    history = (
+        log().started().dispatched("a").completed("a").dispatched("b").completed("b", 2)
+        .turned("COMPLETED")
+    )  # fmt: skip
+    return record({"id": "d", "steps": steps}, history, instance={"row": {"output": 2}})
+
+
+def by_dependencies() -> Fields:
+    steps = [
+        {"stepId": "a", "type": "TASK", "taskId": "work", "transitions": {"error": "e"}},
+        {"stepId": "b", "type": "TASK", "taskId": "work"},
+        {"stepId": "c", "type": "TASK", "taskId": "work", "dependsOn": ["a", "b"]},
+        {"stepId": "e", "type": "TASK", "taskId": "work"},
+    ]
+    history = (
+        log().started().dispatched("a", "b").completed("b").row(
+            "NODE_FAILED", "a", then="route", error={"code": "X", "retryable": False}
+        )
+        .row("NODE_COMPLETED", "a", status="error", handles=["error"],
+             output={"error": {"code": "X"}})
+        .skipped("c").dispatched("e").completed("e").turned("COMPLETED")
+    )  # fmt: skip
+    return record({"id": "d", "steps": steps}, history)
+
+
+def diamond() -> Fields:
+    document = graph(
+        box("start", "s"), task("a"), task("b"), task("j"),
+        box("end", "e", outputParameters={"r": "{{ctx.r}}"}), edges="s>a s>b a>j b>j j>e",
+    )  # fmt: skip
+    history = (
+        log().started().completed("s").dispatched("a", "b").after(3).completed("b").completed("a")
+        .dispatched("j").completed("j").completed("e", {"r": 1}).turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"row": {"output": {"r": 1}}})
+
+
+def first_of_two() -> Fields:
+    document = graph(
+        task("s"), task("a"), task("b"), task("j", joinMode="any"), edges="s>a s>b a>j b>j"
+    )
+    history = (
+        log().started().dispatched("s").completed("s").dispatched("a", "b").completed("b")
+        .dispatched("j").completed("j", 1).after(9).completed("a").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"row": {"output": 1}})
+
+
+def first_wins() -> Fields:
+    """`cancelRest`: `a` is told and ends within its grace, `c` is never ordered, `d` is dead."""
+    document = graph(
+        task("s"), task("a"), task("b"), task("c"), task("d"),
+        task("j", joinMode="any", cancelRest=True),
+        edges="s>a s>b a>c c>j b>j c>d",
+    )  # fmt: skip
+    history = (
+        log().started().dispatched("s").completed("s").dispatched("a", "b").completed("b")
+        .dispatched("j").told_to_stop("a").skipped("c", reason="cancelled").skipped("d")
+        .after(500).completed("a", 5).completed("j").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def quorum_whose_loser_does_not_obey() -> Fields:
+    document = graph(
+        task("a"), task("b"), task("c"),
+        task("j", joinMode={"atLeast": 2}, cancelRest=True), edges="a>j b>j c>j",
+    )  # fmt: skip
+    history = (
+        log().started().dispatched("a", "b", "c").completed("a").completed("c").dispatched("j")
+        .told_to_stop("b").completed("j").after(10_000).called_off("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def one_calls_another_off() -> Fields:
+    document = graph(
+        task("a", cancels=["w"]), box("eventWait", "w", eventPattern="x.y"), task("t"), edges="w>t"
+    )
+    history = (
+        log().started().dispatched("a").waits("w", "x.y").completed("a").called_off("w")
+        .skipped("t").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, events=[])
+
+
+def conditional() -> Fields:
+    branches = [
+        {"id": "big", "when": "ctx.input.n > 5"},
+        {"id": "small", "when": "ctx.input.n > 1"},
+    ]
+    document = graph(
+        box("condition", "c", branches=branches), task("a"), task("b"), task("j"), task("o"),
+        edges="c:big>a c:small>b a>j b>j c:else>o",
+    )  # fmt: skip
+    history = (
+        log().started({"n": 3}).completed("c", handles=["small"]).skipped("a", "o")
+        .dispatched("b").completed("b").dispatched("j").completed("j").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def conditions_after_a_task() -> Fields:
+    routes = [{"when": "ctx.x.value > 5", "handle": "big"}]
+    document = graph(
+        task("a", conditions=routes, outputVariable="x"), task("b"), task("c"), edges="a:big>b a>c"
+    )
+    history = (
+        log().started().dispatched("a").completed("a", {"value": 9}, variable="x", handles=["big"])
+        .dispatched("b").skipped("c").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def passed_over() -> Fields:
+    document = graph(task("a", when="ctx.input.go === true"), task("b"), edges="a>b")
+    history = (
+        log().started({"go": False}).skipped("a", reason="when").dispatched("b").completed("b", 1)
+        .turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"row": {"output": 1}})
+
+
+def error_path() -> Fields:
+    document = graph(
+        task("a", retry=RETRY, onError=[{"codes": ["GONE"], "handle": "gone"}]),
+        task("b"), task("e"), task("g"), edges="a>b a:error>e a:gone>g",
+    )  # fmt: skip
+    history = (
+        log().started().dispatched("a").failed("a", "NET", "retry").retry("a", 2, 1100)
+        .after(1100).dispatched("a", attempt=2).failed("a", "NET", "retry", attempt=2)
+        .retry("a", 3, 1500).after(1600).dispatched("a", attempt=3)
+        .routed("a", "NET", attempt=3).skipped("b", "g").dispatched("e").completed("e")
+        .turned("COMPLETED")
+    )  # fmt: skip
+    steps = {
+        "a": {"status": "FAILED", "output": history.rows[10]["payload"]["output"]},
+        "b": {"status": "SKIPPED", "output": None},
+        "g": {"status": "SKIPPED", "output": None},
+        "e": {"status": "COMPLETED", "output": None},
+    }
+    return record(
+        document, history, instance={"state": {"input": {}, "variables": {}, "steps": steps}}
+    )
+
+
+def unhandled_failure() -> Fields:
+    document = graph(
+        task("a", retry={**RETRY, "maxAttempts": 1}), task("b"), box("delay", "z", duration="PT1M"),
+        task("c"), edges="b>c",
+    )  # fmt: skip
+    history = (
+        log().started().dispatched("a", "b").sleeps("z", 60_000).failed("a", "OOPS", "fail")
+        .told_to_stop("b").called_off("z").after(400).failed("b", "CANCELLED", "cancel")
+        .called_off("b").turned("FAILED")
+    )  # fmt: skip
+    letters = [{"id": "l", "kind": "task-failed", "node": "a", "attempt": 1}]
+    return record(document, history, instance={"deadLetters": letters})
+
+
+def lost_and_found() -> Fields:
+    document = graph(task("a", retry=RETRY), edges="")
+    history = log().started().dispatched("a")
+    for attempt in (1, 2, 3, 4):
+        history.failed("a", "LOST", "retry", attempt=attempt).dispatched("a", attempt=attempt + 1)
+    history.failed("a", "STOPPED", "retry", attempt=5).dispatched("a", attempt=6)
+    history.completed("a", attempt=6).turned("COMPLETED")
+    return record(document, history)
+
+
+def poison() -> Fields:
+    document = graph(task("a", retry=RETRY), edges="")
+    history = log().started().dispatched("a")
+    for attempt in (1, 2, 3, 4):
+        history.failed("a", "LOST", "retry", attempt=attempt).dispatched("a", attempt=attempt + 1)
+    history.failed("a", "POISON", "fail", attempt=5).row("SYSTEM_SET", values={"poison": ["a"]})
+    history.turned("FAILED")
+    letters = [{"id": "l", "kind": "poison", "node": "a", "attempt": 5}]
+    return record(document, history, instance={"deadLetters": letters})
+
+
+def delay() -> Fields:
+    document = graph(box("delay", "z", duration="PT1M"), task("b"), edges="z>b")
+    history = (
+        log().started().sleeps("z", 60_000).after(60_000).woke("z").completed("z").dispatched("b")
+        .completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def asleep() -> Fields:
+    document = graph(box("delay", "z", duration="PT1M"), edges="")
+    timers = [{"kind": "delay", "node": "z", "due": BEGIN + 60_000}]
+    return record(document, log().started().sleeps("z", 60_000), instance={"timers": timers})
+
+
+def _wait(**config: object) -> Fields:
+    condition = "event.payload.k === workflow.input.k"
+    return box("eventWait", "w", eventPattern="pay.*", eventCondition=condition, **config)
+
+
+def event(id: str, at: int, **more: object) -> Fields:
+    return {"id": id, "pattern": "pay.ok", "payload": {"k": 1}, "receivedAt": at, **more}
+
+
+def event_wait() -> Fields:
+    document = graph(_wait(eventTimeout={"duration": "PT1M"}), task("b"), edges="w>b w:timeout>b")
+    history = (
+        log().started({"k": 1}).waits("w", "pay.*", 60_000).turned("WAITING_FOR_EVENT").after(50)
+        .got("w", "e1").completed("w").dispatched("b").turned("RUNNING").completed("b")
+        .turned("COMPLETED")
+    )  # fmt: skip
+    events = [event("e0", BEGIN - 5), event("e1", BEGIN + 50), event("e2", BEGIN, pattern="pay")]
+    asked = {"op": "publish", "outcome": "ok", "event": "e1", "payload": {"k": 1}}
+    started = {"op": "start", "outcome": "unknown"}
+    return record(document, history, events=events, client=[asked, started])
+
+
+def wait_timeout() -> Fields:
+    document = graph(_wait(eventTimeout={"duration": "PT1M"}), task("b"), edges="w:timeout>b")
+    history = (
+        log().started({"k": 1}).waits("w", "pay.*", 60_000).turned("WAITING_FOR_EVENT")
+        .after(60_000).timed_out("w").completed("w", handles=["timeout"]).dispatched("b")
+        .turned("RUNNING").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, events=[event("e0", BEGIN - 5)])
+
+
+def two_waits_look_back() -> Fields:
+    document = graph(_wait(), {**_wait(), "id": "v"}, edges="w>v")
+    history = (
+        log().started({"k": 1}).after(10).waits("w", "pay.*").turned("WAITING_FOR_EVENT")
+        .got("w", "e1").completed("w").waits("v", "pay.*").got("v", "e2").completed("v")
+        .turned("RUNNING").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, events=[event("e1", BEGIN + 1), event("e2", BEGIN + 2)])
+
+
+def waiting() -> Fields:
+    document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b", **{})
+    document["nodes"].append(task("b"))
+    history = log().started({"k": 1}).waits("w", "pay.*", 60_000).turned("WAITING_FOR_EVENT")
+    timers = [{"kind": "wait-timeout", "node": "w", "due": BEGIN + 60_000}]
+    return record(
+        document,
+        history,
+        events=[event("e0", BEGIN + 5, payload={"k": 2})],
+        instance={"waits": [{"node": "w", "iteration": ""}], "timers": timers},
+    )
+
+
+def paused_and_resumed() -> Fields:
+    document = graph(task("a"), task("b"), edges="a>b")
+    history = (
+        log().started().dispatched("a").pause_asked(until=BEGIN + 500).turned("PAUSED").after(9)
+        .completed("a").after(491).resume_asked("system").turned("RUNNING").dispatched("b")
+        .completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    asked = [{"op": "pause", "outcome": "ok", "instance": ID}]
+    start = [{"op": "start", "outcome": "ok", "instance": ID}]
+    return record(document, history, client=start + asked)
+
+
+def cancelled() -> Fields:
+    document = graph(task("a"), task("b"), edges="a>b")
+    history = (
+        log().started().dispatched("a").after(20).cancel_asked().told_to_stop("a").after(10_000)
+        .called_off("a").skipped("b", reason="cancelled").turned("CANCELLED")
+    )  # fmt: skip
+    asked = [{"op": "cancel", "outcome": "ok", "instance": ID}]
+    start = [{"op": "start", "outcome": "ok", "instance": ID}]
+    return record(document, history, client=start + asked)
+
+
+def deadline_passed() -> Fields:
+    document = graph(_wait(), edges="", options={"timeout": "PT1H"})
+    history = (
+        log().started({"k": 1}).waits("w", "pay.*").turned("WAITING_FOR_EVENT").after(3_600_000)
+        .cancel_asked("TIMEOUT").called_off("w").turned("CANCELLED")
+    )  # fmt: skip
+    return record(document, history)
+
+
+def terminated() -> Fields:
+    document = graph(
+        task("a"), box("terminate", "t", status="COMPLETED", output=4), task("b"), edges="a>t"
+    )
+    history = (
+        log().started().dispatched("a", "b").completed("a").completed("t", 4).told_to_stop("b")
+        .after(30).completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"row": {"output": 4}})
+
+
+def two_ends() -> Fields:
+    document = graph(task("a"), task("b"), box("end", "x"), box("end", "y"), edges="a>x b>y")
+    history = (
+        log().started().dispatched("a", "b").completed("b").completed("y", {"n": 1, "m": 1})
+        .completed("a").completed("x", {"n": 2}).turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"row": {"output": {"n": 2, "m": 1}}})
+
+
+SHAPES: tuple[Callable[[], Fields], ...] = (
+    linear,
+    linear_in_steps_form,
+    by_dependencies,
+    diamond,
+    first_of_two,
+    first_wins,
+    quorum_whose_loser_does_not_obey,
+    one_calls_another_off,
+    conditional,
+    conditions_after_a_task,
+    passed_over,
+    error_path,
+    unhandled_failure,
+    lost_and_found,
+    poison,
+    delay,
+    asleep,
+    event_wait,
+    wait_timeout,
+    two_waits_look_back,
+    waiting,
+    paused_and_resumed,
+    cancelled,
+    deadline_passed,
+    terminated,
+    two_ends,
+)

@@ -1,0 +1,242 @@
+"""A definition document, in either spelling, as nodes and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.kit.checker.expression import Json
+from tests.kit.checker.moments import duration_ms
+
+GRACE_MS: Final = 10_000
+TASK_TIMEOUT_MS: Final = 600_000
+
+_STEP_TYPES = {
+    "TASK": "task",
+    "EVENT_WAIT": "eventWait",
+    "CONDITION": "condition",
+    "DELAY": "delay",
+    "TERMINATE": "terminate",
+    "EMIT": "emit",
+    "HTTP": "http",
+    "DATA_QUERY": "dataQuery",
+    "JAVASCRIPT": "javascript",
+    "SUB_WORKFLOW": "subWorkflow",
+    "APPROVAL": "approval",
+    "LOOP": "loop",
+}
+_RUNS_OUTSIDE = frozenset({"task", "http", "dataQuery", "javascript", "subWorkflow"})
+_NO_HANDLES = frozenset({"end", "terminate"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow from a handle of one node to another node."""
+
+    source: str
+    handle: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How often, and after which waits, a failing node is tried again."""
+
+    max_attempts: int
+    initial_ms: int
+    multiplier: float
+    cap_ms: int
+    non_retryable: frozenset[str]
+    on_lost: str
+
+    def wait_ms(self, failures: int) -> int:
+        """The wait after so many failures, without jitter."""
+        exponent = min(max(failures - 1, 0), 64)
+        return int(min(float(self.cap_ms), self.initial_ms * self.multiplier**exponent))
+
+
+@dataclass(slots=True)
+class Node:
+    """A box, with its arrows and the settings that decide about it."""
+
+    id: str
+    type: str
+    config: dict[str, Json]
+    policy: Policy
+    needs: int | None
+    """How many incoming edges must be taken; None: all resolved and one of them taken."""
+    incoming: list[Edge] = field(default_factory=list)
+    outgoing: list[Edge] = field(default_factory=list)
+
+    @property
+    def runs_outside(self) -> bool:
+        """Whether attempts of it are ordered and may be repeated."""
+        return self.type in _RUNS_OUTSIDE
+
+    @property
+    def cancels_rest(self) -> bool:
+        return self.needs is not None and self.config.get("cancelRest") is True
+
+    @property
+    def timeout_ms(self) -> int | None:
+        """The limit of one attempt, or of the whole node where nothing is attempted."""
+        given = self.config.get("timeout")
+        if given is not None:
+            return duration_ms(given)
+        return TASK_TIMEOUT_MS if self.type == "task" else None
+
+    def has_edge_on(self, handle: str) -> bool:
+        return any(edge.handle == handle for edge in self.outgoing)
+
+    def error_handle(self, code: str) -> str | None:
+        """Where a failure with `code` goes; None: nowhere, the workflow fails."""
+        for route in self.config.get("onError") or ():
+            if code in route["codes"]:
+                return str(route["handle"])
+        return "error" if self.has_edge_on("error") else None
+
+    def success_handles(self) -> frozenset[str]:
+        """The handles that a success may name."""
+        if self.type in _NO_HANDLES:
+            return frozenset({"default"})
+        if self.type == "condition":
+            branches = {str(branch["id"]) for branch in self.config.get("branches") or ()}
+            return frozenset(branches | {"else"})
+        names = {"default"}
+        names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
+        if self.type == "task":
+            names |= set(self.config.get("handles") or ())
+        if self.type == "eventWait":
+            names.add("timeout")
+        return frozenset(names)
+
+
+@dataclass(slots=True)
+class Graph:
+    """All nodes of a definition, and its own settings."""
+
+    nodes: dict[str, Node]
+    roots: frozenset[str]
+    options: dict[str, Json]
+
+    @property
+    def grace_ms(self) -> int:
+        given = duration_ms(self.options.get("cancelGrace"))
+        return GRACE_MS if given is None else given
+
+    @property
+    def timeout_ms(self) -> int | None:
+        return duration_ms(self.options.get("timeout"))
+
+    def cancel_rest_joins(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.cancels_rest]
+
+
+def read(document: dict[str, Json]) -> Graph:
+    """Nodes and edges of a document in graph form, steps form or dependency form."""
+    options = document.get("options") or document.get("workflowOptions") or {}
+    if "steps" in document:
+        return _read_steps(document["steps"], options)
+    settings = [
+        (str(node["id"]), str(node["type"]), dict(node.get("config") or {}))
+        for node in document["nodes"]
+    ]
+    edges = [
+        Edge(
+            str(edge.get("upstreamNodeID") or edge["source"]),
+            str(edge.get("sourceHandle") or "default"),
+            str(edge.get("downstreamNodeID") or edge["target"]),
+        )
+        for edge in document["edges"]
+    ]
+    targets = {edge.target for edge in edges}
+    starts = {id for id, kind, _ in settings if kind == "start"}
+    roots = starts or {id for id, _, _ in settings if id not in targets}
+    return _assemble(settings, edges, frozenset(roots), options)
+
+
+def _read_steps(steps: list[dict[str, Json]], options: dict[str, Json]) -> Graph:
+    by_dependencies = any("dependsOn" in step for step in steps)
+    settings: list[tuple[str, str, dict[str, Json]]] = []
+    edges: list[Edge] = []
+    for step in steps:
+        id = str(step["stepId"])
+        config = {name: value for name, value in step.items() if name not in _STEP_ONLY}
+        edges += _transitions(id, step, config)
+        edges += [Edge(str(before), "default", id) for before in step.get("dependsOn") or ()]
+        settings.append((id, _STEP_TYPES[str(step["type"]).upper()], config))
+    targets = {edge.target for edge in edges}
+    if by_dependencies:
+        for id, _, config in settings:
+            required = sum(edge.target == id for edge in edges)
+            if required:
+                config["joinMode"] = {"atLeast": required}
+        roots = frozenset(id for id, _, _ in settings if id not in targets)
+    else:
+        roots = frozenset({settings[0][0]})
+    return _assemble(settings, edges, roots, options)
+
+
+_STEP_ONLY = frozenset({"stepId", "type", "transitions", "dependsOn"})
+
+
+def _transitions(id: str, step: dict[str, Json], config: dict[str, Json]) -> list[Edge]:
+    transitions = dict(step.get("transitions") or {})
+    edges: list[Edge] = []
+    if conditions := transitions.pop("conditions", None):
+        config["conditions"] = []
+        for number, route in enumerate(conditions, start=1):
+            config["conditions"].append({"when": route["when"], "handle": f"when_{number}"})
+            edges += [Edge(id, f"when_{number}", target) for target in _targets(route["to"])]
+    if on_error := transitions.pop("onError", None):
+        config["onError"] = []
+        for number, route in enumerate(on_error, start=1):
+            config["onError"].append({"codes": route["codes"], "handle": f"onError_{number}"})
+            edges += [Edge(id, f"onError_{number}", target) for target in _targets(route["to"])]
+    for handle, target in transitions.items():
+        edges += [Edge(id, handle, name) for name in _targets(target)]
+    late = (step.get("eventTimeout") or {}).get("timeoutHandlerStepId")
+    if late and "timeout" not in transitions:
+        edges.append(Edge(id, "timeout", late))
+    return edges
+
+
+def _targets(value: Json) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else [str(value)]
+
+
+def _assemble(
+    settings: list[tuple[str, str, dict[str, Json]]],
+    edges: list[Edge],
+    roots: frozenset[str],
+    options: dict[str, Json],
+) -> Graph:
+    nodes = {
+        id: Node(id, kind, config, _policy(config, options), _needs(config))
+        for id, kind, config in settings
+    }
+    for edge in edges:
+        nodes[edge.source].outgoing.append(edge)
+        nodes[edge.target].incoming.append(edge)
+    return Graph(nodes, roots, options)
+
+
+def _needs(config: dict[str, Json]) -> int | None:
+    mode = config.get("joinMode", "all")
+    if mode == "any":
+        return 1
+    return int(mode["atLeast"]) if isinstance(mode, dict) else None
+
+
+def _policy(config: dict[str, Json], options: dict[str, Json]) -> Policy:
+    given = {**(options.get("retry") or {}), **(config.get("retry") or {})}
+    initial = duration_ms(given.get("initialDelay"))
+    cap = duration_ms(given.get("maxDelay"))
+    return Policy(
+        max_attempts=int(given.get("maxAttempts", 3)),
+        initial_ms=1000 if initial is None else initial,
+        multiplier=float(given.get("multiplier", 2)),
+        cap_ms=30_000 if cap is None else cap,
+        non_retryable=frozenset(given.get("nonRetryable") or ()),
+        on_lost=str(given.get("onLost", "retry")),
+    )

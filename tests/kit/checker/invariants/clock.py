@@ -1,0 +1,127 @@
+"""Timers: I19 and I20."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.kit.checker.invariants.judgement import Moment, Rest
+from tests.kit.checker.life import Life
+from tests.kit.checker.moments import duration_ms, moment_ms
+from tests.kit.checker.record import Row
+
+_BY_THE_CLOCK = frozenset({"system", "timer", "clock"})
+
+
+def no_timer_fires_early(moment: Moment) -> Iterator[str]:
+    """I19: No timer fires before due by `store_time`."""
+    row, life = moment.row, moment.life
+    due = _due_of_instance(moment) if life is None else _due_of_node(row, life)
+    if due is not None and row.at < due:
+        place = f" of {row.node}" if row.node else ""
+        yield f"{row.type}{place} is {due - row.at} ms early"
+
+
+def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
+    """I19: a timer is due exactly as long after it was set as the definition says."""
+    row, life = moment.row, moment.life
+    if life is None:
+        return
+    config = life.node.config
+    if row.type == "TIMER_SET":
+        yield from _as_long_as(row, "due", config.get("duration"))
+    if row.type == "WAIT_OPENED":
+        timeout = config.get("eventTimeout") or {}
+        yield from _as_long_as(row, "timeoutAt", timeout.get("duration"))
+    if row.type in ("TIMER_SET", "WAIT_OPENED"):
+        yield from _as_long_as(row, "failAt", config.get("timeout"))
+
+
+def timers_end_once(moment: Moment) -> Iterator[str]:
+    """I20: Every timer ends as exactly one of fired, cancelled, superseded."""
+    if moment.row.type == "TIMER_FIRED" and moment.life is not None and moment.life.due is None:
+        yield f"the timer of {moment.row.node} fires and is not set"
+
+
+def no_timer_is_overdue(rest: Rest) -> Iterator[str]:
+    """I20: at rest none is overdue beyond the bound."""
+    now = rest.run.now
+    if now is None or not rest.run.at_rest or rest.picture.is_final:
+        return
+    latest = now - rest.run.bound_ms
+    for life in rest.picture.lives.values():
+        for kind, due in _pending(life, paused=rest.picture.status == "PAUSED"):
+            if due is not None and due < latest:
+                yield f"{kind} of {life.node.id} was due {now - due} ms ago"
+    deadline = _deadline(
+        rest.picture.deadline, rest.picture.started_at, rest.picture.graph.timeout_ms
+    )
+    if deadline is not None and deadline < latest and not rest.picture.ending:
+        yield f"the instance was to end {now - deadline} ms ago"
+    pause = rest.picture.pause
+    if rest.picture.status == "PAUSED" and pause is not None:
+        until = pause.moment("until")
+        if until is not None and until < latest:
+            yield f"it was to be resumed {now - until} ms ago"
+
+
+def no_stored_timer_is_overdue(rest: Rest) -> Iterator[str]:
+    """I20: a stored timer whose moment has passed is gone, at rest."""
+    now = rest.run.now
+    if now is None or not rest.run.at_rest or rest.picture.is_final:
+        return
+    for timer in rest.instance.timers or ():
+        due = moment_ms(timer["due"])
+        waits_for_resume = timer["kind"] == "retry" and rest.picture.status == "PAUSED"
+        if due is not None and due < now - rest.run.bound_ms and not waits_for_resume:
+            yield f"stored {timer['kind']} timer of {timer.get('node') or 'it'} is overdue"
+
+
+def _pending(life: Life, *, paused: bool) -> Iterator[tuple[str, int | None]]:
+    yield "the delay", life.due
+    if life.retry is not None and not paused:
+        yield "the retry", life.retry.moment("due")
+    if life.wait is not None:
+        yield "the time-out", life.wait.timeout_at
+    if life.wait is not None or life.due is not None:
+        yield "the time limit", life.fail_at
+    if life.told is not None and not life.ended:
+        yield "the grace", life.told.moment("graceUntil")
+
+
+def _due_of_node(row: Row, life: Life) -> int | None:
+    match row.type:
+        case "TIMER_FIRED":
+            return life.due
+        case "NODE_DISPATCHED" if life.retry is not None and life.retry.attempt == row.attempt:
+            return life.retry.moment("due")
+        case "WAIT_RESOLVED" if row.payload.get("outcome") == "timeout" and life.wait is not None:
+            return life.wait.timeout_at
+        case "NODE_FAILED" if row.code == "TIMEOUT" and life.node.runs_outside:
+            limit = life.node.timeout_ms
+            return None if limit is None or not life.running else life.ordered_at + limit
+        case "NODE_FAILED" if row.code == "TIMEOUT":
+            return life.fail_at
+    return None
+
+
+def _due_of_instance(moment: Moment) -> int | None:
+    picture, row = moment.picture, moment.row
+    if row.type == "CANCEL_REQUESTED" and row.payload.get("source") == "TIMEOUT":
+        return _deadline(picture.deadline, picture.started_at, picture.graph.timeout_ms)
+    if row.type == "RESUME_REQUESTED" and row.payload.get("by") in _BY_THE_CLOCK:
+        return None if picture.pause is None else picture.pause.moment("until")
+    return None
+
+
+def _deadline(absolute: int | None, started_at: int, timeout_ms: int | None) -> int | None:
+    limits = [] if absolute is None else [absolute]
+    if timeout_ms is not None and started_at:
+        limits.append(started_at + timeout_ms)
+    return min(limits, default=None)
+
+
+def _as_long_as(row: Row, name: str, told: object) -> Iterator[str]:
+    length, moment = duration_ms(told), row.moment(name)
+    if length is not None and moment != row.at + length:
+        set_for = "never" if moment is None else f"{moment - row.at} ms"
+        yield f"{row.type} of {row.node}: {name} after {set_for}, told {length} ms"

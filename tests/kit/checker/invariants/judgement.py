@@ -1,0 +1,101 @@
+"""What an invariant is given to judge: a row about to be taken in, or an instance at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tests.kit.checker.expression import Evaluate, Unknown, truthy
+from tests.kit.checker.life import Life
+from tests.kit.checker.picture import Picture
+from tests.kit.checker.record import Fields, Instance, Row, Run
+from tests.kit.checker.violation import Violation
+
+
+@dataclass(slots=True)
+class Ledgers:
+    """What a run kept beside the instances, by what it is asked for."""
+
+    run: Run
+    events: dict[str, Fields] | None = None
+    effects: dict[str, list[Fields]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.run.events is not None:
+            self.events = {str(event["id"]): event for event in self.run.events}
+        if self.run.effects is not None:
+            self.effects = {}
+            for effect in self.run.effects:
+                self.effects.setdefault(str(effect["instance"]), []).append(effect)
+
+
+@dataclass(slots=True)
+class Moment:
+    """A row, the picture before it, and how to judge expressions."""
+
+    picture: Picture
+    row: Row
+    life: Life | None
+    ledgers: Ledgers
+    evaluate: Evaluate
+
+    def truth(self, expression: str, scope: Fields) -> bool | None:
+        """Whether an expression holds; None when that cannot be told."""
+        return truth(self.evaluate, expression, scope)
+
+
+@dataclass(slots=True)
+class Rest:
+    """An instance after its last row, and what the store keeps of it."""
+
+    picture: Picture
+    instance: Instance
+    rows: list[Row]
+    ledgers: Ledgers
+    evaluate: Evaluate
+
+    @property
+    def run(self) -> Run:
+        return self.ledgers.run
+
+    @property
+    def moves(self) -> bool:
+        """Nothing holds it back: neither an end that was decided, nor a pause, nor a queue."""
+        picture = self.picture
+        return not picture.ending and picture.status not in ("PAUSED", "CREATED")
+
+
+@dataclass(slots=True)
+class Summary:
+    """What the run as a whole is judged by, kept of each instance."""
+
+    id: str
+    input: object
+    definition: object
+    key: object
+    status: str
+    counts: dict[str, int]
+    last_seq: int
+
+
+@dataclass(slots=True)
+class Whole:
+    """All instances of a run, and its ledgers."""
+
+    ledgers: Ledgers
+    summaries: list[Summary] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def truth(evaluate: Evaluate, expression: str, scope: Fields) -> bool | None:
+    try:
+        return truthy(evaluate(expression, scope))
+    except Unknown:
+        return None
+
+
+EachRow: TypeAlias = Callable[[Moment], Iterator[str]]
+AtRest: TypeAlias = Callable[[Rest], Iterator[str]]
+OverRun: TypeAlias = Callable[[Whole], Iterator[Violation]]

@@ -1,0 +1,183 @@
+"""Attempts and their outcomes: I10 to I13, poison, and the dead letters that follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tests.kit.checker.invariants.judgement import Moment, Rest
+from tests.kit.checker.life import Life
+from tests.kit.checker.picture import UNCOUNTED, Picture
+from tests.kit.checker.record import Row
+
+LOSSES_UNTIL_POISON = 5
+_OUTCOMES = ("NODE_COMPLETED", "NODE_FAILED")
+_STARTS = ("NODE_DISPATCHED", "WAIT_OPENED", "TIMER_SET", "RETRY_SCHEDULED")
+
+
+def one_order_one_outcome(moment: Moment) -> Iterator[str]:
+    """I10: For each (instance, node, iteration, attempt): one SCHEDULED, at most one outcome."""
+    row, life = moment.row, moment.life
+    if life is None:
+        return
+    if row.type.startswith("NODE_"):
+        key = (row.node, row.iteration, row.type, row.attempt)
+        if key in moment.picture.seen:
+            yield f"a second {row.type} of {row.node} #{row.attempt}"
+            return
+    if row.type not in _OUTCOMES:
+        return
+    handled = life.then == "route" and row.type == "NODE_COMPLETED" and row.status == "error"
+    if row.attempt in life.outcomes and not handled:
+        yield f"{row.node} #{row.attempt} has two outcomes"
+    elif (
+        row.type == "NODE_COMPLETED"
+        and row.status != "error"
+        and life.node.runs_outside
+        and (row.node, row.iteration, "NODE_DISPATCHED", row.attempt) not in moment.picture.seen
+    ):
+        yield f"{row.node} #{row.attempt} has an outcome and was never ordered"
+
+
+def attempts_follow_each_other(moment: Moment) -> Iterator[str]:
+    """I11: Attempts 1…k without holes; k+1 only after outcome, timeout or lease loss of k."""
+    row, life = moment.row, moment.life
+    if row.type != "NODE_DISPATCHED" or life is None or life.ended:
+        return
+    if (row.node, row.iteration, row.type, row.attempt) in moment.picture.seen:
+        return
+    if row.attempt != life.attempt + 1:
+        yield f"{row.node} #{row.attempt} ordered after #{life.attempt}"
+    elif life.running:
+        yield f"{row.node} #{row.attempt} ordered while #{life.attempt} is open"
+    elif life.attempt and life.then != "retry":
+        yield f"{row.node} #{row.attempt} ordered though #{life.attempt} was not to be repeated"
+
+
+def budget_is_kept(moment: Moment) -> Iterator[str]:
+    """I11: k ≤ limit (losses do not count); retries come first, always, while there are some."""
+    row, life = moment.row, moment.life
+    if row.type != "NODE_FAILED" or life is None or life.ended or row.code == "POISON":
+        return
+    policy, then = life.node.policy, row.payload.get("then")
+    if row.code in UNCOUNTED:
+        repeats = policy.on_lost == "retry" or row.code == "STOPPED"
+        if then != "retry" and repeats and not _being_ended(moment.picture, life):
+            yield f"{row.node} #{row.attempt} was {row.code} and is not started again"
+        return
+    failures = life.failures + 1
+    if failures > policy.max_attempts and life.node.runs_outside:
+        yield f"{row.node} failed {failures} times, allowed are {policy.max_attempts}"
+        return
+    retryable = (row.payload.get("error") or {}).get("retryable", True)
+    retries = life.node.runs_outside and retryable and failures < policy.max_attempts
+    retries = retries and row.code not in policy.non_retryable
+    if then == "retry" and not retries:
+        yield f"{row.node} #{row.attempt} is repeated after {row.code}, which must not be"
+    if then in ("route", "fail") and retries and row.attempt == life.attempt:
+        yield f"{row.node} #{row.attempt} is given up after {failures} of {policy.max_attempts}"
+
+
+def retries_wait_as_told(moment: Moment) -> Iterator[str]:
+    """I11: waits ≥ policy minimum and ≤ cap + jitter (0 to 25 %)."""
+    row, life = moment.row, moment.life
+    if row.type != "RETRY_SCHEDULED" or life is None:
+        return
+    due = row.moment("due")
+    if due is None or life.then != "retry":
+        yield f"a retry of {row.node} without a failure that asks for one"
+        return
+    if life.code in UNCOUNTED:
+        return
+    policy, waited = life.node.policy, due - life.failed_at
+    least = policy.wait_ms(life.failures)
+    most = policy.wait_ms(max(life.failures, life.attempt)) * 1.25 + 1
+    if not least <= waited <= most:
+        told = f"{least} to {most:.0f} ms"
+        yield f"retry #{row.attempt} of {row.node} after {waited} ms, told {told}"
+
+
+def outcome_is_of_the_current_attempt(moment: Moment) -> Iterator[str]:
+    """I12: Accepted outcome carries the current fence; stale ones appear as refused."""
+    row, life = moment.row, moment.life
+    if row.type in _OUTCOMES and life is not None and not life.ended and row.attempt < life.attempt:
+        yield f"{row.node}: outcome of #{row.attempt} accepted while #{life.attempt} is current"
+
+
+def nothing_starts_after_the_end(moment: Moment) -> Iterator[str]:
+    """I13: Nothing is handed out after terminal or acknowledged cancel; none while paused."""
+    picture, row = moment.picture, moment.row
+    starts = row.type in _STARTS or (picture.begins(row) and row.type != "NODE_FAILED")
+    if not starts:
+        return
+    if picture.is_final:
+        if row.type == "NODE_DISPATCHED":
+            yield f"{row.node} ordered after {picture.status}"
+    elif picture.ending:
+        status, cause = picture.ending[0]
+        yield f"{row.type} of {row.node} after row {cause.seq} decided for {status}"
+    elif picture.status == "PAUSED" and row.type == "NODE_DISPATCHED":
+        yield f"{row.node} ordered while paused"
+
+
+def poison_after_five_losses(moment: Moment) -> Iterator[str]:
+    """POISON: five losses in a row of one node fail it (`POISON`), not before and not later."""
+    row, life = moment.row, moment.life
+    if row.type != "NODE_FAILED" or life is None or life.ended:
+        return
+    if row.code == "POISON" and life.losses not in (LOSSES_UNTIL_POISON - 1, LOSSES_UNTIL_POISON):
+        yield f"{row.node} is POISON after {life.losses + 1} losses"
+    if (
+        row.code == "LOST"
+        and life.losses >= LOSSES_UNTIL_POISON - 1
+        and not _being_ended(moment.picture, life)
+        and row.payload.get("then") == "retry"
+    ):
+        yield f"{row.node} was lost {life.losses + 1} times in a row and goes on"
+
+
+def poison_is_told(rest: Rest) -> Iterator[str]:
+    """POISON: a `SYSTEM_SET` entry says so, and a dead letter is kept."""
+    for row in rest.rows:
+        if row.type != "NODE_FAILED" or row.code != "POISON":
+            continue
+        if not any(_names(other, row.node) for other in rest.rows):
+            yield f"no SYSTEM_SET says that {row.node} is POISON"
+        letters = rest.instance.dead_letters
+        if letters is not None and not _letter(letters, row, ("poison",)):
+            yield f"no dead letter for {row.node}, which is POISON"
+
+
+def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
+    """DEAD-LETTER: tasks whose failure nothing handled become dead letters; handled ones do not."""
+    letters = rest.instance.dead_letters
+    if letters is None:
+        return
+    for row in rest.rows:
+        if row.type != "NODE_FAILED" or row.code == "POISON":
+            continue
+        node = rest.picture.graph.nodes.get(row.node or "")
+        if node is None or not node.runs_outside:
+            continue
+        kept = _letter(letters, row, ("task-failed",))
+        if row.payload.get("then") == "fail" and not kept:
+            yield f"no dead letter for {row.node} #{row.attempt}, which failed the workflow"
+        if row.payload.get("then") != "fail" and kept:
+            yield f"a dead letter for {row.node} #{row.attempt}, which was handled"
+
+
+def _letter(letters: list[dict[str, object]], row: Row, kinds: tuple[str, ...]) -> bool:
+    return any(
+        letter["kind"] in kinds
+        and letter.get("node") == row.node
+        and letter.get("attempt", row.attempt) == row.attempt
+        for letter in letters
+    )
+
+
+def _names(row: Row, node: str | None) -> bool:
+    return row.type == "SYSTEM_SET" and f'"{node}"' in json.dumps(row.payload)
+
+
+def _being_ended(picture: Picture, life: Life) -> bool:
+    return bool(picture.ending) or life.called_off

@@ -1,0 +1,177 @@
+"""Waits, events and wake-ups: I8 for events that are owed, I24 to I27."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.kit.checker.invariants.judgement import Moment, Rest, truth
+from tests.kit.checker.life import Wait
+from tests.kit.checker.moments import duration_ms, moment_ms
+from tests.kit.checker.patterns import fits
+from tests.kit.checker.record import Fields
+
+
+def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
+    """I24: Every waiting instance has at least one live wake source that names it."""
+    if not rest.run.at_rest or rest.picture.is_final:
+        return
+    owned = rest.instance.owner is not None
+    waits, timers = rest.instance.waits, rest.instance.timers
+    stored = {(str(row["node"]), str(row.get("iteration") or "")) for row in waits or ()}
+    kinds = {(str(row["kind"]), str(row.get("node") or "")) for row in timers or ()}
+    for key, life in rest.picture.lives.items():
+        id = life.node.id
+        if life.wait is not None and waits is not None and key not in stored:
+            yield f"{id} waits in the log and has no stored wait"
+        if timers is None or owned:
+            continue
+        if life.due is not None and ("delay", id) not in kinds:
+            yield f"{id} sleeps, nobody owns it and no timer is stored"
+        if life.retry is not None and ("retry", id) not in kinds:
+            yield f"{id} is to be tried again, nobody owns it and no timer is stored"
+        timed = life.wait is not None and life.wait.timeout_at is not None
+        if timed and ("wait-timeout", id) not in kinds:
+            yield f"{id} waits with a time limit, nobody owns it and no timer is stored"
+    in_flight = any(life.running for life in rest.picture.lives.values())
+    if in_flight and not owned and not rest.instance.mail:
+        yield "an attempt is in flight and nobody owns the instance"
+
+
+def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
+    """I25: Every subscription, timer, lease, slot, token, queue row belongs to a live instance."""
+    instance, picture = rest.instance, rest.picture
+    if picture.is_final:
+        for name, rows in (
+            ("wait", instance.waits),
+            ("timer", instance.timers),
+            ("mail", instance.mail),
+        ):
+            if rows:
+                yield f"{len(rows)} {name} rows of an instance that is {picture.status}"
+        if instance.owner is not None:
+            yield f"{instance.owner} still owns an instance that is {picture.status}"
+        return
+    for row in instance.waits or ():
+        life = picture.lives.get((str(row["node"]), str(row.get("iteration") or "")))
+        if life is None or life.wait is None:
+            yield f"a stored wait of {row['node']}, which waits for nothing"
+
+
+def nothing_is_open_at_the_end(rest: Rest) -> Iterator[str]:
+    """I25: none after terminal: no attempt, wait or timer is open in the log either."""
+    if not rest.picture.is_final or not rest.picture.ending:
+        return
+    for life in rest.picture.lives.values():
+        if life.open:
+            yield f"{rest.picture.status} while {life.node.id} is open"
+
+
+def one_wins(moment: Moment) -> Iterator[str]:
+    """I26: Of event / timeout / cancel on one wait exactly one wins."""
+    row, life = moment.row, moment.life
+    if life is None:
+        return
+    if row.type == "WAIT_RESOLVED" and life.wait is None:
+        yield f"the wait of {row.node} ends a second time, or was never open"
+    if (
+        row.type == "NODE_COMPLETED"
+        and row.status != "error"
+        and life.node.type == "eventWait"
+        and life.wait is not None
+    ):
+        yield f"{row.node} completes while its wait is open"
+
+
+def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
+    """I27: Delivery only where tenant, pattern, condition and time match."""
+    row, life = moment.row, moment.life
+    if row.type == "WAIT_OPENED" and life is not None:
+        yield from _since_is_right(moment)
+    if row.type != "WAIT_RESOLVED" or row.payload.get("outcome") != "event" or life is None:
+        return
+    event = (moment.ledgers.events or {}).get(str(row.payload.get("eventId")))
+    if event is None or life.wait is None:
+        return
+    condition = life.node.config.get("eventCondition")
+    for reason in _misfits(life.wait, event):
+        yield f"{event['id']} was given to {row.node}: {reason}"
+    if condition is not None and life.wait.scope is not None:
+        scope = {**life.wait.scope, "event": event}
+        if truth(moment.evaluate, condition, scope) is False:
+            yield f"{event['id']} was given to {row.node}: `{condition}` is false"
+
+
+def taken_once(moment: Moment) -> Iterator[str]:
+    """I27: at most once per subscription; looking back takes the oldest that no wait has taken."""
+    row, life = moment.row, moment.life
+    events = moment.ledgers.events
+    if row.type != "WAIT_RESOLVED" or row.payload.get("outcome") != "event" or life is None:
+        return
+    if life.wait is None or events is None:
+        return
+    event = events.get(str(row.payload.get("eventId")))
+    if event is None or _received(event) >= life.wait.opened.at:
+        return
+    for node, earlier in moment.picture.taken_events.get(str(event["id"]), ()):
+        if earlier.seq < life.wait.opened.seq:
+            yield f"{event['id']} was given to {node} before {row.node} opened, and again to it"
+    condition = life.node.config.get("eventCondition")
+    for other in _owed(events, life.wait, condition, moment):
+        if (
+            _received(other) < _received(event)
+            and str(other["id"]) not in moment.picture.taken_events
+        ):
+            yield f"{row.node} takes {event['id']}, older is {other['id']}"
+
+
+def accepted_events_arrive(rest: Rest) -> Iterator[str]:
+    """I8: accepted = delivered + buffered: at rest no open wait is owed an event of the inbox."""
+    events = rest.ledgers.events
+    if events is None or not rest.run.at_rest or rest.picture.is_final or rest.picture.ending:
+        return
+    for life in rest.picture.lives.values():
+        if life.wait is None:
+            continue
+        condition = life.node.config.get("eventCondition")
+        for event in _owed(events, life.wait, condition, rest):
+            if str(event["id"]) not in rest.picture.taken_events:
+                yield f"{life.node.id} waits for {event['id']}, which was accepted"
+
+
+def _owed(
+    events: dict[str, Fields], wait: Wait, condition: str | None, judge: Moment | Rest
+) -> Iterator[Fields]:
+    for event in events.values():
+        if any(True for _ in _misfits(wait, event)):
+            continue
+        if condition is not None:
+            if wait.scope is None:
+                continue
+            if truth(judge.evaluate, condition, {**wait.scope, "event": event}) is not True:
+                continue
+        yield event
+
+
+def _misfits(wait: Wait, event: Fields) -> Iterator[str]:
+    if not fits(wait.pattern, str(event["pattern"])):
+        yield f"{event['pattern']} is not {wait.pattern}"
+    if wait.since is not None and _received(event) < wait.since:
+        yield "it came before the time that counts"
+    if wait.correlation is not None and event.get("correlationId") != wait.correlation:
+        yield f"it is about {event.get('correlationId')}, not {wait.correlation}"
+
+
+def _since_is_right(moment: Moment) -> Iterator[str]:
+    row, life = moment.row, moment.life
+    assert life is not None
+    lookback = life.node.config.get("lookback")
+    length = duration_ms(lookback)
+    if lookback is not None and length is None:
+        return
+    right = moment.picture.created_at if length is None else row.at - length
+    if (since := row.moment("since")) != right:
+        yield f"{row.node} takes events since {since}, told {right}"
+
+
+def _received(event: Fields) -> int:
+    return moment_ms(event["receivedAt"]) or 0

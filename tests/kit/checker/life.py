@@ -1,0 +1,106 @@
+"""One activation of a node, as the history tells it so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.kit.checker.expression import Json
+from tests.kit.checker.graph import Node
+from tests.kit.checker.record import Fields, Row
+
+
+@dataclass(slots=True)
+class Wait:
+    """An open wait for an event."""
+
+    opened: Row
+    scope: Fields | None
+    """What expressions saw when it opened; kept only where a condition needs it."""
+    pattern: str
+    since: int | None
+    timeout_at: int | None
+    fail_at: int | None
+    correlation: str | None
+
+
+@dataclass(slots=True)
+class Life:
+    """Where one activation stands. A number that names a row is 0 when there is none."""
+
+    node: Node
+    total: int
+    taken: int = 0
+    dead: int = 0
+    begun: int = 0
+    ended: int = 0
+    outcome: str = ""
+    """COMPLETED, FAILED, SKIPPED or CANCELLED once it has ended."""
+    attempt: int = 0
+    """The newest attempt that was ordered."""
+    running: bool = False
+    ordered_at: int = 0
+    wait: Wait | None = None
+    waited: bool = False
+    resolved: Row | None = None
+    due: int | None = None
+    """When its delay is over, while it sleeps."""
+    slept: bool = False
+    fail_at: int | None = None
+    retry: Row | None = None
+    """The retry that is scheduled."""
+    then: str = ""
+    """What was decided about the newest failure."""
+    code: str = ""
+    failed_at: int = 0
+    failures: int = 0
+    """Failures that use up the budget: neither lost nor stopped."""
+    losses: int = 0
+    """Attempts lost in a row; clean stops are passed over."""
+    told: Row | None = None
+    """The row that told its attempt to stop."""
+    cut: bool = False
+    """Its outgoing edges are resolved."""
+    must_cancel: int = 0
+    may_cancel: bool = False
+    called_off: bool = False
+    """A row says that it was cancelled, is being cancelled, or was skipped for that."""
+    output: Json = None
+    handles: tuple[str, ...] = ()
+    outcomes: dict[int, str] = field(default_factory=dict)
+    """The recorded outcome of each attempt."""
+
+    @property
+    def satisfied(self) -> bool:
+        """Its join lets it go."""
+        if self.node.needs is None:
+            return self.taken + self.dead == self.total and (self.taken > 0 or self.total == 0)
+        return self.taken >= self.node.needs
+
+    @property
+    def dead_path(self) -> bool:
+        """Its join can never let it go."""
+        if self.node.needs is None:
+            return self.total > 0 and self.dead == self.total
+        return self.total - self.dead < self.node.needs
+
+    @property
+    def open(self) -> bool:
+        """It has begun and not ended."""
+        return self.begun > 0 and self.ended == 0
+
+    @property
+    def statuses(self) -> frozenset[str]:
+        """What its step's status may be called."""
+        if self.ended:
+            if self.outcome == "CANCELLED" and self.then == "cancel":
+                return frozenset({"CANCELLED", "FAILED"})
+            return frozenset({self.outcome})
+        if self.running or self.then == "route":
+            return frozenset({"RUNNING"})
+        if self.retry is not None or self.then == "retry":
+            return frozenset({"RETRYING"})
+        if self.wait is not None:
+            return frozenset({"WAITING"})
+        if self.due is not None:
+            return frozenset({"WAITING", "RUNNING"})
+        return frozenset({"RUNNING" if self.begun else "PENDING"})
