@@ -4,9 +4,11 @@
     entry ─► fold(plan, state, entry) ─► state
     state ─► outstanding(plan, state) ─► effects
 
-Nothing in this package waits, reads a clock, makes up an id, rolls dice or logs. The same arguments give the
-same answer, on every machine, for ever: recovery, simulation, time travel and `tenuto verify` rest on it.
+Nothing in this package waits, reads a clock, makes up an id, rolls dice or logs. The same arguments
+give the same answer, on every machine, for ever: recovery, simulation, time travel and `tenuto
+verify` rest on it.
 """
+
 from __future__ import annotations
 
 from tenuto.core.decide import decide

@@ -11,7 +11,7 @@ from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, error_handle, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState
-from tenuto.expr import UNDEFINED, ExpressionError
+from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.effects import KeepDeadLetter, StartAttempt
 from tenuto.model.entries import NodeDispatched, NodeFailed, RetryScheduled, SystemSet
 from tenuto.model.failure import (
@@ -119,7 +119,7 @@ def retry_due(d: Deciding, key: NodeKey) -> None:
 
 
 def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
-    """How long to wait after `failures` failures: growing, capped, plus 0–25 % from a hash."""
+    """How long to wait after `failures` failures: growing, capped, plus 0 to 25 % from a hash."""
     try:
         seconds = policy.initial_delay.total_seconds() * policy.multiplier ** (failures - 1)
     except OverflowError:
@@ -257,7 +257,7 @@ def _render_input(d: Deciding, node: str, config: Task) -> JSON:
     if not config.has_input:
         return d.state.input
     value = d.plan.template(node, "input", config.input).render(d.scope())
-    return None if value is UNDEFINED else value
+    return None if isinstance(value, Undefined) else value
 
 
 def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:

@@ -1,7 +1,7 @@
 """(plan, state, input, now) → what is now true and what the world owes. The one way in.
 
-Everything that can happen to an instance arrives here as one value of one union. An input that does not fit is
-answered with a rejection, and then nothing became true of the instance.
+Everything that can happen to an instance arrives here as one value of one union. An input that does
+not fit is answered with a rejection, and then nothing became true of the instance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A decision in the making: the state so far, the entries that led to it, the effects they call for.
+"""A decision in the making: the state so far, its entries, and the effects they call for.
 
 Each entry is folded as it is made, so that the next thought rests on it.
 """

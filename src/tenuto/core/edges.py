@@ -1,8 +1,9 @@
 """Edges and joins: which nodes may begin, and which never will, once a node has its outcome.
 
-An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires once: "all" when
-every edge has arrived and one was taken, "at least n" on the n-th taken one; when that can no longer be, the node
-is doomed. What arrives at a join that has fired, or at a node that was called off, changes nothing.
+An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires
+once: "all" when every edge has arrived and one was taken, "at least n" on the n-th taken one; when
+that can no longer be, the node is doomed. What arrives at a join that has fired, or at a node that
+was called off, changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tenuto.model.ids import NodeKey
 def arrivals(
     plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
 ) -> tuple[HashTrieMap[NodeKey, Join], Keys, Keys]:
-    """Joins, ready and doomed nodes after the edges of `key` arrived: on `handles` taken, else dead."""
+    """Joins, ready and doomed once the edges of `key` arrived: taken on `handles`, else dead."""
     joins, ready, doomed = state.joins, state.ready, state.doomed
     nodes = state.nodes
     for edge in plan[key.node].outgoing:

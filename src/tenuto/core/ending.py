@@ -8,7 +8,8 @@ from tenuto.core.cancelling import withdraw
 from tenuto.core.deciding import Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
-from tenuto.model.entries import StatusChanged
+from tenuto.model.entries import StatusChanged, SystemSet
+from tenuto.model.failure import INTERNAL, LastError
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import TRANSITIONS, NodeStatus, Status
 
@@ -39,6 +40,15 @@ def move(d: Deciding, to: Status) -> None:
             error=d.state.last_error if to is Status.FAILED else None,
         )
     )
+
+
+def quarantine(d: Deciding, message: str) -> None:
+    """Fail an instance that cannot be decided on, so that it stops nobody else and is seen."""
+    error = LastError(code=INTERNAL, message=message, step_id=None, at=d.now)
+    d.emit(SystemSet(at=d.now, values={"quarantine": {"message": message}}))
+    if Status.FAILED not in TRANSITIONS[d.state.status]:
+        move(d, Status.RUNNING)
+    d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))
 
 
 def output_of(plan: Plan, state: InstanceState) -> JSON:

@@ -1,4 +1,4 @@
-"""Going on until nothing more follows: begin what is ready, skip what is doomed, settle the status."""
+"""Goes on until nothing more follows: begins what is ready, skips what is doomed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenuto.core import attempt, delay, ending, wait
 from tenuto.core.cancelling import call_off_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
-from tenuto.expr import UNDEFINED, ExpressionError
+from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.entries import NodeSkipped
 from tenuto.model.graph import (
     DEFAULT,
@@ -137,7 +137,7 @@ def _rendered(d: Deciding, key: NodeKey, field: str, template: JSON, without: JS
     if template is None:
         return without
     value = d.plan.template(key.node, field, template).render(d.scope())
-    return None if value is UNDEFINED else value
+    return None if isinstance(value, Undefined) else value
 
 
 def _in_order(d: Deciding, keys: Iterable[NodeKey]) -> list[NodeKey]:

@@ -42,7 +42,7 @@ def fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:
     return replace(after, version=state.version + 1, updated_at=entry.at)
 
 
-def _fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:
+def _fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:  # noqa: C901 - one arm each
     match entry:
         case NodeCompleted():
             return nodes.completed(plan, state, entry)
@@ -101,7 +101,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> InstanceSta
 
 
 def _status_changed(state: InstanceState, entry: StatusChanged) -> InstanceState:
-    after = replace(state, status=entry.to)
+    after = replace(state, status=entry.to, last_error=state.last_error or entry.error)
     if entry.to is Status.RUNNING and state.started_at is None:
         after = replace(after, started_at=entry.at)
     if entry.to.is_final:

@@ -1,4 +1,4 @@
-"""What each entry of a node does to the state: the node itself, its edges, its timers, its variables."""
+"""What each entry of a node does to the state: the node, its edges, timers and variables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> Instanc
         output=entry.output,
         written=seq,
     )
-    # A node that was being called off finished all the same: its edges died when it was told to stop.
+    # A node that was being called off finished all the same: its edges died when it was told to
+    # stop.
     handles = entry.handles if before.grace_until is None else None
     after = _closed(plan, state, key, node, handles)
     after = _with_variables(after, entry, seq)

@@ -51,7 +51,7 @@ def complete(
 
 
 def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
-    """Record a failure that nothing will be tried again for: to an error handle, or the workflow fails."""
+    """Record a final failure: an error handle is taken, or the workflow fails."""
     planned = d.plan[key.node]
     handle = error_handle(planned, failure.code)
     d.emit(

@@ -1,4 +1,4 @@
-"""A definition made ready for deciding: who follows whom, in which order, with expressions compiled.
+"""A definition made ready for deciding: who follows whom, in which order, compiled.
 
 A plan is worked out once per definition version; nothing in it depends on an instance.
 """
@@ -78,7 +78,7 @@ class Plan:
 
     @cached_property
     def fixed_inputs(self) -> frozenset[str]:
-        """Tasks whose input follows from the instance's own input alone, so need not be recorded."""
+        """Tasks whose input follows from the instance's own input: it need not be recorded."""
         return frozenset(
             name
             for name, planned in self.nodes.items()

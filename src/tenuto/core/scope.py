@@ -162,7 +162,7 @@ class Variables(Context):
         return UNDEFINED if name == "input" else super().get(name)
 
     def keys(self) -> Iterable[str]:
-        return [name for name in super().keys() if name != "input"]
+        return sorted({*super().keys()} - {"input"})
 
 
 def scope_of(

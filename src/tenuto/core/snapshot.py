@@ -1,9 +1,10 @@
-"""State ↔ bytes. Values too large for a snapshot stay once in the log and are named by their seq."""
+"""State ↔ bytes; values too large for a snapshot stay in the log and are named by their seq."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -25,6 +26,9 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
@@ -108,7 +112,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     fields = asdict(stored)
     large = fields.pop("in_log")
     fields |= {
-        "nodes": HashTrieMap(
+        "nodes": _map(
             {
                 key: replace(node, output=_output_of(entries[node.written]))
                 if node.written in large
@@ -116,12 +120,12 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
                 for key, node in stored.nodes
             }
         ),
-        "joins": HashTrieMap(dict(stored.joins)),
-        "ready": HashTrieMap(dict.fromkeys(stored.ready)),
-        "doomed": HashTrieMap(dict.fromkeys(stored.doomed)),
-        "open": HashTrieMap(dict.fromkeys(stored.open)),
-        "timers": HashTrieMap(dict(stored.timers)),
-        "variables": HashTrieMap(
+        "joins": _map(dict(stored.joins)),
+        "ready": _map(dict.fromkeys(stored.ready)),
+        "doomed": _map(dict.fromkeys(stored.doomed)),
+        "open": _map(dict.fromkeys(stored.open)),
+        "timers": _map(dict(stored.timers)),
+        "variables": _map(
             {
                 name: variable._replace(value=_variable_of(entries[variable.written], name))
                 if variable.written in large
@@ -129,13 +133,17 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
                 for name, variable in stored.variables
             }
         ),
-        "taken_events": HashTrieMap(dict.fromkeys(stored.taken_events)),
+        "taken_events": _map(dict.fromkeys(stored.taken_events)),
     }
     if _INPUT in large:
         first = entries[_INPUT]
         assert isinstance(first, InputSet)
         fields["input"] = first.input
     return InstanceState(**fields)
+
+
+def _map(items: dict[_K, _V]) -> HashTrieMap[_K, _V]:
+    return HashTrieMap.convert(items)
 
 
 class _References(Struct, frozen=True):

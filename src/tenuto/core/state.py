@@ -1,7 +1,7 @@
 """What an instance is, at one version of its log: a frozen value made by `fold` alone.
 
-Maps are persistent (rpds): an entry costs what it changes, never what is there, and an older state stays valid
-beside the newer one.
+Maps are persistent (rpds): an entry costs what it changes, never what is there, and an older state
+stays valid beside the newer one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Timers of an instance: set, cleared, and how many are near enough to live in memory.
 
-A timer is near when it was set at most `NEAR` ahead. Near ones follow from the log and need no row, as long
-as some process owns the instance; all others are rows.
+A timer is near when it was set at most `NEAR` ahead. Near ones follow from the log and need no row,
+as long as some process owns the instance; all others are rows.
 """
 
 from __future__ import annotations

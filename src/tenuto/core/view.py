@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Variables
 from tenuto.core.state import InstanceState, NodeState
-from tenuto.expr import UNDEFINED, Lazy
+from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
 from tenuto.model.graph import EventWait
@@ -97,9 +97,7 @@ def _step(node: NodeState) -> Object:
 
 
 def _values(names: Context) -> Object:
-    values = {name: names.get(name) for name in names.keys()}
+    values = {name: names.get(name) for name in sorted(names.keys())}
     return {
-        name: value
-        for name, value in values.items()
-        if value is not UNDEFINED and not isinstance(value, Lazy)
+        name: value for name, value in values.items() if not isinstance(value, Lazy | Undefined)
     }

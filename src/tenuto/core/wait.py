@@ -8,9 +8,9 @@ from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_of
 from tenuto.expr import (
-    UNDEFINED,
     ExpressionError,
     SplitCondition,
+    Undefined,
     compile_template,
     look_up,
     parse_path,
@@ -74,6 +74,8 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     node = d.state.nodes.get(key)
     if node is None or node.status is not NodeStatus.WAITING or not node.is_wait:
         return Rejection(code="TEN-3003", message=f"{key.node} is not waiting for an event")
+    if report.by_lookback and report.event.id in d.state.taken_events:
+        return Rejection(code="TEN-3007", message="another wait has taken this event")
     config = d.plan[key.node].node.config
     assert isinstance(config, EventWait)
     event = report.event
@@ -137,7 +139,7 @@ def _mapped(d: Deciding, config: EventWait, event: Event) -> Object:
         else:
             scope = scope_of(d.state, event=event.as_value())
             rendered = compile_template(source).render(scope)
-            value = None if rendered is UNDEFINED else rendered
+            value = None if isinstance(rendered, Undefined) else rendered
         mapped[name] = value
     return mapped
 
@@ -160,7 +162,7 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
     if config.correlation_id is None:
         return None
     value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope())
-    return None if value is UNDEFINED or value is None else str(value)
+    return None if value is None or isinstance(value, Undefined) else str(value)
 
 
 def _pattern(d: Deciding, key: NodeKey) -> str:

@@ -41,7 +41,7 @@ class Duration(Struct, frozen=True, omit_defaults=True):
 
 
 def parse_duration(value: object) -> Duration:
-    """Read ISO 8601 text (`PT30S`, `P3D`, `P1M`) or a number of milliseconds; ValueError if neither."""
+    """Read ISO 8601 text (`PT30S`, `P3D`, `P1M`) or milliseconds; ValueError if neither."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         message = f"expected ISO 8601 text such as 'PT30S', or milliseconds, not {value!r}"
         raise ValueError(message)
@@ -71,7 +71,7 @@ def parse_duration(value: object) -> Duration:
 
 
 def parse_moment(value: object) -> datetime:
-    """Read a timestamp that names its zone (`2026-11-15T20:12:14Z`); ValueError if it is not one."""
+    """Read a timestamp with its zone (`2026-11-15T20:12:14Z`); ValueError if it is not one."""
     if not isinstance(value, str):
         message = f"expected a timestamp such as '2026-11-15T20:12:14Z', not {value!r}"
         raise ValueError(message)

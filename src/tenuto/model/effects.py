@@ -1,7 +1,7 @@
 """Everything the core may ask of the world, as one union of orders.
 
-The shell writes the durable ones (timers far away, waits, dead letters) in the transaction that holds
-the entries they follow from, and performs the others once that transaction is durable.
+The shell writes the durable ones (timers far away, waits, dead letters) in the transaction that
+holds the entries they follow from, and performs the others once that transaction is durable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lines of the log: what has become true of an instance, in the past tense.
 
 A new kind arrives whole: a struct here, an arm in `core.fold`, a stored example log, a line in the
-changelog. Shapes are for ever: a changed one gets a new `SHAPE` number and an upcaster in `model.log`.
+changelog. Shapes are for ever: a changed one gets a new `SHAPE` number and an upcaster in
+`model.log`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tenuto.model.json import JSON
 
+INTERNAL = "INTERNAL"
 LOST = "LOST"
 STOPPED = "STOPPED"
 POISON = "POISON"

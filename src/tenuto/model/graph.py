@@ -1,6 +1,7 @@
 """The one model that every spelling of a workflow compiles to.
 
-Nothing here decides or evaluates: expressions and templates stay the text and JSON that the user wrote.
+Nothing here decides or evaluates: expressions and templates stay the text and JSON that the user
+wrote.
 """
 
 from __future__ import annotations

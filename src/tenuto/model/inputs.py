@@ -80,12 +80,13 @@ class TimerDue(Struct, frozen=True, kw_only=True, tag="timer-due"):
 
 
 class EventMatched(Struct, frozen=True, kw_only=True, tag="event-matched"):
-    """An event fits an open wait."""
+    """An event fits an open wait; `by_lookback` when it came before the wait was committed."""
 
     node: str
     attempt: int
     event: Event
     iteration: str = ""
+    by_lookback: bool = False
 
 
 class CancelAsked(Struct, frozen=True, kw_only=True, tag="cancel-asked"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -11,3 +12,39 @@ else:
     JSON: TypeAlias = Any
 
 Object: TypeAlias = dict[str, JSON]
+
+
+def json_problem(value: object) -> tuple[str, str] | None:
+    """The first place where `value` is not JSON that every store keeps: (path, what is wrong)."""
+    pending: list[tuple[str, object]] = [("", value)]
+    while pending:
+        path, found = pending.pop()
+        match found:
+            case None | bool() | int():
+                pass
+            case float():
+                if not isfinite(found):
+                    return path, f"{found} is not a JSON number"
+            case str():
+                if (what := _text_problem(found)) is not None:
+                    return path, what
+            case list() | tuple():
+                pending += [(f"{path}[{index}]", item) for index, item in enumerate(found)]
+            case dict():
+                for key, item in found.items():
+                    if not isinstance(key, str):
+                        return path, f"the key {key!r} is not text"
+                    if (what := _text_problem(key)) is not None:
+                        return f"{path}.{key!a}", what
+                    pending.append((f"{path}.{key}", item))
+            case _:
+                return path, f"a {type(found).__name__} is not JSON"
+    return None
+
+
+def _text_problem(text: str) -> str | None:
+    if "\0" in text:
+        return "text with a NUL character cannot be kept"
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        return "text with half a surrogate pair cannot be kept"
+    return None

@@ -1,0 +1,317 @@
+"""The way in for Python programs: deploy, start, publish, and references to instances."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+from uuid import UUID
+
+import msgspec
+
+from tenuto.compose import build_engine, open_store
+from tenuto.core import Plan
+from tenuto.definition import input_problems, parse_document
+from tenuto.engine.engine import Settings
+from tenuto.engine.plans import refuse_unavailable
+from tenuto.engine.requests import Answer
+from tenuto.instances import InstanceRef, Summary
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.events import Event
+from tenuto.model.graph import Task
+from tenuto.model.inputs import Started
+from tenuto.model.json import JSON, Object, json_problem
+from tenuto.model.status import Status
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import InstanceQuery, Store
+from tenuto.tasks.registry import Registry, TaskFunction
+
+TENANT = "default"
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an event."""
+
+    event_id: str
+    duplicate: bool
+    resumed: int
+
+
+class Tenuto:
+    """An engine in this process, over a SQLite file or, without a URL, in memory.
+
+    Use it as `async with Tenuto("sqlite:///orders.db") as app:`; leaving the block stops in good
+    order.
+    """
+
+    def __init__(
+        self,
+        store: str | Store | None = None,
+        *,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self.tasks = Registry()
+        chosen = open_store(store) if store is None or isinstance(store, str) else store
+        self.engine = build_engine(chosen, self.tasks, settings=settings, clock=clock, ids=ids)
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> int:
+        """Open the store and take over what an earlier process left; returns how many."""
+        return await self.engine.open()
+
+    async def close(self) -> None:
+        """Stop in good order: running tasks get their grace, the rest goes on next time."""
+        await self.engine.close()
+
+    def task(self, *args: Callable[..., object], **options: object) -> TaskFunction:
+        """Register a task with this app alone; it is looked up before those of `@task`."""
+        return self.tasks.task(*args, **options)
+
+    async def deploy(self, definition: Mapping[str, JSON] | str | Path) -> int:
+        """Save a definition (a dict, or the path of a JSON file) and return its version.
+
+        The same content again makes no new version. InvalidDefinition lists all that is wrong.
+        """
+        document = _document(definition)
+        plan = self.engine.plans.compile(document)
+        row = await self.engine.plans.save(TENANT, plan.definition.id, document, plan)
+        return row.version
+
+    async def start(
+        self,
+        workflow: str,
+        input: JSON = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+        priority: int = 0,
+        deadline: datetime | None = None,
+        instance_id: str | None = None,
+        version: int | None = None,
+    ) -> InstanceRef:
+        """Start an instance; when this returns, it is durable.
+
+        The same `key` with the same content gives the instance that the first call made.
+        """
+        number, plan = await self.engine.plans.get(TENANT, workflow, version)
+        refuse_unavailable(plan)
+        self._refuse_unknown_tasks(plan)
+        self._refuse_bad_input(plan, input)
+        started = Started(
+            definition_id=workflow,
+            definition_version=number,
+            input=input,
+            correlation_id=correlation_id,
+            priority=priority,
+            deadline=_aware(deadline),
+        )
+        answer = await self.engine.start(
+            plan,
+            started,
+            instance_id=_uuid(instance_id),
+            key=key,
+            content_hash=_content_hash(started, version) if key is not None else b"",
+        )
+        _raise_rejection(answer)
+        return InstanceRef(self.engine, answer.instance_id)
+
+    async def instance(self, id: str) -> InstanceRef:
+        """A reference to an instance; NotFound when there is none."""
+        found = await self.engine.store.instances(InstanceQuery(ids=(id,), limit=1))
+        if not found.items:
+            raise NotFound(f"there is no instance {id}")
+        return InstanceRef(self.engine, id)
+
+    async def instances(
+        self,
+        *,
+        status: Status | str | Iterable[Status | str] = (),
+        workflow: str | None = None,
+        correlation_id: str | None = None,
+        current_step: str | None = None,
+        limit: int = 100,
+    ) -> list[Summary]:
+        """Instances, newest first."""
+        wanted = (status,) if isinstance(status, str) else tuple(status)
+        page = await self.engine.store.instances(
+            InstanceQuery(
+                statuses=tuple(Status(name) for name in wanted),
+                definition_id=workflow,
+                correlation_id=correlation_id,
+                current_step=current_step,
+                limit=limit,
+            )
+        )
+        return [Summary.of(row) for row in page.items]
+
+    async def publish(
+        self,
+        pattern: str,
+        payload: JSON = None,
+        *,
+        id: str | None = None,
+        correlation_id: str | None = None,
+        timestamp: datetime | None = None,
+    ) -> Published:
+        """Publish an event; when this returns it is durable and its targets are recorded."""
+        limits = self.engine.settings.limits
+        problems = [
+            *_json_problems(payload, limits.event_bytes, "$.payload"),
+            *_pattern_problems(pattern),
+        ]
+        if problems:
+            raise InvalidInput("the event cannot be taken", problems)
+        now = self.engine.clock.now()
+        event = Event(
+            id=id or self.engine.ids.instance_id(now),
+            pattern=pattern,
+            payload=payload,
+            received_at=now,
+            timestamp=_aware(timestamp),
+            correlation_id=correlation_id,
+        )
+        result = await self.engine.postmaster.publish(event)
+        return Published(
+            event_id=event.id, duplicate=result.outcome == "duplicate", resumed=result.resumed
+        )
+
+    def _refuse_unknown_tasks(self, plan: Plan) -> None:
+        problems = [
+            Problem(
+                code="TEN-2003",
+                path=f"$.steps.{name}.taskId",
+                message=f"no task is called {config.task_id!r} (UNKNOWN_TASK)",
+                advice=self.tasks.advice_for(config.task_id),
+            )
+            for name, planned in plan.nodes.items()
+            if isinstance(config := planned.node.config, Task)
+            and self.tasks.find(config.task_id) is None
+        ]
+        if problems:
+            raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
+
+    def _refuse_bad_input(self, plan: Plan, input: JSON) -> None:
+        problems = _json_problems(input, self.engine.settings.limits.input_bytes, "$")
+        if not problems:
+            problems = list(input_problems(plan.definition, input))
+        if problems:
+            raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
+
+
+def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
+    if isinstance(definition, Mapping):
+        return cast("Object", dict(definition))
+    path = Path(definition)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
+    return parse_document(text, str(path))
+
+
+def _json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
+    problem = json_problem(value)
+    if problem is not None:
+        where, what = problem
+        return [
+            Problem(
+                code="TEN-2004",
+                path=path + where,
+                message=what,
+                advice="Send JSON: null, booleans, finite numbers, text, lists and objects.",
+            )
+        ]
+    size = len(msgspec.json.encode(value))
+    if size > most_bytes:
+        return [
+            Problem(
+                code="TEN-2005",
+                path=path,
+                message=f"{size:,} bytes is more than the limit of {most_bytes:,} (TOO_LARGE)",
+                advice="Keep large data elsewhere and pass a reference to it.",
+            )
+        ]
+    return []
+
+
+def _pattern_problems(pattern: str) -> list[Problem]:
+    words = pattern.split(".") if isinstance(pattern, str) else []
+    if words and all(words) and "*" not in pattern and json_problem(pattern) is None:
+        if words[0] != "workflow":
+            return []
+        message = f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"
+    else:
+        message = f"{pattern!r} is not the name of an event"
+    return [
+        Problem(
+            code="TEN-2006",
+            path="$.pattern",
+            message=message,
+            advice="Write words with dots between them, such as payment.received.",
+        )
+    ]
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    if moment is not None and moment.tzinfo is None:
+        raise InvalidInput(
+            "a moment needs a time zone",
+            [
+                Problem(
+                    code="TEN-2007",
+                    path="$.deadline",
+                    message=f"{moment.isoformat()} does not name its time zone",
+                    advice="Use an aware datetime, such as datetime.now(UTC).",
+                )
+            ],
+        )
+    return moment
+
+
+def _uuid(instance_id: str | None) -> str | None:
+    if instance_id is None:
+        return None
+    try:
+        return str(UUID(instance_id))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInput(
+            "the instance id cannot be used",
+            [
+                Problem(
+                    code="TEN-2008",
+                    path="$.instanceId",
+                    message=f"{instance_id!r} is not a UUID",
+                    advice="Leave it out and one is made, or pass str(uuid.uuid4()).",
+                )
+            ],
+        ) from error
+
+
+def _content_hash(started: Started, version: int | None) -> bytes:
+    """What makes two starts the same: not the version that happened to be the newest."""
+    content = msgspec.structs.replace(started, definition_version=version or 0)
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()
+
+
+def _raise_rejection(answer: Answer) -> None:
+    if answer.rejection is not None:
+        raise Conflict(answer.rejection.message, code=answer.rejection.code)
+
+
+__all__ = ["Published", "Tenuto"]

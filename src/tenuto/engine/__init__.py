@@ -1,0 +1,1 @@
+"""The shell around the core: turns, tasks, timers, events and recovery."""

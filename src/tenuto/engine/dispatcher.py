@@ -1,0 +1,84 @@
+"""Performs what a durable turn calls for: attempts, timers, look-backs."""
+
+from __future__ import annotations
+
+from typing import Protocol, assert_never
+
+from tenuto.core import InstanceState
+from tenuto.engine.draft import Draft
+from tenuto.engine.timekeeper import Timekeeper
+from tenuto.model.effects import (
+    ClearTimer,
+    CloseWait,
+    Effect,
+    KeepDeadLetter,
+    OpenWait,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
+from tenuto.model.inputs import TimerDue
+from tenuto.model.json import Object
+from tenuto.model.status import NodeStatus
+from tenuto.store.protocol import WaitKey, WaitRow
+from tenuto.tasks.runner import Facts, Runner
+
+
+class LookBack(Protocol):
+    """Whoever offers past events to a new wait."""
+
+    def __call__(self, wait: WaitRow) -> None: ...
+
+
+class Dispatcher:
+    """Effects → the world; again after a crash perhaps, never before they are durable."""
+
+    def __init__(self, runner: Runner, timekeeper: Timekeeper, look_back: LookBack) -> None:
+        self._runner = runner
+        self._timekeeper = timekeeper
+        self._look_back = look_back
+
+    def perform(self, draft: Draft) -> None:
+        """Do what one instance's share of a turn calls for."""
+        instance_id = draft.instance_id
+        for effect in draft.follow_ups:
+            self._perform(instance_id, draft, effect)
+        for request in draft.requests:
+            if isinstance(request.input, TimerDue):
+                self._timekeeper.forget(instance_id, request.input.key, request.input.due)
+
+    def _perform(self, instance_id: str, draft: Draft, effect: Effect) -> None:
+        match effect:
+            case StartAttempt():
+                self._runner.start(instance_id, effect, facts_of(draft.state))
+            case StopAttempt():
+                self._runner.stop(instance_id, effect.node, effect.iteration, effect.attempt)
+            case SetTimer():
+                self._timekeeper.set(instance_id, effect)
+            case ClearTimer():
+                self._timekeeper.clear(instance_id, effect.key)
+            case OpenWait():
+                wait = draft.opened.get(WaitKey(instance_id, effect.node, effect.iteration))
+                if wait is not None:
+                    self._look_back(wait)
+            case CloseWait() | KeepDeadLetter():
+                pass  # rows, written with the turn
+            case _:
+                assert_never(effect)
+
+
+def facts_of(state: InstanceState) -> Facts:
+    """What a task may ask about its instance; worked out only if it does."""
+
+    def previous_outputs() -> Object:
+        return {
+            key.node: node.output
+            for key, node in state.nodes.items()
+            if node.status is NodeStatus.COMPLETED and not key.iteration
+        }
+
+    return Facts(
+        correlation_id=state.correlation_id,
+        deadline=state.deadline,
+        previous_outputs=previous_outputs,
+    )

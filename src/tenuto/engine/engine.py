@@ -1,0 +1,261 @@
+"""One process's engine over one store: starts it, feeds it, stops it in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Callable
+
+import msgspec
+
+from tenuto.core import Plan
+from tenuto.engine.dispatcher import Dispatcher
+from tenuto.engine.draft import Draft
+from tenuto.engine.held import Cache, Held
+from tenuto.engine.lane import Lane
+from tenuto.engine.loading import Loader
+from tenuto.engine.loops import Loops
+from tenuto.engine.plans import Plans
+from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.recovery import Mailroom, Recovery
+from tenuto.engine.requests import Answer, Request, StartFacts
+from tenuto.engine.timekeeper import Timekeeper
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded
+from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.status import Status
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import Store, WaitRow
+from tenuto.tasks.registry import Registry
+from tenuto.tasks.runner import Runner
+
+log = logging.getLogger("tenuto.engine")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How an engine behaves; the defaults are safe."""
+
+    retry: RetryPolicy = DEFAULT_RETRY
+    limits: Limits = Limits()
+    mail_every: float = 2.0
+    """Seconds between looks into the mailbox, for what other processes left there."""
+    project_every: float = 1.0
+    """Seconds by which lists may lag behind running instances."""
+    stop_grace: float = 10.0
+    """Seconds that running tasks have to end when the engine stops."""
+
+
+class Engine:
+    """Everything between the public API and a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        registry: Registry,
+        clock: Clock,
+        ids: Ids,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.store = store
+        self.registry = registry
+        self.clock = clock
+        self.ids = ids
+        self.process_id = ids.short()
+        self.plans = Plans(store, clock, self.settings.retry)
+        self.loader = Loader(store, self.plans)
+        self._caches = [Cache() for _ in range(store.lanes)]
+        self.lanes = [self._lane(number) for number in range(store.lanes)]
+        self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
+        self.timekeeper = Timekeeper(store, clock, self._report)
+        self.postmaster = Postmaster(store, clock, ids, self._lane_of)
+        self._dispatcher = Dispatcher(self.runner, self.timekeeper, self._look_back)
+        self._loops = Loops(clock, self._loop_died)
+        self._looking_back: set[asyncio.Task[bool]] = set()
+        self._watchers: dict[str, list[asyncio.Future[Status]]] = {}
+        self._listeners: list[Callable[[Draft], None]] = []
+        self._is_open = False
+        self._fault: BaseException | None = None
+
+    # -- life
+
+    async def open(self) -> int:
+        """Open the store and go on with what is outstanding; returns how many were taken over."""
+        await self.store.open(self.process_id, self.clock.now())
+        self._is_open = True
+        for lane in self.lanes:
+            self._loops.start("lane", lane.run())
+        mailroom = Mailroom(self.store, self._report)
+        recovery = Recovery(
+            store=self.store,
+            loader=self.loader,
+            hold=self._hold,
+            timekeeper=self.timekeeper,
+            postmaster=self.postmaster,
+            report=self._report,
+        )
+        taken_over = await recovery.run()
+        await mailroom.run_once()
+        self._loops.start("timekeeper", self.timekeeper.run())
+        self._loops.tick("mailroom", self.settings.mail_every, mailroom.run_once)
+        self._loops.tick("projector", self.settings.project_every, self._project)
+        return taken_over
+
+    async def close(self) -> None:
+        """Stop in good order: no new work, tasks get their grace, what is promised is written."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        left = await self.runner.drain(self.settings.stop_grace)
+        if left:
+            log.warning("%d attempts were still running; they start again next time", left)
+        for task in list(self._looking_back):
+            task.cancel()
+        await asyncio.gather(*self._looking_back, return_exceptions=True)
+        for lane in self.lanes:
+            if lane.is_available:
+                lane.project()
+                await lane.idle()
+        await self._loops.stop()
+        await self.store.close(self.clock.now(), clean=True)
+        for futures in self._watchers.values():
+            for future in futures:
+                future.cancel()
+
+    # -- what people ask
+
+    async def start(
+        self,
+        plan: Plan,
+        started: Started,
+        *,
+        instance_id: str | None = None,
+        key: str | None = None,
+        content_hash: bytes = b"",
+        tenant: str = "default",
+    ) -> Answer:
+        """Start an instance; answered once it is durable."""
+        self._refuse_when_closed()
+        chosen = instance_id or self.ids.instance_id(self.clock.now())
+        facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
+        return await self._ask(chosen, started, facts)
+
+    async def ask(self, instance_id: str, input: Input) -> Answer:
+        """Put a command to an instance; answered once it is durable."""
+        self._refuse_when_closed()
+        return await self._ask(instance_id, input, None)
+
+    async def state_of(self, instance_id: str) -> Held:
+        """An instance as its log says it is now."""
+        loaded = await self.loader.load([instance_id])
+        found = loaded.get(instance_id)
+        if found is None:
+            raise NotFound(f"there is no instance {instance_id}")
+        if not isinstance(found, Held):
+            raise TenutoError(
+                f"instance {instance_id} was written by a newer program: {found}", code="TEN-4005"
+            )
+        return found
+
+    async def final_state(self, instance_id: str) -> Held:
+        """Wait until an instance has ended. Registers first, then looks: no end is missed."""
+        future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+        watchers = self._watchers.setdefault(instance_id, [])
+        watchers.append(future)
+        try:
+            held = await self.state_of(instance_id)
+            if held.state.status.is_final:
+                return held
+            await future
+            return await self.state_of(instance_id)
+        finally:
+            watchers.remove(future)
+            if not watchers:
+                self._watchers.pop(instance_id, None)
+
+    def listen(self, listener: Callable[[Draft], None]) -> Callable[[], None]:
+        """Be told of every durable change made by this process; returns how to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def fault(self) -> BaseException | None:
+        """What killed a background loop, if one died."""
+        return self._fault
+
+    # -- inner wiring
+
+    def _lane(self, number: int) -> Lane:
+        return Lane(
+            number=number,
+            store=self.store,
+            loader=self.loader,
+            cache=self._caches[number],
+            clock=self.clock,
+            ids=self.ids,
+            process_id=self.process_id,
+            concluded=self._concluded,
+        )
+
+    def _number_of(self, id: str) -> int:
+        return zlib.crc32(id.encode()) % len(self.lanes) if len(self.lanes) > 1 else 0
+
+    def _lane_of(self, id: str) -> Lane:
+        return self.lanes[self._number_of(id)]
+
+    def _hold(self, instance_id: str, held: Held) -> None:
+        self._caches[self._number_of(instance_id)].put(instance_id, held)
+
+    def _report(self, request: Request) -> None:
+        self._lane_of(request.instance_id).report(request)
+
+    def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        self._report(Request(instance_id, report))
+
+    async def _ask(self, instance_id: str, input: Input, start: StartFacts | None) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._lane_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
+        return await future
+
+    def _concluded(self, draft: Draft) -> None:
+        self._dispatcher.perform(draft)
+        status = draft.state.status
+        if status.is_final and draft.rows:
+            for future in self._watchers.get(draft.instance_id, ()):
+                if not future.done():
+                    future.set_result(status)
+        for listener in self._listeners:
+            listener(draft)
+
+    def _look_back(self, wait: WaitRow) -> None:
+        task = asyncio.get_running_loop().create_task(self._looked_back(wait))
+        self._looking_back.add(task)
+        task.add_done_callback(self._looking_back.discard)
+
+    async def _looked_back(self, wait: WaitRow) -> bool:
+        while True:
+            try:
+                return await self.postmaster.look_back(wait)
+            except StoreUnavailable:
+                await self.clock.sleep(1.0)
+            except NotFound:
+                return False
+
+    async def _project(self) -> int:
+        return sum(lane.project() for lane in self.lanes)
+
+    def _loop_died(self, name: str, error: BaseException) -> None:
+        self._fault = error
+        for futures in self._watchers.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(TenutoError(f"the engine's loop {name} died: {error!r}"))
+
+    def _refuse_when_closed(self) -> None:
+        if not self._is_open or self._fault is not None:
+            raise StoreUnavailable(
+                "the engine is not running",
+                advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
+            )

@@ -1,0 +1,473 @@
+"""The only writer of logs: turns of whatever waits, each one transaction, one after the other.
+
+A turn is never delayed to fill up: it is what arrived while the one before was being committed.
+Nothing is answered, started or armed before the turn that led to it is durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from tenuto.core import Decision, Plan, blank, decide
+from tenuto.core.deciding import Deciding
+from tenuto.core.ending import quarantine
+from tenuto.engine.draft import Draft
+from tenuto.engine.held import Cache, Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.requests import Answer, EventRequest, Request
+from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
+from tenuto.model.failure import Failure
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.log import UnknownEntry
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import (
+    CommitUnknown,
+    DataRefused,
+    MatchWrite,
+    Outcome,
+    Store,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WriteResult,
+)
+
+log = logging.getLogger("tenuto.lane")
+
+MOST_ROWS = 2_000
+MOST_BYTES = 4_000_000
+MOST_BEGINNING = 10_000
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+
+
+class Lane:
+    """Serial turns over the instances that hash to it."""
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        store: Store,
+        loader: Loader,
+        cache: Cache,
+        clock: Clock,
+        ids: Ids,
+        process_id: str,
+        concluded: Callable[[Draft], None],
+    ) -> None:
+        self._number = number
+        self._store = store
+        self._loader = loader
+        self._cache = cache
+        self._clock = clock
+        self._ids = ids
+        self._process_id = process_id
+        self._concluded = concluded
+        self._finish: deque[Request] = deque()
+        self._begin: deque[Request] = deque()
+        self._events: deque[EventRequest] = deque()
+        self._matches: deque[tuple[MatchWrite, asyncio.Future[None]]] = deque()
+        self._looked_back: list[tuple[WaitKey, asyncio.Future[None]]] = []
+        self._unprojected: set[str] = set()
+        self._is_projecting = False
+        self._wake = asyncio.Event()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self._turns = 0
+        self._pause = _FIRST_PAUSE
+        self.is_available = True
+
+    # -- intake
+
+    def report(self, request: Request) -> None:
+        """Take what was promised already: results, timers, mail. Always let in."""
+        self._finish.append(request)
+        self._wake_up()
+
+    def ask(self, request: Request) -> None:
+        """Take something new; Overloaded when too much is waiting."""
+        if len(self._begin) >= MOST_BEGINNING:
+            raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
+        self._begin.append(request)
+        self._wake_up()
+
+    def store_event(self, request: EventRequest) -> None:
+        """Take an event for the inbox; Overloaded when too much is waiting."""
+        if len(self._events) >= MOST_BEGINNING:
+            raise Overloaded(f"{len(self._events)} events are waiting")
+        self._events.append(request)
+        self._wake_up()
+
+    def store_match(self, match: MatchWrite) -> asyncio.Future[None]:
+        """Record an event's targets."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._matches.append((match, future))
+        self._wake_up()
+        return future
+
+    def looked_back(self, key: WaitKey) -> asyncio.Future[None]:
+        """Record that a wait's look-back found nothing."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._looked_back.append((key, future))
+        self._wake_up()
+        return future
+
+    def project(self) -> int:
+        """Bring the rows of running instances up to where they are; lists lag by a tick at most."""
+        if self._unprojected:
+            self._is_projecting = True
+            self._wake_up()
+        return len(self._unprojected)
+
+    def _wake_up(self) -> None:
+        self._is_idle.clear()
+        self._wake.set()
+
+    async def idle(self) -> None:
+        """Return once nothing waits and no turn is under way."""
+        await self._is_idle.wait()
+
+    # -- turns
+
+    async def run(self) -> None:
+        """Take turns until cancelled."""
+        while True:
+            if not self._has_work:
+                self._is_idle.set()
+                self._wake.clear()
+                await self._wake.wait()
+            await self.run_once()
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(
+            self._finish
+            or self._begin
+            or self._events
+            or self._matches
+            or self._looked_back
+            or (self._is_projecting and self._unprojected)
+        )
+
+    async def run_once(self) -> int:
+        """One turn; returns how many instances were written."""
+        requests = self._take()
+        events = [self._events.popleft() for _ in range(min(len(self._events), MOST_ROWS))]
+        matches = [self._matches.popleft() for _ in range(min(len(self._matches), 50))]
+        looked_back, self._looked_back = self._looked_back, []
+        try:
+            drafts = await self._draft(requests)
+        except StoreUnavailable as error:
+            self._put_back(requests, events, matches, looked_back, error)
+            await self._wait_for_store(error)
+            return 0
+        turn = self._turn(drafts, events, matches, looked_back)
+        if turn is None:
+            self._conclude(drafts, TurnResult({}, {}))
+            return 0
+        try:
+            result = await self._commit(turn)
+        except StoreUnavailable as error:
+            for draft in drafts:
+                self._cache.drop(draft.instance_id)
+            self._put_back(requests, events, matches, looked_back, error)
+            await self._wait_for_store(error)
+            return 0
+        except DataRefused as error:
+            self._events.extendleft(reversed(events))
+            self._matches.extendleft(reversed(matches))
+            self._looked_back[:0] = looked_back
+            await self._halve(drafts, error)
+            return 0
+        self.is_available, self._pause = True, _FIRST_PAUSE
+        for event in events:
+            if not event.future.done():
+                event.future.set_result(result.events[event.event.id])
+        for _, future in (*matches, *looked_back):
+            if not future.done():
+                future.set_result(None)
+        self._conclude(drafts, result)
+        return len(turn.writes)
+
+    def _take(self) -> list[Request]:
+        """What waits now: results before new work."""
+        taken = list(self._finish)
+        self._finish.clear()
+        room = max(MOST_ROWS - len(taken), MOST_ROWS // 10)
+        taken += [self._begin.popleft() for _ in range(min(len(self._begin), room))]
+        return taken
+
+    async def _draft(self, requests: list[Request]) -> list[Draft]:
+        """Decide on everything; nothing is awaited between the first decision and the last."""
+        grouped: dict[str, list[Request]] = {}
+        for request in requests:
+            grouped.setdefault(request.instance_id, []).append(request)
+        if self._is_projecting:
+            self._is_projecting = False
+            for instance_id in self._unprojected:
+                grouped.setdefault(instance_id, [])
+            self._unprojected = set()
+        held = await self._hold(grouped)
+        now = self._clock.now()
+        drafts: list[Draft] = []
+        rows = size = 0
+        for instance_id in sorted(grouped):
+            found = held.get(instance_id)
+            waiting = grouped[instance_id]
+            if found is None:
+                continue
+            if rows > MOST_ROWS or size > MOST_BYTES:
+                # A bounded turn keeps the loop and the store responsive; the rest goes first next
+                # time.
+                self._finish.extendleft(reversed(waiting))
+                continue
+            draft = Draft(instance_id, found)
+            for request in waiting:
+                self._decide(draft, request, now)
+            drafts.append(draft)
+            rows += len(draft.rows)
+            size += draft.bytes
+        return drafts
+
+    def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
+        plan = draft.held.plan
+        try:
+            decision = decide(plan, draft.state, request.input, now)
+        except Exception as error:  # one bad instance must not stop the others
+            log.exception("instance %s cannot be decided on", draft.instance_id)
+            decision = _quarantined(plan, draft, now, error)
+        draft.take(request, decision)
+
+    async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        missing: list[str] = []
+        for instance_id, requests in grouped.items():
+            found = self._cache.get(instance_id)
+            if found is None and requests and requests[0].start is not None:
+                start = requests[0].start
+                found = Held(blank(instance_id), start.plan, start.tenant)
+            if found is None:
+                missing.append(instance_id)
+            else:
+                held[instance_id] = found
+        if missing:
+            loaded = await self._loader.load(missing)
+            for instance_id in missing:
+                found_or_error = loaded.get(instance_id)
+                if isinstance(found_or_error, Held):
+                    held[instance_id] = found_or_error
+                else:
+                    self._refuse_all(grouped[instance_id], instance_id, found_or_error)
+        return held
+
+    def _refuse_all(
+        self, requests: list[Request], instance_id: str, error: UnknownEntry | None
+    ) -> None:
+        for request in requests:
+            if error is not None:
+                request.refuse(
+                    TenutoError(
+                        f"instance {instance_id} was written by a newer program: {error}",
+                        code="TEN-4005",
+                    )
+                )
+            else:
+                request.refuse(NotFound(f"there is no instance {instance_id}"))
+
+    def _turn(
+        self,
+        drafts: Sequence[Draft],
+        events: Sequence[EventRequest],
+        matches: Sequence[tuple[MatchWrite, asyncio.Future[None]]],
+        looked_back: Iterable[tuple[WaitKey, asyncio.Future[None]]],
+    ) -> Turn | None:
+        writes = tuple(write for draft in drafts if (write := draft.write()) is not None)
+        looked = tuple(key for key, _ in looked_back)
+        if not (writes or events or matches or looked):
+            return None
+        self._turns += 1
+        return Turn(
+            id=f"{self._process_id}.{self._number}.{self._turns}",
+            process_id=self._process_id,
+            at=self._clock.now(),
+            writes=writes,
+            events=tuple(request.event for request in events),
+            matches=tuple(match for match, _ in matches),
+            looked_back=looked,
+        )
+
+    async def _commit(self, turn: Turn) -> TurnResult:
+        """Commit; when the outcome is unknown, the same turn is sent until it is known."""
+        is_unknown = False
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await self._store.commit(turn, self._number)
+            except CommitUnknown:
+                is_unknown = True
+            except StoreUnavailable:
+                if not is_unknown:
+                    raise
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _conclude(self, drafts: Sequence[Draft], result: TurnResult) -> None:
+        """The turn is durable: the winners advance, the losers go again."""
+        for draft in drafts:
+            outcome = result.writes.get(draft.instance_id, _WON)
+            if outcome.outcome is Outcome.WON:
+                draft.committed()
+                self._keep(draft)
+                self._answer(draft)
+                self._concluded(draft)
+            elif outcome.outcome is Outcome.LOST:
+                self._cache.drop(draft.instance_id)
+                self._finish.extendleft(reversed([self._again(r) for r in draft.requests]))
+                self._wake_up()
+            else:
+                self._repeated(draft, outcome)
+
+    def _keep(self, draft: Draft) -> None:
+        held = draft.held
+        self._cache.put(draft.instance_id, held)
+        if held.is_projected or held.state.status.is_final:
+            self._unprojected.discard(draft.instance_id)
+        else:
+            self._unprojected.add(draft.instance_id)
+
+    def _answer(self, draft: Draft) -> None:
+        for request, decision in draft.answers:
+            if request.future is not None:
+                request.answer(
+                    Answer(
+                        instance_id=draft.instance_id,
+                        status=decision.state.status,
+                        version=decision.state.version,
+                        rejection=decision.rejection,
+                    )
+                )
+
+    @staticmethod
+    def _again(request: Request) -> Request:
+        """A start that lost found its id in use: from now on it is an input like any other."""
+        request.start = None
+        return request
+
+    def _repeated(self, draft: Draft, outcome: WriteResult) -> None:
+        assert outcome.existing_id is not None
+        first, *rest = draft.requests
+        if outcome.outcome is Outcome.DUPLICATE:
+            first.answer(
+                Answer(
+                    instance_id=outcome.existing_id,
+                    status=draft.state.status,
+                    version=0,
+                    is_repeat=True,
+                )
+            )
+        else:
+            first.refuse(
+                Conflict(
+                    f"this key was used for another start: instance {outcome.existing_id}",
+                    code="TEN-3004",
+                    advice="Use a new key for a new start, or repeat the first one unchanged.",
+                )
+            )
+        for request in rest:
+            self.report(self._again(request))
+
+    async def _halve(self, drafts: list[Draft], error: DataRefused) -> None:
+        """The store refuses something in here: find the guilty instance, let the others through."""
+        for draft in drafts:
+            self._cache.drop(draft.instance_id)
+        requests = [request for draft in drafts for request in draft.requests]
+        if len(requests) <= 1:
+            for request in requests:
+                self._refused(request, error)
+            return
+        middle = len(requests) // 2
+        for half in (requests[:middle], requests[middle:]):
+            await self._retake(half)
+
+    async def _retake(self, requests: list[Request]) -> None:
+        drafts = await self._draft(requests)
+        turn = self._turn(drafts, (), (), ())
+        try:
+            result = TurnResult({}, {}) if turn is None else await self._commit(turn)
+        except DataRefused as error:
+            await self._halve(drafts, error)
+            return
+        self._conclude(drafts, result)
+
+    def _refused(self, request: Request, error: DataRefused) -> None:
+        """One input stands alone with data that no store takes."""
+        log.error(
+            "instance %s: the store refused %r: %s", request.instance_id, request.input, error
+        )
+        if isinstance(request.input, TaskSucceeded | TaskFailed) and request.mail_id is None:
+            failure = Failure(
+                code="NOT_STORABLE",
+                message=f"the store refused the result: {error}",
+                retryable=False,
+            )
+            report = request.input
+            is_second_time = isinstance(report, TaskFailed) and report.error == failure
+            if not is_second_time:
+                self.report(
+                    Request(
+                        request.instance_id,
+                        TaskFailed(
+                            node=report.node,
+                            iteration=report.iteration,
+                            attempt=report.attempt,
+                            error=failure,
+                        ),
+                    )
+                )
+        request.refuse(TenutoError(f"the store refused the data: {error}", code="TEN-2004"))
+
+    def _put_back(
+        self,
+        requests: list[Request],
+        events: Iterable[EventRequest],
+        matches: Sequence[tuple[MatchWrite, asyncio.Future[None]]],
+        looked_back: list[tuple[WaitKey, asyncio.Future[None]]],
+        error: StoreUnavailable,
+    ) -> None:
+        """Nothing was written: what was promised waits, what is new is refused."""
+        kept: list[Request] = []
+        for request in requests:
+            if request.future is not None and request.mail_id is None:
+                request.refuse(error)
+            else:
+                kept.append(request)
+        self._finish.extendleft(reversed(kept))
+        for event in events:
+            if not event.future.done():
+                event.future.set_exception(error)
+        self._matches.extendleft(reversed(matches))
+        self._looked_back[:0] = looked_back
+
+    async def _wait_for_store(self, error: StoreUnavailable) -> None:
+        if self.is_available:
+            log.error("the store is unavailable, trying again: %s", error)
+        self.is_available = False
+        await self._clock.sleep(self._pause)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+
+_WON = WriteResult(Outcome.WON)
+
+
+def _quarantined(plan: Plan, draft: Draft, now: datetime, error: Exception) -> Decision:
+    if draft.state.version == 0:
+        raise error
+    deciding = Deciding(plan, draft.state, now)
+    quarantine(deciding, f"{type(error).__name__}: {error}")
+    return replace(deciding.done())

@@ -1,0 +1,51 @@
+"""Instances from the store into memory: the snapshot, and the log since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenuto.core import InstanceState, Plan, blank, fold
+from tenuto.core.snapshot import decode, references
+from tenuto.engine.held import Held
+from tenuto.engine.plans import Plans
+from tenuto.model.log import UnknownEntry, from_row
+from tenuto.store.protocol import Store, StoredInstance
+
+
+class Loader:
+    """Rebuilds what the log says, without ever changing it."""
+
+    def __init__(self, store: Store, plans: Plans) -> None:
+        self._store = store
+        self._plans = plans
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, Held | UnknownEntry]:
+        """Held instances by id; one that this program cannot read is an error in its place."""
+        stored = await self._store.load(instance_ids)
+        loaded: dict[str, Held | UnknownEntry] = {}
+        for instance_id, instance in stored.items():
+            try:
+                loaded[instance_id] = await self._held(instance)
+            except UnknownEntry as error:
+                loaded[instance_id] = error
+        return loaded
+
+    async def _held(self, stored: StoredInstance) -> Held:
+        row = stored.row
+        _, plan = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
+        state = await self._state(plan, stored)
+        held = Held(state, plan, row.tenant)
+        held.tail_entries = len(stored.tail)
+        held.tail_bytes = sum(100 + len(line.payload or b"") for line in stored.tail)
+        held.snapshot_bytes = len(stored.state or b"")
+        return held
+
+    async def _state(self, plan: Plan, stored: StoredInstance) -> InstanceState:
+        state = blank(stored.row.id)
+        if stored.state is not None:
+            seqs = references(stored.state)
+            rows = await self._store.entries_at(stored.row.id, seqs) if seqs else []
+            state = decode(stored.state, {row.seq: from_row(row) for row in rows})
+        for row in stored.tail:
+            state = fold(plan, state, from_row(row))
+        return state

@@ -1,0 +1,53 @@
+"""Background loops: a pass at a time, named, watched; one that dies stops the engine loudly."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.ports import Clock
+
+log = logging.getLogger("tenuto.engine")
+
+
+class Loops:
+    """Starts named loops and ends them together."""
+
+    def __init__(self, clock: Clock, died: Callable[[str, BaseException], None]) -> None:
+        self._clock = clock
+        self._died = died
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, name: str, loop: Coroutine[None, None, None]) -> None:
+        """Run a loop that ticks by itself."""
+        task = asyncio.get_running_loop().create_task(loop, name=f"tenuto {name}")
+        task.add_done_callback(lambda done: self._ended(name, done))
+        self._tasks.append(task)
+
+    def tick(self, name: str, seconds: float, once: Callable[[], Awaitable[object]]) -> None:
+        """Run one pass every so often; bad weather in the store is waited out."""
+        self.start(name, self._ticking(name, seconds, once))
+
+    async def stop(self) -> None:
+        """End every loop."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ticking(
+        self, name: str, seconds: float, once: Callable[[], Awaitable[object]]
+    ) -> None:
+        while True:
+            await self._clock.sleep(seconds)
+            try:
+                await once()
+            except StoreUnavailable as error:
+                log.warning("%s: %s", name, error)
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.critical("the loop %s died", name, exc_info=error)
+            self._died(name, error)

@@ -1,0 +1,178 @@
+"""Brings events and waits together. Both write, commit, and only then look for each other.
+
+An event that is stored looks for open waits; a wait that is open looks back at stored events.
+Whichever was committed second finds the first, so none is lost; a wait takes one event, so none is
+used twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from tenuto.engine.lane import Lane
+from tenuto.engine.requests import EventRequest, Request
+from tenuto.events import fits
+from tenuto.expr import ExpressionError, event_term_values, split_condition
+from tenuto.model.errors import Conflict
+from tenuto.model.events import Event
+from tenuto.model.inputs import EventMatched
+from tenuto.model.json import JSON
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import (
+    Delivery,
+    EventResult,
+    Mail,
+    MatchWrite,
+    Store,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+
+log = logging.getLogger("tenuto.events")
+
+PAGE = 500
+_encode = msgspec.json.Encoder().encode
+
+
+class Postmaster:
+    """Stores events, finds whom they are for, and finds past events for new waits."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        lane_of: Callable[[str], Lane],
+        tenant: str = "default",
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._lane_of = lane_of
+        self._tenant = tenant
+
+    async def publish(self, event: Event) -> EventResult:
+        """Store an event and record whom it is for; the same id twice acts once."""
+        lane = self._lane_of(event.id)
+        future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
+        lane.store_event(EventRequest(event=event, future=future, asked_at=self._clock.now()))
+        stored = await future
+        if stored.outcome == "conflict":
+            raise Conflict(
+                f"event {event.id} was published before with other content",
+                code="TEN-3008",
+                advice="Give each event an id of its own; repeat one only unchanged.",
+            )
+        if stored.outcome == "duplicate" and stored.matched:
+            return stored
+        resumed = await self.match(event)
+        return stored._replace(resumed=resumed)
+
+    async def match(self, event: Event) -> int:
+        """Find the open waits that an event fits and leave it in their mail; returns how many."""
+        waits = await self._fitting(event)
+        now = self._clock.now()
+        mail = tuple(
+            Mail(
+                id=f"{event.id}/{wait.instance_id}/{wait.node}/{wait.iteration}",
+                instance_id=wait.instance_id,
+                input=_encode(_matched(wait, event)),
+                created_at=now,
+            )
+            for wait in waits
+        )
+        deliveries = tuple(
+            Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
+            for wait in waits
+        )
+        await self._lane_of(event.id).store_match(
+            MatchWrite(
+                event_id=event.id,
+                mail=mail,
+                deliveries=deliveries,
+                resumed=len(waits),
+                matched_at=now,
+            )
+        )
+        for wait, letter in zip(waits, mail, strict=True):
+            self._lane_of(wait.instance_id).report(
+                Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
+            )
+        return len(waits)
+
+    async def look_back(self, wait: WaitRow) -> bool:
+        """Offer a new wait the events that came before it was committed, oldest first."""
+        lane = self._lane_of(wait.instance_id)
+        key = WaitKey(wait.instance_id, wait.node, wait.iteration)
+        pattern = None if wait.is_wildcard else wait.pattern
+        after = 0
+        while True:
+            page = await self._store.events_since(
+                wait.tenant, pattern, wait.since, after=after, limit=PAGE
+            )
+            for cursor, event in page:
+                after = cursor
+                if self._fits(wait, event):
+                    taken = await self._offer(lane, wait, event)
+                    if taken:
+                        return True
+            if len(page) < PAGE:
+                await lane.looked_back(key)
+                return False
+
+    async def _offer(self, lane: Lane, wait: WaitRow, event: Event) -> bool:
+        """Whether the wait is settled: it took the event, or is not open any more."""
+        future = asyncio.get_running_loop().create_future()
+        report = msgspec.structs.replace(_matched(wait, event), by_lookback=True)
+        lane.report(Request(wait.instance_id, report, future=future))
+        answer = await future
+        return answer.rejection is None or answer.rejection.code != "TEN-3007"
+
+    async def _fitting(self, event: Event) -> list[WaitRow]:
+        value = event.as_value()
+        terms: list[WaitTerm] = []
+        for term in await self._store.wait_terms(self._tenant, event.pattern):
+            if not fits(term.pattern, event.pattern):
+                continue
+            values = _term_values(term.term_paths, value)
+            terms.append(WaitTerm(term.pattern, term.term_paths, values))
+        found: list[WaitRow] = []
+        after: WaitKey | None = None
+        while terms:
+            page = await self._store.waits_for(self._tenant, terms, limit=PAGE, after=after)
+            found += [wait for wait in page if self._fits(wait, event)]
+            if len(page) < PAGE:
+                break
+            last = page[-1]
+            after = WaitKey(last.instance_id, last.node, last.iteration)
+        return found
+
+    def _fits(self, wait: WaitRow, event: Event) -> bool:
+        if event.received_at < wait.since or not fits(wait.pattern, event.pattern):
+            return False
+        if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
+            return False
+        if wait.condition is None:
+            return True
+        captured: list[JSON] = msgspec.json.decode(wait.captures)
+        try:
+            return split_condition(wait.condition).matches(event.as_value(), captured)
+        except ExpressionError as error:
+            log.debug("condition of %s/%s: %s", wait.instance_id, wait.node, error)
+            return False
+
+
+def _matched(wait: WaitRow, event: Event) -> EventMatched:
+    return EventMatched(node=wait.node, iteration=wait.iteration, attempt=wait.attempt, event=event)
+
+
+def _term_values(term_paths: str, event: Mapping[str, JSON]) -> str:
+    if not term_paths:
+        return ""
+    paths: list[str] = msgspec.json.decode(term_paths)
+    return _encode(event_term_values(event, paths)).decode()

@@ -1,0 +1,115 @@
+"""Goes on where a process that is gone left off, by the same door through which everything enters.
+
+What its instances owe the world follows from their logs (`outstanding`): an attempt that should be
+running was lost with its process, a near timer is armed again. Everything else is a row that its
+own loop finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from tenuto.core import outstanding
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.requests import Request
+from tenuto.engine.timekeeper import Timekeeper
+from tenuto.model.effects import SetTimer, StartAttempt
+from tenuto.model.inputs import AttemptLost, Input
+from tenuto.store.protocol import Orphan, Store
+
+log = logging.getLogger("tenuto.recovery")
+
+BATCH = 500
+
+
+class Recovery:
+    """Start-up: reads what is owned and what is due, never what is merely stored."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        loader: Loader,
+        hold: Callable[[str, Held], None],
+        timekeeper: Timekeeper,
+        postmaster: Postmaster,
+        report: Callable[[Request], None],
+    ) -> None:
+        self._store = store
+        self._loader = loader
+        self._hold = hold
+        self._timekeeper = timekeeper
+        self._postmaster = postmaster
+        self._report = report
+
+    async def run(self) -> int:
+        """Take over what has no living owner; returns how many instances that were."""
+        taken_over = await self._take_over()
+        await self._finish_matching()
+        await self._finish_looking_back()
+        return taken_over
+
+    async def _take_over(self) -> int:
+        count = 0
+        while True:
+            orphans = await self._store.claim_orphans(BATCH)
+            if not orphans:
+                return count
+            loaded = await self._loader.load([orphan.instance_id for orphan in orphans])
+            for orphan in orphans:
+                found = loaded.get(orphan.instance_id)
+                if isinstance(found, Held):
+                    self._go_on(orphan, found)
+                else:
+                    log.error("instance %s is left alone: %s", orphan.instance_id, found)
+            count += len(orphans)
+
+    def _go_on(self, orphan: Orphan, held: Held) -> None:
+        held.is_owned = True
+        self._hold(orphan.instance_id, held)
+        for effect in outstanding(held.plan, held.state):
+            if isinstance(effect, StartAttempt):
+                lost = AttemptLost(
+                    node=effect.node,
+                    iteration=effect.iteration,
+                    attempt=effect.attempt,
+                    clean=orphan.clean,
+                )
+                self._report(Request(orphan.instance_id, lost))
+            elif isinstance(effect, SetTimer):
+                self._timekeeper.set(orphan.instance_id, effect)
+
+    async def _finish_matching(self) -> None:
+        while events := await self._store.unmatched_events(BATCH):
+            for event in events:
+                await self._postmaster.match(event)
+
+    async def _finish_looking_back(self) -> None:
+        while waits := await self._store.unlooked_waits(BATCH):
+            await asyncio.gather(*(self._postmaster.look_back(wait) for wait in waits))
+
+
+class Mailroom:
+    """Hands instances what others left for them; a letter stays until the log took it."""
+
+    def __init__(self, store: Store, report: Callable[[Request], None]) -> None:
+        self._store = store
+        self._report = report
+        self._in_hand: set[str] = set()
+
+    async def run_once(self) -> int:
+        """Fetch what is new; returns how many letters were handed over."""
+        letters = await self._store.mail(BATCH + len(self._in_hand))
+        here = {letter.id for letter in letters}
+        fresh = [letter for letter in letters if letter.id not in self._in_hand]
+        self._in_hand = here
+        for letter in fresh:
+            input = msgspec.json.decode(letter.input, type=Input)
+            self._report(Request(letter.instance_id, input, mail_id=letter.id))
+        return len(fresh)

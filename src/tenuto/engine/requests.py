@@ -1,0 +1,75 @@
+"""What reaches a lane: an input for an instance, and who wants to know what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from msgspec import Struct
+
+from tenuto.core import Plan, Rejection
+from tenuto.model.events import Event
+from tenuto.model.inputs import Input, Started
+from tenuto.model.status import Status
+from tenuto.store.protocol import EventResult
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What became of an input, told only once it is durable."""
+
+    instance_id: str
+    status: Status
+    version: int
+    rejection: Rejection | None = None
+    is_repeat: bool = False
+    """The start repeated an idempotency key: nothing new was made."""
+
+
+class StartFacts(Struct, frozen=True, kw_only=True):
+    """What a start brings beside its input."""
+
+    plan: Plan
+    tenant: str = "default"
+    key: str | None = None
+    content_hash: bytes = b""
+
+
+class Request:
+    """An input on its way; without a future nobody waits for the answer."""
+
+    __slots__ = ("future", "input", "instance_id", "mail_id", "start")
+
+    def __init__(
+        self,
+        instance_id: str,
+        input: Input,
+        *,
+        future: asyncio.Future[Answer] | None = None,
+        mail_id: str | None = None,
+        start: StartFacts | None = None,
+    ) -> None:
+        self.instance_id = instance_id
+        self.input = input
+        self.future = future
+        self.mail_id = mail_id
+        self.start = start
+
+    @property
+    def is_start(self) -> bool:
+        return isinstance(self.input, Started)
+
+    def answer(self, answer: Answer) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_result(answer)
+
+    def refuse(self, error: Exception) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_exception(error)
+
+
+class EventRequest(Struct, frozen=True, kw_only=True):
+    """An event on its way into the inbox."""
+
+    event: Event
+    future: asyncio.Future[EventResult]
+    asked_at: datetime

@@ -1,0 +1,104 @@
+"""Reports timers when their moment has come: near ones from memory, the others from their rows."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from tenuto.engine.requests import Request
+from tenuto.model.effects import SetTimer
+from tenuto.model.inputs import TimerDue, TimerKey
+from tenuto.model.policy import NEAR
+from tenuto.ports import Clock
+from tenuto.store.protocol import Store
+
+BATCH = 500
+_LONGEST_NAP = 30.0
+"""The clock may jump; a nap is never longer than this."""
+
+
+class Timekeeper:
+    """One heap for what is near, one query for what is far."""
+
+    def __init__(self, store: Store, clock: Clock, report: Callable[[Request], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._report = report
+        self._near: list[tuple[datetime, str, TimerKey]] = []
+        self._armed: dict[tuple[str, TimerKey], datetime] = {}
+        self._in_hand: set[tuple[str, TimerKey, datetime]] = set()
+        """Far timers that were reported and whose rows are not cleared yet."""
+        self._next_row: datetime | None = None
+        self._must_look = True
+        self._wake = asyncio.Event()
+
+    def set(self, instance_id: str, timer: SetTimer) -> None:
+        """Take note of a timer that was set."""
+        if timer.due - timer.set_at <= NEAR:
+            self._armed[instance_id, timer.key] = timer.due
+            heapq.heappush(self._near, (timer.due, instance_id, timer.key))
+            if self._near[0][0] == timer.due:
+                self._wake.set()
+        elif self._next_row is None or timer.due < self._next_row:
+            self._next_row = timer.due
+            self._wake.set()
+
+    def clear(self, instance_id: str, key: TimerKey) -> None:
+        """Forget a near timer."""
+        self._armed.pop((instance_id, key), None)
+
+    def forget(self, instance_id: str, key: TimerKey, due: datetime) -> None:
+        """A reported timer was decided on: its row, if it had one, is gone."""
+        self._in_hand.discard((instance_id, key, due))
+
+    async def run(self) -> None:
+        """Report timers until cancelled."""
+        while True:
+            self._wake.clear()
+            await self.run_once()
+            nap = self._nap()
+            if nap > 0:
+                await self._clock.wait(self._wake, nap)
+
+    async def run_once(self) -> int:
+        """One pass; returns how many timers were reported."""
+        now = self._clock.now()
+        reported = self._report_near(now)
+        if self._must_look or (self._next_row is not None and self._next_row <= now):
+            reported += await self._report_far(now)
+        return reported
+
+    def _report_near(self, now: datetime) -> int:
+        reported = 0
+        while self._near and self._near[0][0] <= now:
+            due, instance_id, key = heapq.heappop(self._near)
+            if self._armed.get((instance_id, key)) == due:
+                del self._armed[instance_id, key]
+                self._report(Request(instance_id, TimerDue(key=key, due=due)))
+                reported += 1
+        return reported
+
+    async def _report_far(self, now: datetime) -> int:
+        rows, following = await self._store.due_timers(now, BATCH + len(self._in_hand))
+        reported = 0
+        for row in rows:
+            hand = (row.instance_id, row.key, row.due)
+            if hand not in self._in_hand:
+                self._in_hand.add(hand)
+                self._report(Request(row.instance_id, TimerDue(key=row.key, due=row.due)))
+                reported += 1
+        self._must_look = False
+        self._next_row = following
+        return reported
+
+    def _nap(self) -> float:
+        """Seconds until the next timer; rounded up, since a timer never fires early."""
+        moments = [self._near[0][0]] if self._near else []
+        if self._next_row is not None:
+            moments.append(self._next_row)
+        if not moments:
+            return _LONGEST_NAP
+        wait = (min(moments) - self._clock.now()) / timedelta(seconds=1)
+        return min(max(wait, 0.0), _LONGEST_NAP)

@@ -1,0 +1,179 @@
+"""References to instances: ask for their state, wait for their result, tell them what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+import msgspec
+
+from tenuto.core.ending import output_of
+from tenuto.core.view import context_of, error_view, state_of
+from tenuto.engine.engine import Engine
+from tenuto.engine.held import Held
+from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
+from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked
+from tenuto.model.json import JSON, Object
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceRow
+
+EMBEDDED = "app"
+"""Who asks, when a program asks through its own engine."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance as lists show it."""
+
+    id: str
+    workflow: str
+    version: int
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    current_steps: tuple[str, ...]
+    correlation_id: str | None
+    last_error: Object | None
+
+    @classmethod
+    def of(cls, row: InstanceRow) -> Summary:
+        return cls(
+            id=row.id,
+            workflow=row.definition_id,
+            version=row.definition_version,
+            status=row.status,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            current_steps=row.current_steps,
+            correlation_id=row.correlation_id,
+            last_error=msgspec.json.decode(row.last_error) if row.last_error else None,
+        )
+
+
+class InstanceRef:
+    """One instance, by its id."""
+
+    def __init__(self, engine: Engine, id: str) -> None:
+        self._engine = engine
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"InstanceRef({self.id!r})"
+
+    async def status(self) -> Status:
+        """Where it stands now."""
+        return (await self._engine.state_of(self.id)).state.status
+
+    async def state(self) -> Object:
+        """Its input, variables, steps and open waits."""
+        held = await self._engine.state_of(self.id)
+        return state_of(held.plan, held.state)
+
+    async def context(self) -> Object:
+        """`{ctx, system}`: what expressions see, and what the system noted beside it."""
+        held = await self._engine.state_of(self.id)
+        return {"ctx": context_of(held.state), "system": held.state.system}
+
+    async def details(self) -> Object:
+        """The whole instance as JSON."""
+        return instance_view(await self._engine.state_of(self.id))
+
+    async def history(self) -> list[Object]:
+        """Its log, oldest first."""
+        items: list[Object] = []
+        while True:
+            after = items[-1]["seq"] if items else 0
+            assert isinstance(after, int)
+            rows = await self._engine.store.entries(self.id, after=after)
+            if not rows:
+                if not items:
+                    raise NotFound(f"there is no instance {self.id}")
+                return items
+            items += [history_view(row) for row in rows]
+
+    async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109 - its public name
+        """Wait for its end and return its output.
+
+        Raises WorkflowFailed, WorkflowCancelled, or TimeoutError after `timeout` seconds.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                held = await self._engine.final_state(self.id)
+        except TimeoutError:
+            message = f"instance {self.id} has not ended within {timeout} s; it goes on"
+            raise TimeoutError(message) from None
+        state = held.state
+        if state.status is Status.FAILED:
+            assert state.last_error is not None
+            raise WorkflowFailed(state.last_error)
+        if state.status is Status.CANCELLED:
+            assert state.cancellation is not None
+            raise WorkflowCancelled(state.cancellation)
+        return output_of(held.plan, state)
+
+    async def cancel(self, reason: str | None = None) -> Status:
+        """End it; asking again is no mistake."""
+        return await self._ask(CancelAsked(by=EMBEDDED, reason=reason))
+
+    async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
+        """Dispatch nothing new, until resumed or until `until`."""
+        return await self._ask(PauseAsked(by=EMBEDDED, reason=reason, until=until))
+
+    async def resume(self) -> Status:
+        """Go on after a pause."""
+        return await self._ask(ResumeAsked(by=EMBEDDED))
+
+    async def _ask(self, input: Input) -> Status:
+        answer = await self._engine.ask(self.id, input)
+        if answer.rejection is not None:
+            raise Conflict(answer.rejection.message, code=answer.rejection.code)
+        return answer.status
+
+
+def instance_view(held: Held) -> Object:
+    """An instance in JSON, with the names of the specification."""
+    state = held.state
+    completed = state.status is Status.COMPLETED
+    return {
+        "id": state.id,
+        "workflowDefinitionId": state.definition_id,
+        "definitionVersion": state.definition_version,
+        "status": state.status.value,
+        "state": state_of(held.plan, state),
+        "input": state.input,
+        "output": output_of(held.plan, state) if completed else None,
+        "version": state.version,
+        "correlationId": state.correlation_id,
+        "lastError": error_view(state.last_error) if state.last_error else None,
+        "cancellation": msgspec.to_builtins(state.cancellation),
+        "compensationState": None,
+        "rootId": state.id,
+        "tenant": held.tenant,
+        "priority": state.priority,
+        "deadline": _moment(state.deadline),
+        "createdAt": _moment(state.created_at),
+        "updatedAt": _moment(state.updated_at),
+        "startedAt": _moment(state.started_at),
+        "completedAt": _moment(state.completed_at),
+    }
+
+
+def history_view(row: LogRow) -> Object:
+    """A line of the log in JSON."""
+    return {
+        "seq": row.seq,
+        "eventType": row.event_type,
+        "nodeId": row.node_id,
+        "iteration": row.iteration,
+        "attempt": row.attempt,
+        "nodeStatus": row.node_status,
+        "outputVariable": row.output_variable,
+        "payload": msgspec.json.decode(row.payload) if row.payload else {},
+        "errorMessage": row.error_message,
+        "at": iso(from_epoch_ms(row.at_ms)),
+    }
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return iso(moment) if moment else None
