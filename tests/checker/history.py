@@ -41,12 +41,13 @@ class Log:
         return self
 
     def started(self, input: Fields | None = None, deadline: int | None = None) -> Log:
-        given = {"input": input or {}, "definitionId": "d", "definitionVersion": 1}
+        given: Fields = {"input": input or {}, "definitionId": "d", "definitionVersion": 1}
         self.row("INPUT_SET", deadline=deadline, **given)
         return self.turned("RUNNING")
 
     def turned(self, status: str) -> Log:
-        self.row("STATUS_CHANGED", **{"from": self._status, "to": status})
+        change: Fields = {"from": self._status, "to": status}
+        self.row("STATUS_CHANGED", **change)
         self._status = status
         return self
 
@@ -111,7 +112,7 @@ class Log:
         return self.row("TIMER_FIRED", node)
 
     def cancel_asked(self, source: str = "API") -> Log:
-        asked = {"by": "somebody", "source": source, "shouldCompensate": True}
+        asked: Fields = {"by": "somebody", "source": source, "shouldCompensate": True}
         return self.row("CANCEL_REQUESTED", **asked)
 
     def pause_asked(self, until: int | None = None) -> Log:
@@ -127,7 +128,7 @@ def log() -> Log:
 
 def record(document: Fields, history: Log, /, **more: Any) -> Fields:  # noqa: ANN401
     """A recorded run of one instance; `instance` holds its stored rows, the rest is the run's."""
-    stored = {"waits": [], "timers": [], "mail": [], "deadLetters": []}
+    stored: Fields = {"waits": [], "timers": [], "mail": [], "deadLetters": []}
     instance = {"id": ID, "document": document, "history": history.rows, **stored}
     return {"now": history.now, "instances": [instance | more.pop("instance", {})], **more}
 

@@ -134,6 +134,18 @@ def quorum_whose_loser_does_not_obey() -> Fields:
     return record(document, history)
 
 
+def loser_waits_for_its_retry() -> Fields:
+    document = graph(
+        task("a"), task("b", retry=RETRY), task("j", joinMode="any", cancelRest=True),
+        edges="a>j b>j",
+    )  # fmt: skip
+    history = (
+        log().started().dispatched("a", "b").failed("b", "NET", "retry").retry("b", 2, 1000)
+        .completed("a").called_off("b").dispatched("j").completed("j").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
 def one_calls_another_off() -> Fields:
     document = graph(
         task("a", cancels=["w"]), box("eventWait", "w", eventPattern="x.y"), task("t"), edges="w>t"
@@ -298,7 +310,7 @@ def two_waits_look_back() -> Fields:
 
 
 def waiting() -> Fields:
-    document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b", **{})
+    document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b")
     document["nodes"].append(task("b"))
     history = log().started({"k": 1}).waits("w", "pay.*", 60_000).turned("WAITING_FOR_EVENT")
     timers = [{"kind": "wait-timeout", "node": "w", "due": BEGIN + 60_000}]
@@ -370,6 +382,7 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     first_of_two,
     first_wins,
     quorum_whose_loser_does_not_obey,
+    loser_waits_for_its_retry,
     one_calls_another_off,
     conditional,
     conditions_after_a_task,

@@ -28,7 +28,7 @@ def one_order_one_outcome(moment: Moment) -> Iterator[str]:
     if row.type not in _OUTCOMES:
         return
     handled = life.then == "route" and row.type == "NODE_COMPLETED" and row.status == "error"
-    if row.attempt in life.outcomes and not handled:
+    if row.attempt in life.outcomes and row.attempt >= life.attempt and not handled:
         yield f"{row.node} #{row.attempt} has two outcomes"
     elif (
         row.type == "NODE_COMPLETED"

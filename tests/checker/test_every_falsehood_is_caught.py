@@ -1,0 +1,293 @@
+"""Each falsified run is caught, and by the one invariant that speaks of what was falsified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import NamedTuple
+
+import pytest
+
+from tests.checker import shapes
+from tests.checker.corruption import (
+    Change,
+    add,
+    all_of,
+    append,
+    attempts,
+    column,
+    configure,
+    cut_after,
+    draw,
+    drop,
+    last_rows_at,
+    ledger,
+    lose,
+    more,
+    move,
+    retype,
+    say,
+    say_at,
+    step,
+    store,
+    stored_row,
+    whole,
+    without_node,
+)
+from tests.checker.history import BEGIN, ID, Fields, task
+from tests.kit.checker import check, run_of
+from tests.kit.checker.invariants import ALWAYS, AT_REST, EACH_ROW
+
+
+class Falsehood(NamedTuple):
+    """A correct run, what is changed in it, and who must notice."""
+
+    name: str
+    invariant: str
+    shape: Callable[[], Fields]
+    change: Change
+
+
+A, B, J = "a", "b", "j"
+
+FALSEHOODS = (
+    # structure
+    Falsehood("a hole in the numbers", "I1", shapes.diamond, lambda run: run["instances"][0][
+        "history"][-1].update(seq=99)),
+    Falsehood("commits out of order", "I1", shapes.linear, ledger("commits", 1, gseq=9)),
+    Falsehood("a commit that was lost", "I1", shapes.linear, lose("commits", 2)),
+    Falsehood("stored status is behind", "I3", shapes.linear, stored_row(status="RUNNING")),
+    Falsehood("stored version is behind", "I3", shapes.linear, stored_row(version=6)),
+    Falsehood("a variable was folded wrongly", "I3", shapes.linear,
+        store(state={"input": {"n": 1}, "variables": {"x": 8}, "steps": {}})),
+    Falsehood("a step's status was folded wrongly", "I3", shapes.error_path,
+        step("a", status="COMPLETED")),
+    Falsehood("a step's output was folded wrongly", "I3", shapes.linear, step("b", output=None)),
+    Falsehood("a finished instance shows a current step", "I3", shapes.linear,
+        stored_row(currentSteps=["b"])),
+    Falsehood("waiting turned to completed", "I4", shapes.event_wait, all_of(
+        without_node(B), drop("STATUS_CHANGED", None, place=2),
+        say_at(-1, **{"from": "WAITING_FOR_EVENT"}))),
+    Falsehood("a status that it did not have", "I4", shapes.linear,
+        say_at(-1, **{"from": "PAUSED"})),
+    Falsehood("an entry after the end", "I4", shapes.diamond, append("PAUSE_REQUESTED", None)),
+    Falsehood("a second end", "I4", shapes.diamond,
+        append("STATUS_CHANGED", None, **{"from": "COMPLETED", "to": "FAILED"})),
+    Falsehood("failed without a failure", "I4", shapes.diamond, say_at(-1, to="FAILED")),
+    Falsehood("two instances with one id", "I5", shapes.diamond,
+        lambda run: run["instances"].append(run["instances"][0])),
+    Falsehood("a node that is not in the definition", "I5", shapes.diamond,
+        add("NODE_COMPLETED", "q", before=("NODE_COMPLETED", "e"))),
+    Falsehood("an event that nobody accepted", "I5", shapes.two_waits_look_back,
+        say("WAIT_RESOLVED", "v", eventId="e9")),
+    Falsehood("another version of the definition", "I6", shapes.linear,
+        stored_row(definitionVersion=2)),
+    Falsehood("a second input", "I6", shapes.diamond,
+        add("INPUT_SET", None, before=("NODE_COMPLETED", "s"), input={}, definitionId="d",
+            definitionVersion=1)),
+    # acceptance
+    Falsehood("an acknowledged start is gone", "I7", shapes.linear,
+        more("client", op="start", outcome="ok", instance="i-2", input={})),
+    Falsehood("one key, two inputs", "I7", shapes.paused_and_resumed, all_of(
+        more("client", op="start", outcome="ok", instance=ID, key="q", input={}),
+        more("client", op="start", outcome="ok", instance=ID, key="q"))),
+    Falsehood("an accepted event is gone", "I8", shapes.event_wait,
+        more("client", op="publish", outcome="ok", event="e7", payload={})),
+    Falsehood("an accepted pause left no trace", "I8", shapes.linear,
+        more("client", op="pause", outcome="ok", instance=ID)),
+    Falsehood("an accepted event was never delivered", "I8", shapes.waiting,
+        more("events", id="e1", pattern="pay.ok", payload={"k": 1}, receivedAt=BEGIN + 7)),
+    Falsehood("an instance that nobody asked for", "I9", shapes.event_wait, lose("client", 1)),
+    # steps
+    Falsehood("dispatched twice", "I10", shapes.diamond,
+        add("NODE_DISPATCHED", J, before=("NODE_COMPLETED", J))),
+    Falsehood("completed twice", "I10", shapes.diamond,
+        add("NODE_COMPLETED", A, before=("NODE_DISPATCHED", J))),
+    Falsehood("an outcome without an order", "I10", shapes.diamond, drop("NODE_DISPATCHED", A)),
+    Falsehood("failed after it had completed", "I10", shapes.diamond,
+        add("NODE_FAILED", A, before=("NODE_DISPATCHED", J), error={"code": "X"}, then="retry")),
+    Falsehood("an attempt left out", "I11", shapes.error_path, attempts(3, 4)),
+    Falsehood("the next attempt while this one runs", "I11", shapes.lost_and_found,
+        drop("NODE_FAILED", A, 2)),
+    Falsehood("more attempts than allowed", "I11", shapes.error_path,
+        configure(A, retry={"maxAttempts": 2})),
+    Falsehood("given up too soon", "I11", shapes.error_path,
+        configure(A, retry={"maxAttempts": 4})),
+    Falsehood("repeated what must not be", "I11", shapes.error_path,
+        configure(A, retry={"nonRetryable": ["NET"]})),
+    Falsehood("retried sooner than the policy says", "I11", shapes.error_path,
+        say("RETRY_SCHEDULED", A, due=BEGIN + 900)),
+    Falsehood("retried later than the jitter allows", "I11", shapes.error_path,
+        configure(A, retry={"initialDelay": 800})),
+    Falsehood("a lost attempt is not started again", "I11", shapes.lost_and_found,
+        all_of(cut_after("NODE_FAILED", A), say("NODE_FAILED", A, then="fail"),
+            append("STATUS_CHANGED", None, **{"from": "RUNNING", "to": "FAILED"}),
+            store(deadLetters=[{"id": "l", "kind": "task-failed", "node": A, "attempt": 1}]))),
+    Falsehood("the result of an older attempt", "I12", shapes.lost_and_found, all_of(
+        cut_after("NODE_DISPATCHED", A, 2), append("NODE_COMPLETED", A),
+        append("STATUS_CHANGED", None, **{"from": "RUNNING", "to": "COMPLETED"}))),
+    Falsehood("ordered after the end", "I13", shapes.diamond,
+        append("NODE_DISPATCHED", J, attempt=2)),
+    Falsehood("ordered after the cancel", "I13", shapes.cancelled, all_of(
+        add("NODE_COMPLETED", A, before=("NODE_CANCELLED", A)), drop("NODE_CANCELLED", A),
+        move("CANCEL_REQUESTED", None, before=("NODE_DISPATCHED", A)))),
+    Falsehood("ordered while paused", "I13", shapes.paused_and_resumed,
+        move("NODE_DISPATCHED", B, before=("RESUME_REQUESTED", None))),
+    Falsehood("poison too soon", "POISON", shapes.poison, all_of(
+        drop("NODE_DISPATCHED", A, 5), drop("NODE_FAILED", A, 4), attempts(5, 4),
+        store(deadLetters=[{"id": "l", "kind": "poison", "node": A, "attempt": 4}]))),
+    Falsehood("lost five times and still going", "POISON", shapes.poison, all_of(
+        say_at(-3, then="retry", error={"code": "LOST"}),
+        retype(-2, "NODE_DISPATCHED", nodeId=A, attempt=6),
+        retype(-1, "NODE_COMPLETED", nodeId=A, attempt=6),
+        append("STATUS_CHANGED", None, **{"from": "RUNNING", "to": "COMPLETED"}))),
+    Falsehood("poison that nobody noted", "POISON", shapes.poison, drop("SYSTEM_SET")),
+    Falsehood("poison without a dead letter", "POISON", shapes.poison, store(deadLetters=[])),
+    Falsehood("a failure without a dead letter", "DEAD-LETTER", shapes.unhandled_failure,
+        store(deadLetters=[])),
+    Falsehood("a dead letter for what was handled", "DEAD-LETTER", shapes.error_path,
+        store(deadLetters=[{"id": "l", "kind": "task-failed", "node": A, "attempt": 3}])),
+    # flow
+    Falsehood("a join that does not wait", "I14", shapes.diamond,
+        move("NODE_DISPATCHED", J, before=("NODE_COMPLETED", A))),
+    Falsehood("a step before its dependency", "I14", shapes.linear_in_steps_form,
+        move("NODE_DISPATCHED", B, before=("NODE_COMPLETED", A))),
+    Falsehood("a join that never fires", "I14", shapes.first_of_two,
+        all_of(drop("NODE_DISPATCHED", J), drop("NODE_COMPLETED", J), stored_row(output={}))),
+    Falsehood("a dead path that nobody skipped", "I14", shapes.conditional,
+        drop("NODE_SKIPPED", "a")),
+    Falsehood("a live path that was skipped", "I14", shapes.first_of_two, all_of(
+        drop("NODE_DISPATCHED", J), drop("NODE_COMPLETED", J), stored_row(output={}),
+        add("NODE_SKIPPED", J, before=("NODE_COMPLETED", "s"), reason="dead-path"))),
+    Falsehood("a join that fires twice", "I15", shapes.first_of_two,
+        add("NODE_DISPATCHED", J, before=("NODE_COMPLETED", A), attempt=2)),
+    Falsehood("a wait that opens twice", "I15", shapes.two_waits_look_back,
+        add("WAIT_OPENED", "v", before=("WAIT_RESOLVED", "v"), pattern="pay.*", since=BEGIN)),
+    Falsehood("completed while a branch runs", "I15", shapes.first_of_two,
+        drop("NODE_COMPLETED", A)),
+    Falsehood("a handle that it does not have", "ROUTE", shapes.linear,
+        say("NODE_COMPLETED", B, handles=["nowhere"])),
+    Falsehood("the wrong branch of a condition", "ROUTE", shapes.conditional, all_of(
+        say("INPUT_SET", input={"n": 7}))),
+    Falsehood("a condition after a task read wrongly", "ROUTE", shapes.conditions_after_a_task,
+        say("NODE_COMPLETED", A, output={"value": 1})),
+    Falsehood("passed over though it should run", "ROUTE", shapes.passed_over,
+        say("INPUT_SET", input={"go": True})),
+    Falsehood("run though it should be passed over", "ROUTE", shapes.linear,
+        configure(B, when="ctx.x === 8")),
+    Falsehood("a failure taken to the wrong handle", "ROUTE", shapes.error_path,
+        configure(A, onError=[{"codes": ["NET"], "handle": "gone"}])),
+    Falsehood("a handled failure fails the workflow", "ROUTE", shapes.unhandled_failure,
+        draw(A, "error", "c")),
+    Falsehood("an error routed to nowhere", "ROUTE", shapes.error_path,
+        all_of(without_node("e"), store(state=None))),
+    Falsehood("a routed failure that never arrives", "ROUTE", shapes.error_path, all_of(
+        cut_after("NODE_DISPATCHED", "a"), append("NODE_FAILED", A, then="route",
+            error={"code": "GONE", "retryable": False}), store(state=None, owner="p"),
+        whole(atRest=False))),
+    # what is called off
+    Falsehood("the rest goes on", "CANCEL", shapes.first_wins, drop("NODE_CANCEL_REQUESTED", A)),
+    Falsehood("what was called off is ordered", "CANCEL", shapes.loser_waits_for_its_retry, all_of(
+        drop("NODE_CANCELLED", B), cut_after("NODE_DISPATCHED", J),
+        append("NODE_DISPATCHED", B, attempt=2), last_rows_at(1, BEGIN + 1_000),
+        whole(atRest=False))),
+    Falsehood("somebody else is called off", "CANCEL", shapes.first_of_two, all_of(
+        drop("NODE_COMPLETED", A), add("NODE_CANCELLED", A, before=("NODE_COMPLETED", J)))),
+    Falsehood("`cancels` is forgotten", "CANCEL", shapes.one_calls_another_off, all_of(
+        cut_after("NODE_COMPLETED", A), whole(atRest=False))),
+    Falsehood("given up before the grace is over", "GRACE",
+        shapes.quorum_whose_loser_does_not_obey, last_rows_at(2, BEGIN + 9_000)),
+    Falsehood("a result after the grace", "GRACE", shapes.first_wins,
+        last_rows_at(3, BEGIN + 10_001)),
+    Falsehood("another grace than told", "GRACE", shapes.first_wins,
+        say("NODE_CANCEL_REQUESTED", A, graceUntil=BEGIN + 11_000)),
+    # output
+    Falsehood("another end's output", "OUTPUT", shapes.two_ends,
+        stored_row(output={"n": 1, "m": 1})),
+    Falsehood("another sink's output", "OUTPUT", shapes.linear_in_steps_form,
+        stored_row(output=None)),
+    # effects
+    Falsehood("another key for the same step", "I17", shapes.linear,
+        ledger("effects", 1, key=f"{ID}:b:2")),
+    Falsehood("ran and was never ordered", "I17", shapes.linear, more("effects", key=f"{ID}:b",
+        instance=ID, node="b", attempt=2, outcome="lost")),
+    Falsehood("ran twice", "I17", shapes.linear, more("effects", key=f"{ID}:b", instance=ID,
+        node="b", attempt=1, outcome="lost")),
+    Falsehood("ran before it was durable", "I17", shapes.linear, ledger("effects", 1, at=BEGIN)),
+    Falsehood("recorded and never ran", "I17", shapes.linear, lose("effects", 0)),
+    Falsehood("another result than it gave", "I18", shapes.linear, ledger("effects", 0, output=6)),
+    # time
+    Falsehood("a delay that is too short", "I19", shapes.delay, column("TIMER_FIRED", "z",
+        at=BEGIN + 59_999)),
+    Falsehood("a timer set wrongly", "I19", shapes.asleep, all_of(
+        say("TIMER_SET", "z", due=BEGIN + 5_000),
+        store(timers=[{"kind": "delay", "node": "z", "due": BEGIN + 5_000}]))),
+    Falsehood("a time-out that is too soon", "I19", shapes.wait_timeout, column("WAIT_RESOLVED",
+        "w", at=BEGIN + 59_000)),
+    Falsehood("a retry that is too soon", "I19", shapes.error_path,
+        column("NODE_DISPATCHED", A, 2, at=BEGIN + 1_050)),
+    Falsehood("cancelled before the deadline", "I19", shapes.deadline_passed,
+        last_rows_at(3, BEGIN + 3_000_000)),
+    Falsehood("resumed too soon", "I19", shapes.paused_and_resumed, column("RESUME_REQUESTED",
+        at=BEGIN + 400)),
+    Falsehood("a delay that fires twice", "I20", shapes.delay, add("TIMER_FIRED", "z",
+        before=("NODE_COMPLETED", "z"))),
+    Falsehood("a delay that never fires", "I20", shapes.asleep, whole(now=BEGIN + 99_000)),
+    Falsehood("another deadline after a restart", "I23", shapes.linear,
+        stored_row(deadline=BEGIN + 1)),
+    Falsehood("another due time after a restart", "I23", shapes.waiting, store(timers=[
+        {"kind": "wait-timeout", "node": "w", "due": BEGIN + 70_000}])),
+    # waiting
+    Falsehood("a wait without a row", "I24", shapes.waiting, store(waits=[])),
+    Falsehood("a delay without a row", "I24", shapes.asleep, store(timers=[])),
+    Falsehood("a wait that outlives its instance", "I25", shapes.event_wait,
+        store(waits=[{"node": "w"}])),
+    Falsehood("a timer that outlives its instance", "I25", shapes.delay,
+        store(timers=[{"kind": "delay", "node": "z", "due": BEGIN}])),
+    Falsehood("an owner of what has ended", "I25", shapes.linear, store(owner="p-1")),
+    Falsehood("mail for what has ended", "I25", shapes.linear, store(mail=[{"id": "m"}])),
+    Falsehood("ended while a task runs", "I25", shapes.unhandled_failure, all_of(
+        drop("NODE_FAILED", B), drop("NODE_CANCELLED", B))),
+    Falsehood("event and time-out both win", "I26", shapes.event_wait, add("WAIT_RESOLVED", "w",
+        before=("NODE_COMPLETED", "w"), outcome="event", eventId="e1")),
+    Falsehood("an event of another pattern", "I27", shapes.event_wait, say("WAIT_RESOLVED",
+        eventId="e2")),
+    Falsehood("an event older than the instance", "I27", shapes.event_wait, say("WAIT_RESOLVED",
+        eventId="e0")),
+    Falsehood("an event whose condition is false", "I27", shapes.event_wait, all_of(
+        ledger("events", 1, payload={"k": 2}), ledger("client", 0, payload={"k": 2}))),
+    Falsehood("one event for two waits in turn", "I27", shapes.two_waits_look_back, say(
+        "WAIT_RESOLVED", "v", eventId="e1")),
+    Falsehood("not the oldest event", "I27", shapes.two_waits_look_back, all_of(
+        say("WAIT_RESOLVED", "w", eventId="e2"), say("WAIT_RESOLVED", "v", eventId="e1"))),
+    Falsehood("waiting while a task runs", "STATUS", shapes.event_wait, all_of(
+        lambda run: run["instances"][0]["document"]["nodes"].append(task("t")),
+        add("NODE_DISPATCHED", "t", before=("WAIT_OPENED", "w")),
+        add("NODE_COMPLETED", "t", before=("WAIT_RESOLVED", "w")))),
+    Falsehood("running though it only waits", "STATUS", shapes.waiting,
+        cut_after("WAIT_OPENED")),
+    # cancel, liveness, worth
+    Falsehood("cancelled and never ended", "I28", shapes.cancelled, all_of(
+        cut_after("NODE_SKIPPED", B))),
+    Falsehood("cancelled too late", "I28", shapes.cancelled, last_rows_at(1, BEGIN + 20_000)),
+    Falsehood("accepted and never started", "I45", shapes.deadline_passed,
+        cut_after("INPUT_SET")),
+    Falsehood("an attempt that never ends", "I45", shapes.linear_in_steps_form, all_of(
+        cut_after("NODE_DISPATCHED", A), store(owner="p-1", row=None))),
+    Falsehood("a fault that never struck", "I46", shapes.linear, lose("faults", 0)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("falsehood", FALSEHOODS, ids=lambda falsehood: falsehood.name)
+def test_a_falsehood_is_caught_by_the_invariant_that_speaks_of_it(falsehood: Falsehood) -> None:
+    run = deepcopy(falsehood.shape())
+    falsehood.change(run)
+    found = check(run_of(run))
+    assert {violation.invariant for violation in found} == {falsehood.invariant}, "\n".join(
+        map(str, found)
+    )
+
+
+def test_every_invariant_catches_something() -> None:
+    judged = {name for name, _ in (*ALWAYS, *EACH_ROW, *AT_REST)} | {"I5", "I7", "I9", "I46"}
+    assert judged == {falsehood.invariant for falsehood in FALSEHOODS}
