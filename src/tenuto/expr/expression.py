@@ -15,7 +15,7 @@ from tenuto.expr.frame import Frame
 from tenuto.expr.leaving import leave, set_aside
 from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
-from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Node, Path, children
+from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
 
 # A compiled expression takes up to some hundred times its source, so long ones are few: both
@@ -85,8 +85,10 @@ def from_tree(source: str, tree: Node, slots: int) -> Expression:
 
 def paths_in(node: AnyNode) -> Iterator[Path]:
     """Every path in a tree, in the order of the source."""
-    if isinstance(node, Path):
-        yield node
+    path = as_path(node) if isinstance(node, Path | Member) else None
+    if path is not None:
+        yield path
+        return
     for child in children(node):
         yield from paths_in(child)
 

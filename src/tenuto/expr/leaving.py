@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite
 
-from tenuto.expr.bounds import DATA_DEPTH, RESULT_BYTES
+from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS, RESULT_BYTES
 from tenuto.expr.coerce import host_value
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.numerals import number_text
@@ -21,7 +21,7 @@ def leave(value: Operand) -> Value | Undefined:
     As in `JSON.stringify`, undefined is left out of objects and null in arrays. What needs no
     change is not copied: the result may share lists and objects with the scope.
     """
-    if value is None or type(value) in (bool, int, Undefined):
+    if value is None or type(value) in (bool, Undefined):
         return value  # type: ignore[return-value]
     left: Value | Undefined = _Leaving(keeps_special=False).left(value, 0)  # type: ignore[assignment]
     return left
@@ -46,9 +46,9 @@ class _Leaving:
         if type(value) is str:
             self._check_text(value)
             return value
-        if value is None or type(value) in (bool, int, Undefined):
+        if value is None or type(value) in (bool, Undefined):
             return value
-        if type(value) is float:
+        if type(value) is int or type(value) is float:
             return self._number(value)
         if depth >= DATA_DEPTH:
             raise ExpressionError(f"the result is nested more than {DATA_DEPTH} deep")
@@ -61,6 +61,10 @@ class _Leaving:
         raise host_value(value)
 
     def _number(self, value: float) -> Operand:
+        if isinstance(value, int):
+            if value.bit_length() > INTEGER_BITS:
+                raise ExpressionError("the result is an integer that is too large to write out")
+            return value
         if self._keeps_special:
             return value
         if not isfinite(value):

@@ -18,6 +18,7 @@ from tenuto.expr.syntax import (
     Path,
     Subscript,
     Unary,
+    as_path,
 )
 from tenuto.expr.value_parser import ValueParser
 
@@ -135,7 +136,7 @@ class _Parser(ValueParser):
             else:
                 node = self.link(node, optional=optional)
         if has_optional:
-            return _as_path(node) or self.grown(Chain(node, start=node.start, end=node.end))
+            return as_path(node) or self.grown(Chain(node, start=node.start, end=node.end))
         return node
 
     def link(self, node: Node, *, optional: bool) -> Node:
@@ -167,15 +168,3 @@ class _Parser(ValueParser):
         if isinstance(key, Literal) and isinstance(key.value, str):
             return self.named(node, key.value, end, optional=optional)
         return self.grown(Subscript(node, key, optional, start=node.start, end=end))
-
-
-def _as_path(node: Node) -> Path | None:
-    """The path that a chain of names is: without a method a `?.` changes nothing in it."""
-    names: list[str] = []
-    end = node.end
-    while isinstance(node, Member):
-        names.append(node.name)
-        node = node.value
-    if not isinstance(node, Path):
-        return None
-    return replace(node, names=(*node.names, *reversed(names)), end=end)

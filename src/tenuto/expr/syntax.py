@@ -7,7 +7,7 @@ while a tree grows and without walking it again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from tenuto.expr.values import Undefined
@@ -208,10 +208,23 @@ def children(node: _Node) -> tuple[AnyNode, ...]:
     """The nodes directly below."""
     found: list[Any] = []
     # The positional fields: all but place, size and depth.
-    for name in node.__match_args__:
+    names: tuple[str, ...] = node.__match_args__
+    for name in names:
         value = getattr(node, name)
         if isinstance(value, _Node):
             found.append(value)
         elif isinstance(value, tuple):
             found.extend(item for item in value if isinstance(item, _Node))
     return tuple(found)
+
+
+def as_path(node: Node) -> Path | None:
+    """The path that a chain of names is, if it is one: in mere names a `?.` changes nothing."""
+    names: list[str] = []
+    end = node.end
+    while isinstance(node, Member):
+        names.append(node.name)
+        node = node.value
+    if not isinstance(node, Path):
+        return None
+    return replace(node, names=(*node.names, *reversed(names)), end=end)

@@ -8,6 +8,7 @@ JavaScript's. ASCII is both at once, which is what makes it free.
 
 from __future__ import annotations
 
+import codecs
 import sys
 from typing import Final
 
@@ -17,7 +18,12 @@ WHITE_SPACE: Final = (
 )
 # The machine's own byte order, so that the bytes can be read as an array of code units.
 _NATIVE: Final = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
+_BIG: Final = "utf-16-be"
 _KEEP_LONE: Final = "surrogatepass"
+
+# Python imports a codec when it is first used. Evaluating imports nothing, so it is done here.
+for _name in (_NATIVE, _BIG):
+    codecs.lookup(_name)
 
 
 def length(text: str) -> int:
@@ -51,7 +57,7 @@ def concatenated(left: str, right: str) -> str:
 
 def sort_key(text: str) -> bytes:
     """A key that orders strings by their code units."""
-    return text.encode("utf-16-be", _KEEP_LONE)
+    return text.encode(_BIG, _KEEP_LONE)
 
 
 def before(left: str, right: str) -> bool:

@@ -53,8 +53,8 @@ def at(frame: Frame, values: list[Operand], arguments: Arguments) -> Operand:
 
 
 def concat(frame: Frame, values: list[Operand], arguments: Arguments) -> Operand:
-    result = list(values)
     frame.pay(len(values))
+    result = list(values)
     for value in arguments:
         added = value if type(value) is list else [value]
         frame.pay(len(added))

@@ -13,30 +13,32 @@ from tenuto.expr.values import UNDEFINED, Lazy, Operand
 
 def properties(frame: Frame, value: Operand) -> list[tuple[str, Operand]]:
     """The own properties of a value, in order."""
-    found: list[tuple[str, Operand]]
+    if isinstance(value, Lazy):
+        return [(key, value.get(key)) for key in _names(frame, value)]
+    if type(value) is dict or type(value) is list or type(value) is str:
+        frame.pay(len(value))
     if type(value) is dict:
-        found = list(value.items())
-    elif isinstance(value, Lazy):
-        found = [(key, value.get(key)) for key in value.keys()]  # noqa: SIM118
-    elif type(value) is list:
-        found = [(str(i), each) for i, each in enumerate(value)]
-    elif type(value) is str:
-        found = [(str(i), unit) for i, unit in enumerate(utf16.units(value))]
-    elif value is None or value is UNDEFINED:
+        return list(value.items())
+    if type(value) is list:
+        return [(str(i), each) for i, each in enumerate(value)]
+    if type(value) is str:
+        return [(str(i), unit) for i, unit in enumerate(utf16.units(value))]
+    if value is None or value is UNDEFINED:
         raise ExpressionError("null and undefined have no properties to list")
-    else:
-        found = []
-    frame.pay(len(found))
-    return found
+    return []
+
+
+def _names(frame: Frame, value: Lazy) -> list[str]:
+    names = list(value.keys())
+    frame.pay(len(names))
+    return names
 
 
 def keys(frame: Frame, arguments: Arguments) -> Operand:
     value = argument(arguments, 0)
     if isinstance(value, Lazy):
         # Naming the properties must not read them.
-        names = list(value.keys())
-        frame.pay(len(names))
-        return names
+        return _names(frame, value)
     return [key for key, _ in properties(frame, value)]
 
 
