@@ -1,4 +1,4 @@
-"""One list of behaviours, every store: a test that asks for `place` or `store` runs on each kind."""
+"""One list of behaviours, every store: a test that asks for `place` or `store` runs on each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Store
+from tenuto.store.sqlite import Inline, SqliteStore
 from tests.store.situations import ME, NOON
 
 
@@ -47,7 +48,21 @@ def memory_place(_folder: Path) -> Place:
     return Place(lambda shared: MemoryStore(disk, shared=shared))
 
 
-PLACES = {"memory": memory_place}
+def inline_sqlite_place(folder: Path) -> Place:
+    path = folder / "tenuto.db"
+    return Place(lambda shared: SqliteStore(path, threads=Inline, shared=shared))
+
+
+def threaded_sqlite_place(folder: Path) -> Place:
+    path = folder / "tenuto.db"
+    return Place(lambda shared: SqliteStore(path, shared=shared))
+
+
+PLACES = {
+    "memory": memory_place,
+    "sqlite": inline_sqlite_place,
+    "sqlite-threads": threaded_sqlite_place,
+}
 
 
 @pytest_asyncio.fixture(params=PLACES)

@@ -1,5 +1,7 @@
 """Ready-made writes, so that a test names only what it is about."""
 
+# ruff: noqa: ANN401 - what a test names is handed on as it is
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

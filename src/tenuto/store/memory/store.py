@@ -228,8 +228,8 @@ class MemoryStore:
         disk = self.disk
         claimed: list[Orphan] = []
         with disk.transaction():
-            for id in sorted(disk.owners):
-                owner = unpack(Owner, disk.owners[id])
+            owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]
+            for owner, id in sorted(owners, key=lambda item: (item[0].process_id, item[1])):
                 process = unpack(Process, disk.processes[owner.process_id])
                 is_dead = process.stopped_at is not None or owner.process_id not in disk.live
                 if is_dead and len(claimed) < limit:

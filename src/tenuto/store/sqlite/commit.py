@@ -1,0 +1,268 @@
+"""A turn as statements: the gate first, then what winners write, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.events import Event
+from tenuto.store.columns import (
+    DEFAULT_TENANT,
+    dead_letter_columns,
+    event_columns,
+    instance_columns,
+    mail_columns,
+    timer_columns,
+    update_columns,
+    wait_columns,
+)
+from tenuto.store.protocol import (
+    DataRefused,
+    Delivery,
+    EventResult,
+    InstanceWrite,
+    MatchWrite,
+    Outcome,
+    Ownership,
+    Turn,
+    TurnResult,
+    WriteResult,
+)
+from tenuto.store.sqlite.session import Session, as_json
+
+WON = WriteResult(Outcome.WON)
+LOST = WriteResult(Outcome.LOST)
+
+UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
+"""(tenant, key) → the instance that has it, and the hash of what its start asked for."""
+
+
+class _AlreadyCommitted(Exception):
+    """This turn was committed before: its answer got lost, or it was sent again."""
+
+
+def commit_turn(session: Session, turn: Turn) -> TurnResult:
+    """Write `turn` in one transaction, or find that it was written before."""
+    try:
+        return session.write(lambda: _write_turn(session, turn))
+    except _AlreadyCommitted:
+        return session.read(lambda: _settled(session, turn))
+
+
+def _write_turn(session: Session, turn: Turn) -> TurnResult:
+    outcomes = _gate(session, turn)
+    won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
+    session.insert(
+        "insert_rows",
+        [(write.instance_id, *row) for write in won for row in write.rows[1:]],
+    )
+    _write_instances(session, won)
+    _write_obligations(session, won)
+    _write_ownership(session, turn.process_id, won)
+    events = _write_events(session, turn) if turn.events else {}
+    if turn.matches:
+        _write_matches(session, turn.matches)
+    if turn.looked_back:
+        session.run("mark_looked_back", (as_json(turn.looked_back),))
+    return TurnResult(outcomes, events)
+
+
+def _gate(session: Session, turn: Turn) -> dict[str, WriteResult]:
+    """Who goes through. When nobody loses, this is one statement for all of them."""
+    gated = [write for write in turn.writes if write.rows or write.create]
+    if not gated:
+        return {}
+    used = _used_keys(session, gated)
+    outcomes = {write.instance_id: _key_taken(write, used) or WON for write in gated}
+    allowed = [write for write in gated if outcomes[write.instance_id] is WON]
+    try:
+        first_rows = [(write.instance_id, *write.rows[0], turn.id) for write in allowed]
+    except IndexError:
+        raise DataRefused("an instance is created with its first entries") from None
+    inserted = session.insert("insert_first_rows", first_rows)
+    if inserted < len(first_rows):
+        winners = _winners(session, turn, allowed)
+        if len(winners) > inserted:
+            raise _AlreadyCommitted
+        outcomes.update({id: LOST for id, *_ in first_rows if id not in winners})
+    _claim_keys(session, allowed, outcomes)
+    return outcomes
+
+
+def _winners(session: Session, turn: Turn, writes: Iterable[InstanceWrite]) -> set[str]:
+    first_rows = [(write.instance_id, write.rows[0].seq) for write in writes if write.rows]
+    parameters = {"first_rows": as_json(first_rows), "turn_id": turn.id}
+    return set(session.packed("first_rows_of_turn", parameters))
+
+
+def _used_keys(session: Session, writes: Iterable[InstanceWrite]) -> UsedKeys:
+    wanted = [
+        (write.create.tenant, write.create.key)
+        for write in writes
+        if write.create is not None and write.create.key is not None
+    ]
+    if not wanted:
+        return {}
+    return {
+        (tenant, key): (instance_id, bytes.fromhex(content_hash))
+        for tenant, key, instance_id, content_hash in session.packed(
+            "used_keys", (as_json(wanted),)
+        )
+    }
+
+
+def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
+    if write.create is None or write.create.key is None:
+        return None
+    instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
+    if instance_id in {None, write.instance_id}:
+        return None
+    is_same = content_hash == write.create.content_hash
+    return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
+
+
+def _claim_keys(
+    session: Session, allowed: list[InstanceWrite], outcomes: dict[str, WriteResult]
+) -> None:
+    """Give each key to the first winner that asks for it; the others of this turn take back."""
+    claimed: UsedKeys = {}
+    taken_back = []
+    for write in allowed:
+        new = write.create
+        if new is None or new.key is None or outcomes[write.instance_id] is not WON:
+            continue
+        taken = _key_taken(write, claimed)
+        if taken is None:
+            claimed[new.tenant, new.key] = (write.instance_id, new.content_hash)
+        else:
+            outcomes[write.instance_id] = taken
+            taken_back.append((write.instance_id, write.rows[0].seq))
+    if taken_back:
+        session.run("delete_first_rows", (as_json(taken_back),))
+    session.insert("insert_keys", [(*key, *holder) for key, holder in claimed.items()])
+
+
+def _settled(session: Session, turn: Turn) -> TurnResult:
+    """What a turn that was committed before had as its result."""
+    gated = [write for write in turn.writes if write.rows or write.create]
+    winners = _winners(session, turn, gated)
+    used = _used_keys(session, gated)
+    return TurnResult(
+        {
+            write.instance_id: WON
+            if write.instance_id in winners
+            else _key_taken(write, used) or LOST
+            for write in gated
+        },
+        _event_results(session, turn) if turn.events else {},
+    )
+
+
+def _write_instances(session: Session, won: list[InstanceWrite]) -> None:
+    session.insert(
+        "insert_instances",
+        [
+            instance_columns(write.instance_id, write.create, write.update)
+            for write in won
+            if write.create is not None
+        ],
+    )
+    session.insert(
+        "update_instances",
+        [
+            update_columns(write.instance_id, write.update)
+            for write in won
+            if write.update is not None and write.create is None
+        ],
+    )
+    session.insert(
+        "put_snapshots",
+        [
+            (write.instance_id, write.snapshot.version, write.snapshot.state)
+            for write in won
+            if write.snapshot is not None
+        ],
+    )
+
+
+def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
+    cleared = [
+        (write.instance_id, key.kind, key.node, key.iteration)
+        for write in won
+        for key in write.timers_cleared
+    ]
+    if cleared:
+        session.run("delete_timers", (as_json(cleared),))
+    session.insert(
+        "put_timers", [timer_columns(each) for write in won for each in write.timers_set]
+    )
+    closed = [key for write in won for key in write.waits_closed]
+    if closed:
+        session.run("delete_waits", (as_json(closed),))
+    session.insert(
+        "put_waits", [wait_columns(each) for write in won for each in write.waits_opened]
+    )
+    _put_deliveries(session, [each for write in won for each in write.deliveries])
+    taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
+    if taken:
+        session.run("delete_mail", (as_json(taken),))
+    session.insert(
+        "insert_dead_letters",
+        [dead_letter_columns(letter) for write in won for letter in write.dead_letters],
+    )
+
+
+def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]) -> None:
+    session.insert(
+        "take_instances",
+        [(write.instance_id, process_id) for write in won if write.ownership is Ownership.TAKE],
+    )
+    released = [write.instance_id for write in won if write.ownership is Ownership.RELEASE]
+    if released:
+        session.run("release_instances", {"process_id": process_id, "ids": as_json(released)})
+
+
+def _write_events(session: Session, turn: Turn) -> dict[str, EventResult]:
+    columns = [(*event_columns(event), turn.id) for event in turn.events]
+    if session.insert("insert_events", columns) == len(columns):
+        return {event.id: EventResult("stored") for event in turn.events}
+    return _event_results(session, turn)
+
+
+def _event_results(session: Session, turn: Turn) -> dict[str, EventResult]:
+    parameters = {"tenant": DEFAULT_TENANT, "ids": as_json([event.id for event in turn.events])}
+    known = {id: facts for id, *facts in session.packed("known_events", parameters)}
+    return {event.id: _event_result(event, turn.id, *known[event.id]) for event in turn.events}
+
+
+def _event_result(
+    event: Event, turn_id: str, content_hash: str, stored_by: str, *matching: int
+) -> EventResult:
+    resumed, is_matched = matching
+    if bytes.fromhex(content_hash) != event_columns(event).content_hash:
+        return EventResult("conflict")
+    if stored_by == turn_id and not is_matched:
+        return EventResult("stored")
+    return EventResult("duplicate", resumed, bool(is_matched))
+
+
+def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
+    session.insert(
+        "mark_matched",
+        [
+            (DEFAULT_TENANT, match.event_id, match.resumed, epoch_ms(match.matched_at))
+            for match in matches
+        ],
+    )
+    session.insert("insert_mail", [mail_columns(mail) for match in matches for mail in match.mail])
+    _put_deliveries(session, [each for match in matches for each in match.deliveries])
+
+
+def _put_deliveries(session: Session, deliveries: Iterable[Delivery]) -> None:
+    session.insert(
+        "put_deliveries",
+        [
+            (each.instance_id, each.node, each.iteration, each.event_id, each.outcome)
+            for each in deliveries
+        ],
+    )

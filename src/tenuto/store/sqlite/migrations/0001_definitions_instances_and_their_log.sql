@@ -1,0 +1,121 @@
+-- Oldest program: 1
+--
+-- The log is the truth; the row of an instance is what lists show of it. Both begin their key with
+-- the instance, moments are milliseconds since 1970, and values are JSON as bytes.
+
+PRAGMA application_id = 0x54656e75;
+
+CREATE TABLE schema_info (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    version INTEGER NOT NULL,
+    oldest_program INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE workflow_definitions (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    content BLOB NOT NULL,
+    content_hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id, version)
+) STRICT, WITHOUT ROWID;
+
+-- Narrow: what grows (log, snapshot) is elsewhere, and what changes with every step is not here.
+CREATE TABLE workflow_instances (
+    id TEXT NOT NULL PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    definition_id TEXT NOT NULL,
+    definition_version INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    correlation_id TEXT,
+    priority INTEGER NOT NULL,
+    deadline INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    started_at INTEGER,
+    completed_at INTEGER,
+    current_steps TEXT NOT NULL,
+    parent_id TEXT,
+    root_id TEXT,
+    rerun_of TEXT,
+    output BLOB,
+    last_error BLOB,
+    cancellation BLOB
+) STRICT, WITHOUT ROWID;
+
+-- Each ends with the primary key by itself: (created_at, id) is the order of every list.
+CREATE INDEX workflow_instances_by_status
+    ON workflow_instances (tenant, status, created_at);
+CREATE INDEX workflow_instances_by_definition
+    ON workflow_instances (tenant, definition_id, status, created_at);
+CREATE INDEX workflow_instances_by_correlation
+    ON workflow_instances (tenant, correlation_id, created_at)
+    WHERE correlation_id IS NOT NULL;
+
+-- One row for each open step, so that a filter by step is a look-up. Kept by the triggers below.
+CREATE TABLE workflow_current_steps (
+    instance_id TEXT NOT NULL,
+    step_id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, step_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX workflow_current_steps_by_step
+    ON workflow_current_steps (tenant, step_id, created_at, instance_id);
+
+CREATE TRIGGER workflow_instances_created
+AFTER INSERT ON workflow_instances WHEN new.current_steps <> '[]'
+BEGIN
+    INSERT INTO workflow_current_steps (instance_id, step_id, tenant, created_at)
+    SELECT DISTINCT new.id, step.value, new.tenant, new.created_at
+    FROM json_each(new.current_steps) AS step;
+END;
+
+CREATE TRIGGER workflow_instances_moved
+AFTER UPDATE OF current_steps ON workflow_instances WHEN old.current_steps <> new.current_steps
+BEGIN
+    DELETE FROM workflow_current_steps WHERE instance_id = new.id;
+    INSERT INTO workflow_current_steps (instance_id, step_id, tenant, created_at)
+    SELECT DISTINCT new.id, step.value, new.tenant, new.created_at
+    FROM json_each(new.current_steps) AS step;
+END;
+
+-- The fold of the first `version` entries; apart, so that a change of status never rewrites it.
+CREATE TABLE workflow_snapshots (
+    instance_id TEXT NOT NULL PRIMARY KEY,
+    version INTEGER NOT NULL,
+    state BLOB NOT NULL
+) STRICT;
+
+-- The first row of an instance in a turn carries the turn's id: a turn sent twice knows itself.
+CREATE TABLE workflow_execution_history (
+    instance_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    event_type TEXT NOT NULL,
+    node_id TEXT,
+    iteration TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    node_status TEXT,
+    output_variable TEXT,
+    payload BLOB,
+    error_message TEXT,
+    at_ms INTEGER NOT NULL,
+    turn_id TEXT,
+    PRIMARY KEY (instance_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- What happens to an attempt is recorded once. The range is the prefix "NODE_": the character after
+-- "_" is "`", and two comparisons are cheaper than a pattern.
+CREATE UNIQUE INDEX workflow_execution_history_node_once
+    ON workflow_execution_history (instance_id, node_id, iteration, event_type, attempt)
+    WHERE event_type >= 'NODE_' AND event_type < 'NODE`';
+
+CREATE TABLE idempotency_keys (
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    content_hash BLOB NOT NULL,
+    PRIMARY KEY (tenant, key)
+) STRICT, WITHOUT ROWID;

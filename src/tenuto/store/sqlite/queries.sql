@@ -1,0 +1,689 @@
+-- Every statement the store executes, by name, with what it is for.
+--
+-- A statement crosses into SQLite and back once per row it returns, and each crossing gives Python's
+-- lock away: beside a busy thread, fetching a thousand rows one by one takes seconds. Hence two
+-- habits. Lists come back *packed*, as one JSON array of arrays, bytes in hexadecimal. Many rows go
+-- in with one statement: the tuple marked "for each row" is repeated as often as there are rows.
+
+-- name: begin_write
+-- Start a transaction that will write; waits for a process that is sending mail.
+BEGIN IMMEDIATE;
+
+-- name: begin_read
+-- Start a transaction in which every read sees the same moment.
+BEGIN DEFERRED;
+
+-- name: commit
+-- Make a transaction durable.
+COMMIT;
+
+-- name: rollback
+-- Forget a transaction.
+ROLLBACK;
+
+------------------------------------------------------------------------------------------------ gate
+
+-- name: insert_first_rows
+-- The gate: the next entry of each instance, where nobody's is there and the one before it is.
+INSERT INTO workflow_execution_history (
+    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
+    payload, error_message, at_ms, turn_id
+)
+SELECT * FROM (
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+) AS first_row
+WHERE
+    first_row.column2 = 1
+    OR EXISTS (
+        SELECT 1 FROM workflow_execution_history AS previous
+        WHERE previous.instance_id = first_row.column1 AND previous.seq = first_row.column2 - 1
+    )
+ON CONFLICT (instance_id, seq) DO NOTHING;
+
+-- name: first_rows_of_turn
+-- Which of these (instance, seq) carry this turn's id: its winners. Packed.
+SELECT json_group_array(history.instance_id)
+FROM json_each(:first_rows) AS wanted
+CROSS JOIN workflow_execution_history AS history
+    ON history.instance_id = wanted.value ->> 0 AND history.seq = wanted.value ->> 1
+WHERE history.turn_id = :turn_id;
+
+-- name: delete_first_rows
+-- Take back the entry of a start that won the gate but not its idempotency key.
+DELETE FROM workflow_execution_history
+WHERE (instance_id, seq) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
+
+-- name: insert_rows
+-- The entries of winners after their first.
+INSERT INTO workflow_execution_history (
+    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
+    payload, error_message, at_ms
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+
+-- name: used_keys
+-- Who has these idempotency keys. Packed.
+SELECT
+    json_group_array(
+        json_array(used.tenant, used.key, used.instance_id, hex(used.content_hash))
+    )
+FROM json_each(?) AS wanted
+CROSS JOIN idempotency_keys AS used
+    ON used.tenant = wanted.value ->> 0 AND used.key = wanted.value ->> 1;
+
+-- name: insert_keys
+-- Keep the idempotency keys of new instances.
+INSERT INTO idempotency_keys (tenant, key, instance_id, content_hash)
+VALUES (?, ?, ?, ?) /* for each row */;
+
+------------------------------------------------------------------------------------------- instances
+
+-- name: insert_instances
+-- The rows of new instances.
+INSERT INTO workflow_instances (
+    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
+    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
+    output, last_error, cancellation
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+
+-- name: update_instances
+-- What lists show, after a change of status or when an instance comes to rest.
+UPDATE workflow_instances
+SET
+    status = changed.column2,
+    updated_at = changed.column3,
+    started_at = changed.column4,
+    completed_at = changed.column5,
+    current_steps = changed.column6,
+    output = changed.column7,
+    last_error = changed.column8,
+    cancellation = changed.column9
+FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */) AS changed
+WHERE workflow_instances.id = changed.column1;
+
+-- name: put_snapshots
+-- Keep folds; an older one never replaces a newer one.
+INSERT INTO workflow_snapshots (instance_id, version, state)
+VALUES (?, ?, ?) /* for each row */
+ON CONFLICT (instance_id) DO UPDATE SET version = excluded.version, state = excluded.state
+WHERE excluded.version >= version;
+
+-- name: instances_by_id
+-- The rows of these instances. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            i.id, i.tenant, i.definition_id, i.definition_version, i.status, i.correlation_id,
+            i.priority, i.deadline, i.created_at, i.updated_at, i.started_at, i.completed_at,
+            i.current_steps, i.parent_id, i.root_id, i.rerun_of,
+            iif(i.output IS NULL, NULL, hex(i.output)),
+            iif(i.last_error IS NULL, NULL, hex(i.last_error)),
+            iif(i.cancellation IS NULL, NULL, hex(i.cancellation))
+        )
+    )
+FROM json_each(?) AS wanted CROSS JOIN workflow_instances AS i ON i.id = wanted.value;
+
+-- name: snapshots
+-- The folds of these instances. Not packed: they may be large, and few have one.
+SELECT snapshot.instance_id, snapshot.version, snapshot.state
+FROM json_each(?) AS wanted
+CROSS JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value;
+
+-- name: tails
+-- The entries of these instances after their folds. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
+            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+        )
+    )
+FROM (
+    SELECT history.*
+    FROM json_each(?) AS wanted
+    LEFT JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value
+    CROSS JOIN workflow_execution_history AS history
+        ON history.instance_id = wanted.value AND history.seq > ifnull(snapshot.version, 0)
+    ORDER BY history.instance_id, history.seq
+);
+
+-- name: entries
+-- A page of the log of one instance. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
+            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+        )
+    )
+FROM (
+    SELECT * FROM workflow_execution_history
+    WHERE instance_id = :instance_id AND seq > :after
+    ORDER BY seq LIMIT :limit
+);
+
+-- name: entries_at
+-- Single entries of one instance. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
+            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+        )
+    )
+FROM (
+    SELECT * FROM workflow_execution_history
+    WHERE instance_id = :instance_id AND seq IN (SELECT value FROM json_each(:seqs))
+    ORDER BY seq
+);
+
+------------------------------------------------------------------------------------------------ lists
+-- Positions (created_at, id), newest first, read from indexes alone where the filter allows it. Which
+-- statement is used depends on the narrowest filter; the others are tested on what it finds.
+
+-- name: positions_by_status
+-- All instances of a status. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND status = :status
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_definition
+-- Instances of a definition and a status. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND definition_id = :definition_id AND status = :status
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_correlation
+-- Instances of a correlation id. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND correlation_id = :correlation_id
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+        AND (:definition_id IS NULL OR definition_id = :definition_id)
+        AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_step
+-- Instances that are at a step. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT i.created_at, i.id
+    FROM workflow_current_steps AS step
+    CROSS JOIN workflow_instances AS i ON i.id = step.instance_id
+    WHERE
+        step.tenant = :tenant AND step.step_id = :step_id
+        AND (step.created_at, step.instance_id) < (:below_created, :below_id)
+        AND step.created_at >= :from_created
+        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+    ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit
+);
+
+-- name: positions_by_id
+-- Those of the named instances that fit the other filters. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT DISTINCT i.created_at, i.id
+    FROM json_each(:ids) AS wanted CROSS JOIN workflow_instances AS i ON i.id = wanted.value
+    WHERE
+        i.tenant = :tenant
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND (
+            :step_id IS NULL
+            OR EXISTS (
+                SELECT 1 FROM workflow_current_steps AS step
+                WHERE step.instance_id = i.id AND step.step_id = :step_id
+            )
+        )
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+);
+
+------------------------------------------------------------------------------------------ definitions
+
+-- name: insert_definition
+-- A new version.
+INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, created_at)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: definition
+-- One version.
+SELECT tenant, id, version, content, content_hash, created_at FROM workflow_definitions
+WHERE tenant = ? AND id = ? AND version = ?;
+
+-- name: newest_definition
+-- The newest version.
+SELECT tenant, id, version, content, content_hash, created_at FROM workflow_definitions
+WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1;
+
+-- name: definition_ids
+-- Every definition of a tenant once, without reading its versions. Packed.
+WITH RECURSIVE walk (id) AS (
+    SELECT min(id) FROM workflow_definitions WHERE tenant = :tenant
+    UNION ALL
+    SELECT (
+        SELECT min(next.id) FROM workflow_definitions AS next
+        WHERE next.tenant = :tenant AND next.id > walk.id
+    )
+    FROM walk WHERE walk.id IS NOT NULL
+)
+
+SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
+
+------------------------------------------------------------------------------------------------ waits
+
+-- name: put_waits
+-- Open waits.
+INSERT INTO workflow_event_subscriptions (
+    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
+    attempt = excluded.attempt,
+    tenant = excluded.tenant,
+    pattern = excluded.pattern,
+    is_wildcard = excluded.is_wildcard,
+    condition = excluded.condition,
+    captures = excluded.captures,
+    term_paths = excluded.term_paths,
+    term_values = excluded.term_values,
+    since = excluded.since,
+    opened_at = excluded.opened_at,
+    correlation_id = excluded.correlation_id,
+    looked_back = excluded.looked_back;
+
+-- name: delete_waits
+-- Close waits.
+DELETE FROM workflow_event_subscriptions
+WHERE (instance_id, node, iteration) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+);
+
+-- name: mark_looked_back
+-- These waits have seen the events that came before them.
+UPDATE workflow_event_subscriptions SET looked_back = 1
+WHERE (instance_id, node, iteration) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+);
+
+-- name: wait_terms
+-- Distinct terms of a pattern and of all wildcards, by stepping from one to the next in the index:
+-- ten thousand waits for the same thing are one step. Packed.
+WITH RECURSIVE exact (number) AS (
+    SELECT (
+        SELECT number FROM workflow_event_subscriptions
+        WHERE tenant = :tenant AND pattern = :pattern
+        ORDER BY term_paths LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT next.number FROM workflow_event_subscriptions AS next
+        WHERE
+            next.tenant = :tenant AND next.pattern = :pattern
+            AND next.term_paths > this.term_paths
+        ORDER BY next.term_paths LIMIT 1
+    )
+    FROM exact CROSS JOIN workflow_event_subscriptions AS this ON this.number = exact.number
+),
+
+wild (number) AS (
+    SELECT (
+        SELECT number FROM workflow_event_subscriptions
+        WHERE is_wildcard = 1 AND tenant = :tenant
+        ORDER BY pattern, term_paths LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT next.number FROM workflow_event_subscriptions AS next
+        WHERE
+            next.is_wildcard = 1 AND next.tenant = :tenant
+            AND (next.pattern, next.term_paths) > (this.pattern, this.term_paths)
+        ORDER BY next.pattern, next.term_paths LIMIT 1
+    )
+    FROM wild CROSS JOIN workflow_event_subscriptions AS this ON this.number = wild.number
+)
+
+SELECT json_group_array(json_array(pattern, term_paths))
+FROM (
+    SELECT wait.pattern, wait.term_paths
+    FROM exact CROSS JOIN workflow_event_subscriptions AS wait ON wait.number = exact.number
+    UNION
+    SELECT wait.pattern, wait.term_paths
+    FROM wild CROSS JOIN workflow_event_subscriptions AS wait ON wait.number = wild.number
+    ORDER BY 1, 2
+);
+
+-- name: waits_of_term
+-- Open waits under one term, in key order. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+        )
+    )
+FROM (
+    SELECT * FROM workflow_event_subscriptions
+    WHERE
+        tenant = :tenant AND pattern = :pattern
+        AND term_paths = :term_paths AND term_values = :term_values
+        AND (instance_id, node, iteration) > (:after_instance, :after_node, :after_iteration)
+    ORDER BY instance_id, node, iteration LIMIT :limit
+);
+
+-- name: waits_of_instance
+-- The open waits of one instance. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+        )
+    )
+FROM (
+    SELECT * FROM workflow_event_subscriptions
+    WHERE instance_id = ? ORDER BY instance_id, node, iteration
+);
+
+-- name: unlooked_waits
+-- Open waits that have not looked back. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+        )
+    )
+FROM (
+    SELECT * FROM workflow_event_subscriptions
+    WHERE looked_back = 0 ORDER BY instance_id, node, iteration LIMIT ?
+);
+
+----------------------------------------------------------------------------------------------- events
+
+-- name: insert_events
+-- Events that were not there before.
+INSERT INTO events (
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: known_events
+-- What is known of these events. Packed.
+SELECT
+    json_group_array(
+        json_array(e.id, hex(e.content_hash), e.turn_id, e.resumed, e.matched_at IS NOT NULL)
+    )
+FROM json_each(:ids) AS wanted
+CROSS JOIN events AS e ON e.tenant = :tenant AND e.id = wanted.value;
+
+-- name: mark_matched
+-- The matching of these events is done; the first time counts.
+UPDATE events SET resumed = done.column3, matched_at = done.column4
+FROM (VALUES (?, ?, ?, ?) /* for each row */) AS done
+WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
+
+-- name: put_deliveries
+-- What came of events at waits; only "matched" changes any more.
+INSERT INTO event_deliveries (instance_id, node, iteration, event_id, outcome)
+VALUES (?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, node, iteration, event_id) DO UPDATE SET outcome = excluded.outcome
+WHERE outcome = 'matched';
+
+-- name: deliveries_of_instance
+-- What came of events at the waits of one instance. Packed.
+SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome))
+FROM (
+    SELECT * FROM event_deliveries
+    WHERE instance_id = ? ORDER BY instance_id, node, iteration, event_id
+);
+
+-- name: events_of_pattern_since
+-- The inbox of one pattern, oldest first. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash)
+        )
+    )
+FROM (
+    SELECT * FROM events
+    WHERE
+        tenant = :tenant AND pattern = :pattern
+        AND (received_at, number) > (
+            ifnull((SELECT received_at FROM events WHERE number = :after), :since),
+            ifnull((SELECT number FROM events WHERE number = :after), 0)
+        )
+    ORDER BY received_at, number LIMIT :limit
+);
+
+-- name: events_since
+-- The inbox of all patterns, oldest first. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash)
+        )
+    )
+FROM (
+    SELECT * FROM events
+    WHERE
+        tenant = :tenant
+        AND (received_at, number) > (
+            ifnull((SELECT received_at FROM events WHERE number = :after), :since),
+            ifnull((SELECT number FROM events WHERE number = :after), 0)
+        )
+    ORDER BY received_at, number LIMIT :limit
+);
+
+-- name: unmatched_events
+-- Events whose matching was not recorded, in the order of storing. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash)
+        )
+    )
+FROM (SELECT * FROM events WHERE matched_at IS NULL ORDER BY number LIMIT ?);
+
+----------------------------------------------------------------------------- timers, mail, dead letters
+
+-- name: put_timers
+-- Set timers; one of the same key is replaced.
+INSERT INTO timers (instance_id, kind, node, iteration, due)
+VALUES (?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, kind, node, iteration) DO UPDATE SET due = excluded.due;
+
+-- name: delete_timers
+-- Clear timers.
+DELETE FROM timers
+WHERE (instance_id, kind, node, iteration) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
+);
+
+-- name: first_timers
+-- The timers that are due first. Packed.
+SELECT json_group_array(json_array(instance_id, kind, node, iteration, due))
+FROM (SELECT * FROM timers ORDER BY due, instance_id, kind, node, iteration LIMIT ?);
+
+-- name: insert_mail
+-- Mail that is not there already.
+INSERT INTO mailbox (id, instance_id, input, created_at)
+VALUES (?, ?, ?, ?) /* for each row */
+ON CONFLICT (id, instance_id) DO NOTHING;
+
+-- name: delete_mail
+-- Mail that an instance's log has taken.
+DELETE FROM mailbox
+WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
+
+-- name: mail
+-- Mail for instances that no other living process owns, oldest first. Packed.
+SELECT json_group_array(json_array(id, instance_id, hex(input), created_at))
+FROM (
+    SELECT m.id, m.instance_id, m.input, m.created_at
+    FROM mailbox AS m
+    WHERE
+        m.number > ifnull((SELECT max(number) FROM mailbox WHERE id = :after), 0)
+        AND NOT EXISTS (
+            SELECT 1 FROM owners CROSS JOIN processes ON processes.id = owners.process_id
+            WHERE
+                owners.instance_id = m.instance_id AND owners.process_id <> :process_id
+                AND processes.stopped_at IS NULL
+        )
+    ORDER BY m.number LIMIT :limit
+);
+
+-- name: insert_dead_letters
+-- Keep what could not be done.
+INSERT INTO dead_letters (
+    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, id) DO NOTHING;
+
+-- name: dead_letters
+-- Dead letters of a tenant, newest first. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
+            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
+            iif(output IS NULL, NULL, hex(output)), at
+        )
+    )
+FROM (
+    SELECT * FROM dead_letters
+    WHERE tenant = ? ORDER BY at DESC, id DESC, instance_id DESC LIMIT ?
+);
+
+----------------------------------------------------------------------------------- owners and processes
+
+-- name: insert_process
+-- A process has opened the store.
+INSERT INTO processes (id, started_at) VALUES (?, ?);
+
+-- name: known_process
+-- Whether a process id was used before.
+SELECT 1 FROM processes WHERE id = ?;
+
+-- name: stop_process
+-- A process lets go.
+UPDATE processes SET stopped_at = :now, is_clean = :is_clean WHERE id = :id;
+
+-- name: bury_processes
+-- Processes that are gone without having said so.
+UPDATE processes SET stopped_at = :now
+WHERE stopped_at IS NULL AND id NOT IN (SELECT value FROM json_each(:living));
+
+-- name: forget_processes
+-- Stopped processes that own nothing any more.
+DELETE FROM processes
+WHERE
+    stopped_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.process_id = processes.id);
+
+-- name: take_instances
+-- Become the owner; the epoch rises when an instance changes hands.
+INSERT INTO owners (instance_id, process_id, epoch)
+VALUES (?, ?, 1) /* for each row */
+ON CONFLICT (instance_id) DO UPDATE SET process_id = excluded.process_id, epoch = epoch + 1
+WHERE process_id <> excluded.process_id;
+
+-- name: release_instances
+-- Own no more.
+DELETE FROM owners
+WHERE process_id = :process_id AND instance_id IN (SELECT value FROM json_each(:ids));
+
+-- name: orphans
+-- Instances whose owner has stopped. Packed.
+SELECT json_group_array(json_array(instance_id, is_clean))
+FROM (
+    SELECT owners.instance_id, processes.is_clean
+    FROM processes CROSS JOIN owners ON owners.process_id = processes.id
+    WHERE processes.stopped_at IS NOT NULL
+    ORDER BY processes.id, owners.instance_id LIMIT ?
+);
+
+-- name: claim_instances
+-- Take over from owners that are gone.
+UPDATE owners SET process_id = :process_id, epoch = epoch + 1
+WHERE instance_id IN (SELECT value FROM json_each(:ids));
+
+------------------------------------------------------------------------------------------------ schema
+
+-- name: has_schema_info
+-- Whether this database has ever been migrated, and whether it holds anything at all.
+SELECT
+    count(*) FILTER (WHERE name = 'schema_info'),
+    count(*)
+FROM sqlite_schema WHERE type = 'table';
+
+-- name: schema_info
+-- Which migrations have run, and the oldest program that may use what they made.
+SELECT version, oldest_program FROM schema_info;
+
+-- name: put_schema_info
+-- Record the newest migration.
+INSERT INTO schema_info (only_row, version, oldest_program) VALUES (1, ?, ?)
+ON CONFLICT (only_row) DO UPDATE
+SET version = excluded.version, oldest_program = excluded.oldest_program;
+
+------------------------------------------------------------------------------------------- connections
+
+-- name: settings
+-- Of every connection. Memory-mapped reads stay off: a disk error would be a signal, not an error.
+PRAGMA busy_timeout = 5000;
+PRAGMA cache_size = -65536;
+PRAGMA temp_store = MEMORY;
+PRAGMA trusted_schema = OFF;
+
+-- name: writer_settings
+-- Of the one that writes. FULL: what is acknowledged survives a power cut. The log of changes may grow
+-- to 32 MB before it is copied back, and shrinks to 64 MB after a long reader kept it from being so.
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 8000;
+PRAGMA journal_size_limit = 67108864;
+
+-- name: reader_settings
+-- Of one that only reads.
+PRAGMA query_only = ON;
+
+-- name: sender_settings
+-- Of a process without the lock, which reads and sends mail: as durable as the writer, and it leaves the
+-- copying back to it.
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 0;
+
+-- name: settings_in_force
+-- What a benchmark prints beside its figures.
+SELECT
+    (SELECT journal_mode FROM pragma_journal_mode),
+    (SELECT synchronous FROM pragma_synchronous),
+    (SELECT page_size FROM pragma_page_size),
+    (SELECT cache_size FROM pragma_cache_size),
+    (SELECT wal_autocheckpoint FROM pragma_wal_autocheckpoint),
+    sqlite_version();

@@ -1,0 +1,240 @@
+"""What is read, from packed rows to values. Each function is one job of the reading connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import merge, nlargest
+from itertools import islice
+from typing import Any
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+from tenuto.store.columns import (
+    DeadLetterColumns,
+    EventColumns,
+    InstanceColumns,
+    MailColumns,
+    WaitColumns,
+    dead_letter_row,
+    event_value,
+    instance_row,
+    mail_row,
+    wait_row,
+)
+from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    InstanceRow,
+    Mail,
+    StoredInstance,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+from tenuto.store.sqlite.session import Column, Session, as_json
+
+OLDEST_MS = -(1 << 63)
+
+
+def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    """Rows, folds and tails of one moment."""
+    ids = (as_json(list(dict.fromkeys(instance_ids))),)
+    rows = {row.id: row for row in _instances(session, ids)}
+    folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
+    tails: dict[str, list[LogRow]] = {id: [] for id in rows}
+    for instance_id, entry in _entries(session.packed("tails", ids)):
+        if instance_id in tails:
+            tails[instance_id].append(entry)
+    return {
+        id: StoredInstance(
+            row=row,
+            state=folds[id][1] if id in folds else None,
+            state_version=folds[id][0] if id in folds else 0,
+            tail=tuple(tails[id]),
+        )
+        for id, row in rows.items()
+    }
+
+
+def entries(session: Session, instance_id: str, after: int, limit: int) -> list[LogRow]:
+    parameters: dict[str, Column] = {"instance_id": instance_id, "after": after, "limit": limit}
+    return [entry for _, entry in _entries(session.packed("entries", parameters))]
+
+
+def entries_at(session: Session, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+    parameters: dict[str, Column] = {"instance_id": instance_id, "seqs": as_json(list(seqs))}
+    return [entry for _, entry in _entries(session.packed("entries_at", parameters))]
+
+
+def instances(session: Session, query: InstanceQuery) -> InstancePage:
+    """Positions from an index first, then the rows of one page."""
+    positions = _positions(session, query)
+    shown = positions[: query.limit]
+    rows = {row.id: row for row in _instances(session, (as_json([place.id for place in shown]),))}
+    has_more = len(positions) > query.limit and bool(shown)
+    next_after = write_cursor(shown[-1]) if has_more else None
+    return InstancePage([rows[place.id] for place in shown], next_after)
+
+
+def wait_terms(session: Session, tenant: str, pattern: str) -> list[WaitTerm]:
+    found = session.packed("wait_terms", {"tenant": tenant, "pattern": pattern})
+    return [WaitTerm(*term) for term in found]
+
+
+def waits_for(
+    session: Session, tenant: str, terms: Sequence[WaitTerm], limit: int, after: WaitKey | None
+) -> list[WaitRow]:
+    """Each term is a range of one index; the ranges are merged as far as they are wanted."""
+    start = after or WaitKey("", "", "")
+    ranges = [
+        _waits(
+            session.packed(
+                "waits_of_term",
+                {
+                    "tenant": tenant,
+                    "pattern": term.pattern,
+                    "term_paths": term.term_paths,
+                    "term_values": term.term_values,
+                    "after_instance": start.instance_id,
+                    "after_node": start.node,
+                    "after_iteration": start.iteration,
+                    "limit": limit,
+                },
+            )
+        )
+        for term in dict.fromkeys(terms)
+    ]
+    return [wait_row(wait) for wait in islice(merge(*ranges), limit)]
+
+
+def waits(session: Session, instance_id: str) -> list[WaitRow]:
+    found = session.packed("waits_of_instance", (instance_id,))
+    return [wait_row(wait) for wait in _waits(found)]
+
+
+def unlooked_waits(session: Session, limit: int) -> list[WaitRow]:
+    return [wait_row(wait) for wait in _waits(session.packed("unlooked_waits", (limit,)))]
+
+
+def events_since(
+    session: Session, tenant: str, pattern: str | None, **page: int
+) -> list[tuple[int, Event]]:
+    if pattern is None:
+        return _events(session.packed("events_since", {"tenant": tenant, **page}))
+    parameters: dict[str, Column] = {"tenant": tenant, "pattern": pattern, **page}
+    return _events(session.packed("events_of_pattern_since", parameters))
+
+
+def unmatched_events(session: Session, limit: int) -> list[Event]:
+    return [event for _, event in _events(session.packed("unmatched_events", (limit,)))]
+
+
+def mail(session: Session, process_id: str, limit: int, after: str | None) -> list[Mail]:
+    parameters: dict[str, Column] = {"process_id": process_id, "limit": limit, "after": after}
+    return [
+        mail_row(MailColumns(id, instance_id, bytes.fromhex(input), created_at))
+        for id, instance_id, input, created_at in session.packed("mail", parameters)
+    ]
+
+
+def dead_letters(session: Session, tenant: str, limit: int) -> list[DeadLetterRow]:
+    return [
+        dead_letter_row(
+            DeadLetterColumns._make([*row[:8], *map(_bytes, row[8:11]), row[11]]),
+        )
+        for row in session.packed("dead_letters", (tenant, limit))
+    ]
+
+
+def deliveries(session: Session, instance_id: str) -> list[Delivery]:
+    found = session.packed("deliveries_of_instance", (instance_id,))
+    return [Delivery(*delivery) for delivery in found]
+
+
+def _instances(session: Session, ids: tuple[str]) -> list[InstanceRow]:
+    return [
+        instance_row(InstanceColumns._make([*row[:16], *map(_bytes, row[16:])]))
+        for row in session.packed("instances_by_id", ids)
+    ]
+
+
+def _positions(session: Session, query: InstanceQuery) -> list[Position]:
+    """One more than a page, so that it is known whether there is another."""
+    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
+    if query.created_before is not None:
+        below = min(below, Position(epoch_ms(query.created_before), ""))
+    oldest = OLDEST_MS if query.created_from is None else epoch_ms(query.created_from)
+    page: dict[str, Column] = {
+        "tenant": query.tenant,
+        "below_created": below.created_ms,
+        "below_id": below.id,
+        "from_created": oldest,
+        "limit": query.limit + 1,
+    }
+    name, filters = _narrowest(query)
+    found = (
+        [Position(*each) for each in session.packed(name, page | filters)]
+        if name
+        else [
+            Position(*each)
+            for status in query.statuses or Status
+            for each in _of_status(session, query, status, page)
+        ]
+    )
+    return nlargest(query.limit + 1, found)
+
+
+def _narrowest(query: InstanceQuery) -> tuple[str | None, dict[str, Column]]:
+    filters: dict[str, Column] = {
+        "definition_id": query.definition_id,
+        "statuses": as_json(query.statuses) if query.statuses else None,
+        "correlation_id": query.correlation_id,
+    }
+    if query.ids:
+        ids = as_json(query.ids)
+        return "positions_by_id", filters | {"ids": ids, "step_id": query.current_step}
+    if query.current_step is not None:
+        return "positions_by_step", filters | {"step_id": query.current_step}
+    if query.correlation_id is not None:
+        return "positions_by_correlation", filters
+    return None, filters
+
+
+def _of_status(
+    session: Session, query: InstanceQuery, status: Status, page: dict[str, Column]
+) -> list[Any]:
+    if query.definition_id is None:
+        return session.packed("positions_by_status", page | {"status": status.value})
+    filters: dict[str, Column] = {"status": status.value, "definition_id": query.definition_id}
+    return session.packed("positions_by_definition", page | filters)
+
+
+def _entries(rows: Iterable[Sequence[Any]]) -> Iterable[tuple[str, LogRow]]:
+    return ((row[0], LogRow._make([*row[1:8], _bytes(row[8]), *row[9:]])) for row in rows)
+
+
+def _waits(rows: Iterable[Sequence[Any]]) -> list[WaitColumns]:
+    return [WaitColumns._make([*row[:8], bytes.fromhex(row[8]), *row[9:]]) for row in rows]
+
+
+def _events(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Event]]:
+    return [
+        (
+            row[0],
+            event_value(
+                EventColumns._make(
+                    [*row[1:4], bytes.fromhex(row[4]), *row[5:8], bytes.fromhex(row[8])]
+                )
+            ),
+        )
+        for row in rows
+    ]
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)

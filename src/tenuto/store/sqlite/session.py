@@ -1,0 +1,127 @@
+"""One connection: statements by name, many rows at once, transactions that leave nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeAlias, TypeVar
+
+import apsw
+import msgspec
+
+from tenuto.store.sqlite.faults import translated, translated_commit
+from tenuto.store.sqlite.queries import QUERIES, WIDTHS
+
+T = TypeVar("T")
+
+Column: TypeAlias = str | int | bytes | None
+Parameters: TypeAlias = Sequence[Column] | Mapping[str, Column]
+Recorder: TypeAlias = Callable[[str, Parameters], None]
+
+_unpack = msgspec.json.Decoder(list[Any]).decode
+
+
+def as_json(value: object) -> str:
+    """A list as one parameter."""
+    return msgspec.json.encode(value).decode()
+
+
+class Session:
+    """A connection to one database file, used by one thread at a time."""
+
+    def __init__(self, path: str, settings: str, *, may_create: bool = False) -> None:
+        self.path = path
+        self.statements = 0
+        """How many statements were executed: what a store costs when idle can be tested."""
+        self.recorder: Recorder | None = None
+        """Sees each statement with its parameters, for benchmarks that replay them."""
+        self._settings = settings
+        self._flags = apsw.SQLITE_OPEN_READWRITE
+        if may_create:
+            self._flags |= apsw.SQLITE_OPEN_CREATE
+        self._connection: apsw.Connection | None = None
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """Opened when it is first needed, and again after it became unusable."""
+        if self._connection is None:
+            connection = apsw.Connection(self.path, flags=self._flags, statementcachesize=300)
+            try:
+                connection.execute(QUERIES["settings"].sql).fetchall()
+                connection.execute(QUERIES[self._settings].sql).fetchall()
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def execute(self, sql: str, parameters: Parameters) -> apsw.Cursor:
+        self.statements += 1
+        if self.recorder is not None:
+            self.recorder(sql, parameters)
+        return self.connection.execute(sql, parameters)
+
+    def run(self, name: str, parameters: Parameters = ()) -> None:
+        self.execute(QUERIES[name].sql, parameters)
+
+    def rows(self, name: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        return self.execute(QUERIES[name].sql, parameters).fetchall()
+
+    def packed(self, name: str, parameters: Parameters = ()) -> list[Any]:
+        """The rows of a statement that gives them as one JSON array."""
+        return _unpack(self.execute(QUERIES[name].sql, parameters).get)
+
+    def insert(self, name: str, rows: Sequence[Sequence[Column]]) -> int:
+        """Write many rows with few statements; how many were changed."""
+        if not rows:
+            return 0
+        wide = QUERIES[name].wide
+        done = changed = 0
+        for width in WIDTHS:
+            while len(rows) - done >= width:
+                together = rows[done : done + width]
+                self.execute(wide[width], tuple(chain.from_iterable(together)))
+                changed += self.connection.changes()
+                done += width
+        return changed
+
+    def write(self, work: Callable[[], T]) -> T:
+        """Do `work` in one transaction that is durable when this returns."""
+        with translated(self.path):
+            self.run("begin_write")
+            try:
+                result = work()
+            except BaseException:
+                self._roll_back()
+                raise
+            try:
+                self.run("commit")
+            except apsw.Error as error:
+                self._roll_back()
+                raise translated_commit(error) from error
+            return result
+
+    def read(self, work: Callable[[], T]) -> T:
+        """Do `work`, whose statements all see the same moment."""
+        with translated(self.path):
+            self.run("begin_read")
+            try:
+                return work()
+            finally:
+                self._roll_back()
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors. A connection that cannot even do that
+        # is given up; the next statement opens another.
+        try:
+            if self.connection.in_transaction:
+                self.run("rollback")
+        except apsw.Error:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close(force=True)

@@ -1,0 +1,342 @@
+"""The verbs of a store, over one SQLite file.
+
+One connection writes and one reads, each in a thread of its own, so that reads do not wait for
+commits: with write-ahead logging a reader sees the last commit and blocks nobody. What was
+committed before a read was asked for is in it, so "commit, then look again" holds across the two.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import apsw
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.columns import (
+    DefinitionColumns,
+    TimerColumns,
+    definition_row,
+    mail_columns,
+    timer_row,
+)
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    DefinitionRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    Mail,
+    Orphan,
+    StoredInstance,
+    TimerRow,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+from tenuto.store.sqlite import reads
+from tenuto.store.sqlite.commit import commit_turn
+from tenuto.store.sqlite.faults import translated
+from tenuto.store.sqlite.lock import EngineLock
+from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
+from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
+from tenuto.store.sqlite.session import Recorder, Session
+from tenuto.store.sqlite.workers import DedicatedThread, Worker
+
+T = TypeVar("T")
+
+SAFE_SQLITE = 3_051_003
+"""Older ones can damage a database when a checkpoint races a commit (fixed in 3.51.3)."""
+
+
+class SqliteStore:
+    """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
+
+    lanes = 1
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        threads: Callable[[str], Worker] = DedicatedThread,
+        shared: bool = False,
+    ) -> None:
+        """With `shared`, engines of this process that also say so may open the file at once."""
+        self.path = os.fspath(path)
+        self._threads = threads
+        self._shared = shared
+        self._may_write = True
+        self._lock: EngineLock | None = None
+        self._process_id: str | None = None
+        self._recorder: Recorder | None = None
+
+    @classmethod
+    def reader(
+        cls, path: str | os.PathLike[str], *, threads: Callable[[str], Worker] = DedicatedThread
+    ) -> SqliteStore:
+        """A store for processes beside the engine: it reads everything, and can only send mail."""
+        store = cls(path, threads=threads)
+        store._may_write = False
+        return store
+
+    @property
+    def statements(self) -> int:
+        """How many statements were executed since the store was opened."""
+        self._require_open()
+        return self._writing.statements + self._reading.statements
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Sees each statement that writes, with its parameters, in the thread that executes it."""
+        return self._recorder
+
+    @recorder.setter
+    def recorder(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
+        if self._process_id is not None:
+            self._writing.recorder = recorder
+
+    async def open(self, process_id: str, now: datetime) -> None:
+        if self._process_id is not None:
+            raise StoreUnavailable("the store is open already", code="TEN-4002")
+        if apsw.SQLITE_VERSION_NUMBER < SAFE_SQLITE:
+            message = f"SQLite {apsw.sqlite_lib_version()} can damage databases; update apsw"
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        if self._may_write:
+            self._lock = EngineLock.take(self.path, process_id, shared=self._shared)
+        self._start(process_id)
+        try:
+            await self._writer.run(lambda: self._enter(process_id, now))
+        except BaseException:
+            self.abandon()
+            raise
+
+    async def close(self, now: datetime, *, clean: bool) -> None:
+        if self._process_id is None:
+            return
+        process_id = self._process_id
+        try:
+            if self._may_write:
+                session = self._writing
+                await self._writer.run(
+                    lambda: session.write(lambda: leave(session, process_id, now, clean=clean))
+                )
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """What SIGKILL does: nothing is handed over, and only the lock is freed."""
+        if self._process_id is None:
+            return
+        process_id, self._process_id = self._process_id, None
+        for worker, session in ((self._reader, self._reading), (self._writer, self._writing)):
+            worker.stop()
+            session.close()
+        if self._lock is not None:
+            self._lock.release(process_id)
+            self._lock = None
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema of a store that is not open up to date; the names of what was done."""
+        lock = EngineLock.take(self.path, "migrate", shared=False)
+        session = Session(self.path, "writer_settings", may_create=True)
+        worker = self._threads("tenuto-migrate")
+        try:
+            done = await worker.run(lambda: _migrate(session))
+        finally:
+            worker.stop()
+            session.close()
+            lock.release("migrate")
+        return done
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:  # noqa: ARG002
+        self._require_writer()
+        session = self._writing
+        return await self._writer.run(lambda: commit_turn(session, turn))
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        return await self._read(lambda session: reads.load(session, instance_ids))
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        return await self._read(lambda session: reads.entries(session, instance_id, after, limit))
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        return await self._read(lambda session: reads.entries_at(session, instance_id, seqs))
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        return await self._read(lambda session: reads.instances(session, query))
+
+    async def save_definition(
+        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+    ) -> DefinitionRow:
+        self._require_writer()
+        session = self._writing
+
+        def save() -> DefinitionRow:
+            newest = _definition(session, tenant, id, None)
+            if newest is not None and newest.content_hash == content_hash:
+                return newest
+            version = 1 if newest is None else newest.version + 1
+            columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
+            session.run("insert_definition", columns)
+            return definition_row(columns)
+
+        return await self._writer.run(lambda: session.write(save))
+
+    async def definition(
+        self, tenant: str, id: str, version: int | None = None
+    ) -> DefinitionRow | None:
+        return await self._read(lambda session: _definition(session, tenant, id, version))
+
+    async def definition_ids(self, tenant: str) -> list[str]:
+        return await self._read(
+            lambda session: session.packed("definition_ids", {"tenant": tenant})
+        )
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        return await self._read(lambda session: reads.wait_terms(session, tenant, pattern))
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        return await self._read(
+            lambda session: reads.waits_for(session, tenant, terms, limit, after)
+        )
+
+    async def waits(self, instance_id: str) -> list[WaitRow]:
+        return await self._read(lambda session: reads.waits(session, instance_id))
+
+    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+        return await self._read(lambda session: reads.unlooked_waits(session, limit))
+
+    async def events_since(
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[tuple[int, Event]]:
+        since_ms = epoch_ms(since)
+        return await self._read(
+            lambda session: reads.events_since(
+                session, tenant, pattern, since=since_ms, after=after, limit=limit
+            )
+        )
+
+    async def unmatched_events(self, limit: int) -> list[Event]:
+        return await self._read(lambda session: reads.unmatched_events(session, limit))
+
+    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
+        found = await self._read(lambda session: session.packed("first_timers", (limit + 1,)))
+        timers = [TimerColumns(*row) for row in found]
+        moment = epoch_ms(now)
+        due = [timer_row(timer) for timer in timers[:limit] if timer.due <= moment]
+        following = timers[len(due) :]
+        return due, from_epoch_ms(following[0].due) if following else None
+
+    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+        process_id = self._require_open()
+        return await self._read(lambda session: reads.mail(session, process_id, limit, after))
+
+    async def send(self, mail: Sequence[Mail]) -> None:
+        self._require_open()
+        session = self._writing
+        columns = [mail_columns(each) for each in mail]
+        await self._writer.run(
+            lambda: session.write(lambda: session.insert("insert_mail", columns))
+        )
+
+    async def claim_orphans(self, limit: int) -> list[Orphan]:
+        process_id = self._require_writer()
+        session = self._writing
+        living = frozenset(self._lock.living if self._lock else ())
+        return await self._writer.run(
+            lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
+        )
+
+    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+        return await self._read(lambda session: reads.dead_letters(session, tenant, limit))
+
+    async def deliveries(self, instance_id: str) -> list[Delivery]:
+        return await self._read(lambda session: reads.deliveries(session, instance_id))
+
+    async def settings(self) -> dict[str, str]:
+        """The settings that decide how fast and how safe this is, for people to see."""
+        names = ("journal_mode", "synchronous", "page_size", "cache_size", "wal_autocheckpoint")
+        session = self._writing
+        self._require_open()
+        row = (await self._writer.run(lambda: session.rows("settings_in_force")))[0]
+        return dict(zip((*names, "sqlite_version"), map(str, row), strict=True))
+
+    def _start(self, process_id: str) -> None:
+        writer_settings = "writer_settings" if self._may_write else "sender_settings"
+        self._writing = Session(self.path, writer_settings, may_create=self._may_write)
+        self._writing.recorder = self._recorder
+        self._reading = Session(self.path, "reader_settings")
+        self._writer = self._threads("tenuto-sqlite-writer")
+        self._reader = self._threads("tenuto-sqlite-reader")
+        self._process_id = process_id
+
+    def _enter(self, process_id: str, now: datetime) -> None:
+        session = self._writing
+        with translated(self.path):
+            if not self._may_write:
+                _require_newest(session)
+                return
+            migrate(session)
+        living = frozenset(self._lock.living if self._lock else ())
+        session.write(lambda: enter(session, process_id, now, living))
+
+    async def _read(self, job: Callable[[Session], T]) -> T:
+        self._require_open()
+        session = self._reading
+        return await self._reader.run(lambda: session.read(lambda: job(session)))
+
+    def _require_open(self) -> str:
+        if self._process_id is None:
+            raise StoreUnavailable(f"the store {self.path} is not open")
+        return self._process_id
+
+    def _require_writer(self) -> str:
+        if not self._may_write:
+            raise StoreUnavailable(
+                f"the store {self.path} was opened for reading",
+                code="TEN-4004",
+                advice="Ask the engine that holds it: a reader can only send mail.",
+            )
+        return self._require_open()
+
+
+def _definition(
+    session: Session, tenant: str, id: str, version: int | None
+) -> DefinitionRow | None:
+    if version is None:
+        found = session.rows("newest_definition", (tenant, id))
+    else:
+        found = session.rows("definition", (tenant, id, version))
+    return definition_row(DefinitionColumns(*found[0])) if found else None
+
+
+def _migrate(session: Session) -> list[str]:
+    with translated(session.path):
+        return [f"{each.version:04} {each.name}" for each in migrate(session)]
+
+
+def _require_newest(session: Session) -> None:
+    version = checked_version(session)
+    if version < NEWEST:
+        raise StoreUnavailable(
+            f"{session.path} has an older schema ({version}; this program needs {NEWEST})",
+            code="TEN-4005",
+            advice="Run `tenuto migrate`, or start the engine once.",
+        )

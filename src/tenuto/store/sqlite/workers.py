@@ -1,0 +1,103 @@
+"""Where a connection's work is done: in a thread of its own, or at once where the caller is.
+
+Work goes over whole (a turn, a list), never row by row: a hop between threads costs more than a
+small transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Worker(Protocol):
+    """Does one job after the other."""
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """The result of `job`, or what it raised. Once begun, a job is never interrupted."""
+
+    def stop(self) -> None:
+        """Finish what was handed over, and go."""
+
+
+class Inline:
+    """Does jobs at once, in the caller's thread: for simulation, where order must not vary."""
+
+    def __init__(self, name: str) -> None:
+        """The name is that of the thread there would have been."""
+        self.name = name
+
+    async def run(self, job: Callable[[], T]) -> T:
+        return job()
+
+    def stop(self) -> None:
+        """Nothing is under way."""
+
+
+class DedicatedThread:
+    """Does jobs in one thread, which starts with the first of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread: Thread | None = None
+
+    async def run(self, job: Callable[[], T]) -> T:
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        handed_over = _Job(job, asyncio.get_running_loop())
+        self._jobs.put(handed_over)
+        result: T = await handed_over.done
+        return result
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.do()
+            # Or the last job's values would live until the next one comes.
+            del job
+
+
+class _Job:
+    """A call on its way into the thread, and its outcome on the way back."""
+
+    __slots__ = ("_call", "_loop", "done")
+
+    def __init__(self, call: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._call = call
+        self._loop = loop
+        self.done: asyncio.Future[Any] = loop.create_future()
+
+    def do(self) -> None:
+        try:
+            result = self._call()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            self._answer(self._fail, error)
+        else:
+            self._answer(self._succeed, result)
+
+    def _answer(self, deliver: Callable[[Any], None], value: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(deliver, value)
+        except RuntimeError:
+            # The loop was closed under us: nobody is left to be told.
+            return
+
+    def _succeed(self, result: object) -> None:
+        if not self.done.done():
+            self.done.set_result(result)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
