@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,7 @@ from tenuto.model.json import JSON, Object, json_problem
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import InstanceQuery, Store
-from tenuto.tasks.registry import Registry, TaskFunction
+from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 
 TENANT = "default"
 
@@ -55,7 +55,9 @@ class Tenuto:
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        self.tasks = Registry()
+        self.tasks = Registry(behind=DEFAULT_REGISTRY)
+        self.task = self.tasks.task
+        """Registers a task with this app alone; it is looked up before those of `@task`."""
         chosen = open_store(store) if store is None or isinstance(store, str) else store
         self.engine = build_engine(chosen, self.tasks, settings=settings, clock=clock, ids=ids)
 
@@ -78,10 +80,6 @@ class Tenuto:
     async def close(self) -> None:
         """Stop in good order: running tasks get their grace, the rest goes on next time."""
         await self.engine.close()
-
-    def task(self, *args: Callable[..., object], **options: object) -> TaskFunction:
-        """Register a task with this app alone; it is looked up before those of `@task`."""
-        return self.tasks.task(*args, **options)
 
     async def deploy(self, definition: Mapping[str, JSON] | str | Path) -> int:
         """Save a definition (a dict, or the path of a JSON file) and return its version.
@@ -186,7 +184,7 @@ class Tenuto:
             timestamp=_aware(timestamp),
             correlation_id=correlation_id,
         )
-        result = await self.engine.postmaster.publish(event)
+        result = await self.engine.publish(event)
         return Published(
             event_id=event.id, duplicate=result.outcome == "duplicate", resumed=result.resumed
         )
@@ -197,11 +195,10 @@ class Tenuto:
                 code="TEN-2003",
                 path=f"$.steps.{name}.taskId",
                 message=f"no task is called {config.task_id!r} (UNKNOWN_TASK)",
-                advice=self.tasks.advice_for(config.task_id),
+                advice=_task_advice(self.tasks, config.task_id),
             )
             for name, planned in plan.nodes.items()
-            if isinstance(config := planned.node.config, Task)
-            and self.tasks.find(config.task_id) is None
+            if isinstance(config := planned.node.config, Task) and config.task_id not in self.tasks
         ]
         if problems:
             raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
@@ -212,6 +209,13 @@ class Tenuto:
             problems = list(input_problems(plan.definition, input))
         if problems:
             raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
+
+
+def _task_advice(tasks: Registry, name: str) -> str:
+    near = tasks.nearest(name)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"Register one: @task on a function called {name}, or @task(name={name!r})."
 
 
 def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
@@ -251,8 +255,8 @@ def _json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
 
 
 def _pattern_problems(pattern: str) -> list[Problem]:
-    words = pattern.split(".") if isinstance(pattern, str) else []
-    if words and all(words) and "*" not in pattern and json_problem(pattern) is None:
+    words = pattern.split(".")
+    if all(words) and "*" not in pattern and json_problem(pattern) is None:
         if words[0] != "workflow":
             return []
         message = f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"

@@ -26,7 +26,7 @@ from tenuto.model.graph import DEFAULT, ERROR, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
-from tenuto.model.policy import DEFAULT_TIMEOUT, LOSSES_UNTIL_POISON, RetryPolicy
+from tenuto.model.policy import LOSSES_UNTIL_POISON, RetryPolicy
 from tenuto.model.status import NodeStatus
 
 
@@ -104,7 +104,7 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
         _go_on(d, key, report.attempt, Failure(code=STOPPED, message=message))
         return None
     failure = Failure(code=LOST, message="its process was lost before it ended")
-    if d.plan[key.node].retry.on_lost == "fail":
+    if d.plan.retry_of(d.plan[key.node].node).on_lost == "fail":
         fail(d, key, report.attempt, failure)
     elif node.losses + 1 >= LOSSES_UNTIL_POISON:
         _poison(d, key, report.attempt)
@@ -158,7 +158,7 @@ def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
 
 def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     node = d.state.nodes[key]
-    planned = d.plan[key.node]
+    policy = d.plan.retry_of(d.plan[key.node].node)
     if node.grace_until is not None:
         if failure.code != CANCELLED:
             _note(d, key, attempt, failure, then="cancel")
@@ -167,15 +167,15 @@ def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     failures = node.failures + 1
     may_retry = (
         failure.retryable
-        and failure.code not in planned.retry.non_retryable
-        and failures < planned.retry.max_attempts
+        and failure.code not in policy.non_retryable
+        and failures < policy.max_attempts
         and d.state.ending is None
     )
     if not may_retry:
         fail(d, key, attempt, failure)
         return
     _note(d, key, attempt, failure, then="retry")
-    wait = backoff(planned.retry, idempotency_key(d.state.id, key), failures)
+    wait = backoff(policy, idempotency_key(d.state.id, key), failures)
     d.emit(
         RetryScheduled(
             at=d.now,
@@ -268,7 +268,7 @@ def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -
         task_id=config.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, key),
-        timeout=d.plan[key.node].node.timeout or DEFAULT_TIMEOUT,
-        heartbeat_timeout=config.heartbeat_timeout,
+        timeout=d.plan.timeout_of(d.plan[key.node].node, config),
+        heartbeat_timeout=d.plan.heartbeat_of(config),
         handles=config.handles,
     )

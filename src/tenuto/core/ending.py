@@ -8,6 +8,7 @@ from tenuto.core.cancelling import withdraw
 from tenuto.core.deciding import Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
+from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.entries import StatusChanged, SystemSet
 from tenuto.model.failure import INTERNAL, LastError
 from tenuto.model.json import JSON, Object
@@ -48,6 +49,15 @@ def quarantine(d: Deciding, message: str) -> None:
     d.emit(SystemSet(at=d.now, values={"quarantine": {"message": message}}))
     if Status.FAILED not in TRANSITIONS[d.state.status]:
         move(d, Status.RUNNING)
+    for key in sorted(d.state.open):
+        node = d.state.nodes[key]
+        place = {"node": key.node, "iteration": key.iteration}
+        if node.is_wait:
+            d.order(CloseWait(**place, event_id=None))
+        elif node.status is NodeStatus.RUNNING:
+            d.order(StopAttempt(**place, attempt=node.attempt))
+    for timer_key, timer in sorted(d.state.timers.items()):
+        d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
     d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))
 
 

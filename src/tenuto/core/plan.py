@@ -6,7 +6,9 @@ A plan is worked out once per definition version; nothing in it depends on an in
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from functools import cached_property
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -20,7 +22,13 @@ from tenuto.expr import (
 )
 from tenuto.model.graph import Definition, Edge, Node, Task
 from tenuto.model.json import JSON
-from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
+from tenuto.model.policy import (
+    DEFAULT_RETRY,
+    DEFAULT_TIMEOUT,
+    NO_POLICY,
+    RetryPolicy,
+    TaskPolicy,
+)
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -35,25 +43,58 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     outgoing: tuple[Edge, ...]
     handles: frozenset[str]
     """Handles that have an edge."""
-    retry: RetryPolicy
     when: Expression | None
     routes: tuple[tuple[Expression, str], ...]
+
+
+class TaskPolicies(Protocol):
+    """Whoever knows how tasks want to be tried where a step does not say."""
+
+    def policy(self, task_id: str) -> TaskPolicy: ...
+
+
+class _NoPolicies:
+    def policy(self, task_id: str) -> TaskPolicy:  # noqa: ARG002 - nothing is known of any task
+        return NO_POLICY
 
 
 class Plan:
     """The compiled form of one definition version."""
 
-    def __init__(self, definition: Definition, retry: RetryPolicy = DEFAULT_RETRY) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        *,
+        tasks: TaskPolicies | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> None:
         self.definition = definition
+        self._tasks = tasks or _NoPolicies()
+        self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
         self._templates: dict[tuple[str, str], Template] = {}
         self._expressions: dict[str, Expression] = {}
-        default = definition.options.retry or retry
-        self.nodes = _planned(definition, default)
+        self.nodes = _planned(definition)
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]
+
+    def retry_of(self, node: Node) -> RetryPolicy:
+        """The step's policy, else its task's, else the definition's, else the server's."""
+        if node.retry is not None:
+            return node.retry
+        if isinstance(node.config, Task):
+            return self._tasks.policy(node.config.task_id).retry or self._retry
+        return self._retry
+
+    def timeout_of(self, node: Node, config: Task) -> timedelta:
+        """How long one attempt may run."""
+        return node.timeout or self._tasks.policy(config.task_id).timeout or DEFAULT_TIMEOUT
+
+    def heartbeat_of(self, config: Task) -> timedelta | None:
+        """How long an attempt may be silent."""
+        return config.heartbeat_timeout or self._tasks.policy(config.task_id).heartbeat_timeout
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
@@ -109,7 +150,7 @@ def _is_fixed(template: Template) -> bool:
     )
 
 
-def _planned(definition: Definition, retry: RetryPolicy) -> dict[str, PlannedNode]:
+def _planned(definition: Definition) -> dict[str, PlannedNode]:
     graph = definition.graph
     incoming: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
     outgoing: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
@@ -124,7 +165,6 @@ def _planned(definition: Definition, retry: RetryPolicy) -> dict[str, PlannedNod
             incoming=tuple(incoming[node.id]),
             outgoing=tuple(outgoing[node.id]),
             handles=frozenset(edge.handle for edge in outgoing[node.id]),
-            retry=node.retry or retry,
             when=compile_expression(node.when) if node.when is not None else None,
             routes=tuple(
                 (compile_expression(route.when), route.handle) for route in node.conditions

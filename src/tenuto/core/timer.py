@@ -12,6 +12,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ResumeAsked, TimerDue, TimerKey, TimerKind
 
 SYSTEM = "system"
+NOT_DUE = "TEN-3006"
 
 
 def due(d: Deciding, report: TimerDue) -> Rejection | None:
@@ -20,9 +21,12 @@ def due(d: Deciding, report: TimerDue) -> Rejection | None:
     if timer is None or timer.due != report.due:
         return Rejection(code="TEN-3003", message=f"the timer {report.key.kind} is not set")
     if d.now < timer.due:
-        return Rejection(code="TEN-3006", message=f"the timer {report.key.kind} is not due yet")
-    if report.key.kind is TimerKind.RETRY and d.state.pause is not None:
-        # Nothing is dispatched while paused; `resumed` finds the timer overdue.
+        return Rejection(code=NOT_DUE, message=f"the timer {report.key.kind} is not due yet")
+    is_held = report.key.kind is TimerKind.RETRY and d.state.pause is not None
+    is_moot = report.key.kind is TimerKind.DEADLINE and d.state.ending is not None
+    if is_held or (is_moot and d.state.pause is None):
+        # Nothing is dispatched while paused; `resumed` finds the timer overdue. An instance that is
+        # ending already does not care for its deadline.
         d.order(ClearTimer(key=report.key, due=timer.due, set_at=timer.set_at))
         return None
     return _fire(d, report.key)

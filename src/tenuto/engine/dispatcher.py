@@ -21,7 +21,8 @@ from tenuto.model.inputs import TimerDue
 from tenuto.model.json import Object
 from tenuto.model.status import NodeStatus
 from tenuto.store.protocol import WaitKey, WaitRow
-from tenuto.tasks.runner import Facts, Runner
+from tenuto.tasks.context import Facts
+from tenuto.tasks.runner import Runner
 
 
 class LookBack(Protocol):
@@ -43,9 +44,9 @@ class Dispatcher:
         instance_id = draft.instance_id
         for effect in draft.follow_ups:
             self._perform(instance_id, draft, effect)
-        for request in draft.requests:
+        for request, decision in draft.answers:
             if isinstance(request.input, TimerDue):
-                self._timekeeper.forget(instance_id, request.input.key, request.input.due)
+                self._timekeeper.decided(instance_id, request.input, decision.rejection)
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect) -> None:
         match effect:

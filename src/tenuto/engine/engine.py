@@ -22,11 +22,12 @@ from tenuto.engine.recovery import Mailroom, Recovery
 from tenuto.engine.requests import Answer, Request, StartFacts
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import Store, WaitRow
+from tenuto.store.protocol import EventResult, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -64,7 +65,7 @@ class Engine:
         self.clock = clock
         self.ids = ids
         self.process_id = ids.short()
-        self.plans = Plans(store, clock, self.settings.retry)
+        self.plans = Plans(store, clock, registry, self.settings.retry)
         self.loader = Loader(store, self.plans)
         self._caches = [Cache() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
@@ -114,15 +115,20 @@ class Engine:
         for task in list(self._looking_back):
             task.cancel()
         await asyncio.gather(*self._looking_back, return_exceptions=True)
-        for lane in self.lanes:
-            if lane.is_available:
-                lane.project()
-                await lane.idle()
+        await self._settle()
         await self._loops.stop()
         await self.store.close(self.clock.now(), clean=True)
-        for futures in self._watchers.values():
-            for future in futures:
-                future.cancel()
+        self._disappoint(StoreUnavailable("the engine has stopped; the instance goes on later"))
+
+    async def _settle(self) -> None:
+        """Write what is left; a store that is away does not hold up the end for ever."""
+        try:
+            async with asyncio.timeout(self.settings.stop_grace):
+                for lane in self.lanes:
+                    lane.project()
+                    await lane.idle()
+        except TimeoutError:
+            log.warning("the store did not take everything before the engine stopped")
 
     # -- what people ask
 
@@ -147,6 +153,11 @@ class Engine:
         self._refuse_when_closed()
         return await self._ask(instance_id, input, None)
 
+    async def publish(self, event: Event) -> EventResult:
+        """Store an event and record whom it is for; answered once that is durable."""
+        self._refuse_when_closed()
+        return await self.postmaster.publish(event)
+
     async def state_of(self, instance_id: str) -> Held:
         """An instance as its log says it is now."""
         loaded = await self.loader.load([instance_id])
@@ -154,9 +165,7 @@ class Engine:
         if found is None:
             raise NotFound(f"there is no instance {instance_id}")
         if not isinstance(found, Held):
-            raise TenutoError(
-                f"instance {instance_id} was written by a newer program: {found}", code="TEN-4005"
-            )
+            raise found
         return found
 
     async def final_state(self, instance_id: str) -> Held:
@@ -248,10 +257,14 @@ class Engine:
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error
+        self._disappoint(TenutoError(f"the engine's loop {name} died: {error!r}"))
+
+    def _disappoint(self, error: TenutoError) -> None:
+        """Tell those who wait for an end that this process will not see it."""
         for futures in self._watchers.values():
             for future in futures:
                 if not future.done():
-                    future.set_exception(TenutoError(f"the engine's loop {name} died: {error!r}"))
+                    future.set_exception(error)
 
     def _refuse_when_closed(self) -> None:
         if not self._is_open or self._fault is not None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
-from msgspec.structs import replace
-
-from tenuto.core import Decision, Plan, blank, decide
+from tenuto.core import Decision, Plan, Rejection, blank, decide
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
+from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.loading import Loader
@@ -24,7 +24,6 @@ from tenuto.engine.requests import Answer, EventRequest, Request
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.model.log import UnknownEntry
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import (
     CommitUnknown,
@@ -44,6 +43,8 @@ MOST_ROWS = 2_000
 MOST_BYTES = 4_000_000
 MOST_BEGINNING = 10_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+
+_T = TypeVar("_T")
 
 
 class Lane:
@@ -72,8 +73,10 @@ class Lane:
         self._finish: deque[Request] = deque()
         self._begin: deque[Request] = deque()
         self._events: deque[EventRequest] = deque()
-        self._matches: deque[tuple[MatchWrite, asyncio.Future[None]]] = deque()
-        self._looked_back: list[tuple[WaitKey, asyncio.Future[None]]] = []
+        self._matches: deque[PendingMatch] = deque()
+        self._looked_back: deque[PendingLookBack] = deque()
+        self._suspects: deque[Batch] = deque()
+        """Parts of a turn that the store refused, tried apart."""
         self._unprojected: set[str] = set()
         self._is_projecting = False
         self._wake = asyncio.Event()
@@ -107,14 +110,14 @@ class Lane:
     def store_match(self, match: MatchWrite) -> asyncio.Future[None]:
         """Record an event's targets."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._matches.append((match, future))
+        self._matches.append(PendingMatch(match, future))
         self._wake_up()
         return future
 
     def looked_back(self, key: WaitKey) -> asyncio.Future[None]:
         """Record that a wait's look-back found nothing."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._looked_back.append((key, future))
+        self._looked_back.append(PendingLookBack(key, future))
         self._wake_up()
         return future
 
@@ -152,56 +155,50 @@ class Lane:
             or self._events
             or self._matches
             or self._looked_back
+            or self._suspects
             or (self._is_projecting and self._unprojected)
         )
 
     async def run_once(self) -> int:
         """One turn; returns how many instances were written."""
-        requests = self._take()
-        events = [self._events.popleft() for _ in range(min(len(self._events), MOST_ROWS))]
-        matches = [self._matches.popleft() for _ in range(min(len(self._matches), 50))]
-        looked_back, self._looked_back = self._looked_back, []
+        batch = self._take()
+        drafts: list[Draft] = []
         try:
-            drafts = await self._draft(requests)
+            drafts = await self._draft(batch.requests)
+            turn = self._turn(drafts, batch)
+            result = TurnResult({}, {}) if turn is None else await self._commit(turn)
         except StoreUnavailable as error:
-            self._put_back(requests, events, matches, looked_back, error)
-            await self._wait_for_store(error)
-            return 0
-        turn = self._turn(drafts, events, matches, looked_back)
-        if turn is None:
-            self._conclude(drafts, TurnResult({}, {}))
-            return 0
-        try:
-            result = await self._commit(turn)
-        except StoreUnavailable as error:
-            for draft in drafts:
-                self._cache.drop(draft.instance_id)
-            self._put_back(requests, events, matches, looked_back, error)
+            self._forget(drafts)
+            self._put_back(batch, error)
             await self._wait_for_store(error)
             return 0
         except DataRefused as error:
-            self._events.extendleft(reversed(events))
-            self._matches.extendleft(reversed(matches))
-            self._looked_back[:0] = looked_back
-            await self._halve(drafts, error)
+            self._forget(drafts)
+            self._take_apart(batch, error)
             return 0
         self.is_available, self._pause = True, _FIRST_PAUSE
-        for event in events:
+        for event in batch.events:
             if not event.future.done():
                 event.future.set_result(result.events[event.event.id])
-        for _, future in (*matches, *looked_back):
+        for future in batch.notes:
             if not future.done():
                 future.set_result(None)
         self._conclude(drafts, result)
-        return len(turn.writes)
+        return len(drafts)
 
-    def _take(self) -> list[Request]:
+    def _take(self) -> Batch:
         """What waits now: results before new work."""
-        taken = list(self._finish)
+        if self._suspects:
+            return self._suspects.popleft()
+        requests = list(self._finish)
         self._finish.clear()
-        room = max(MOST_ROWS - len(taken), MOST_ROWS // 10)
-        taken += [self._begin.popleft() for _ in range(min(len(self._begin), room))]
-        return taken
+        room = max(MOST_ROWS - len(requests), MOST_ROWS // 10)
+        return Batch(
+            requests + _drained(self._begin, room),
+            _drained(self._events, MOST_ROWS),
+            _drained(self._matches, MOST_ROWS // 10),
+            _drained(self._looked_back, MOST_ROWS),
+        )
 
     async def _draft(self, requests: list[Request]) -> list[Draft]:
         """Decide on everything; nothing is awaited between the first decision and the last."""
@@ -267,29 +264,14 @@ class Lane:
         return held
 
     def _refuse_all(
-        self, requests: list[Request], instance_id: str, error: UnknownEntry | None
+        self, requests: list[Request], instance_id: str, error: TenutoError | None
     ) -> None:
         for request in requests:
-            if error is not None:
-                request.refuse(
-                    TenutoError(
-                        f"instance {instance_id} was written by a newer program: {error}",
-                        code="TEN-4005",
-                    )
-                )
-            else:
-                request.refuse(NotFound(f"there is no instance {instance_id}"))
+            request.refuse(error or NotFound(f"there is no instance {instance_id}"))
 
-    def _turn(
-        self,
-        drafts: Sequence[Draft],
-        events: Sequence[EventRequest],
-        matches: Sequence[tuple[MatchWrite, asyncio.Future[None]]],
-        looked_back: Iterable[tuple[WaitKey, asyncio.Future[None]]],
-    ) -> Turn | None:
+    def _turn(self, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
         writes = tuple(write for draft in drafts if (write := draft.write()) is not None)
-        looked = tuple(key for key, _ in looked_back)
-        if not (writes or events or matches or looked):
+        if not (writes or batch.events or batch.matches or batch.looked_back):
             return None
         self._turns += 1
         return Turn(
@@ -297,9 +279,9 @@ class Lane:
             process_id=self._process_id,
             at=self._clock.now(),
             writes=writes,
-            events=tuple(request.event for request in events),
-            matches=tuple(match for match, _ in matches),
-            looked_back=looked,
+            events=tuple(request.event for request in batch.events),
+            matches=tuple(pending.match for pending in batch.matches),
+            looked_back=tuple(pending.key for pending in batch.looked_back),
         )
 
     async def _commit(self, turn: Turn) -> TurnResult:
@@ -382,28 +364,19 @@ class Lane:
         for request in rest:
             self.report(self._again(request))
 
-    async def _halve(self, drafts: list[Draft], error: DataRefused) -> None:
-        """The store refuses something in here: find the guilty instance, let the others through."""
+    def _forget(self, drafts: Sequence[Draft]) -> None:
+        """Nothing of these was written: what memory holds of them is read anew."""
         for draft in drafts:
             self._cache.drop(draft.instance_id)
-        requests = [request for draft in drafts for request in draft.requests]
-        if len(requests) <= 1:
-            for request in requests:
-                self._refused(request, error)
-            return
-        middle = len(requests) // 2
-        for half in (requests[:middle], requests[middle:]):
-            await self._retake(half)
 
-    async def _retake(self, requests: list[Request]) -> None:
-        drafts = await self._draft(requests)
-        turn = self._turn(drafts, (), (), ())
-        try:
-            result = TurnResult({}, {}) if turn is None else await self._commit(turn)
-        except DataRefused as error:
-            await self._halve(drafts, error)
+    def _take_apart(self, batch: Batch, error: DataRefused) -> None:
+        """The store refuses something in here: find the guilty input, let the others through."""
+        if batch.size > 1:
+            self._suspects.extendleft(reversed(batch.halves()))
             return
-        self._conclude(drafts, result)
+        for request in batch.requests:
+            self._refused(request, error)
+        batch.refuse(TenutoError(f"the store refused the data: {error}", code="TEN-2004"))
 
     def _refused(self, request: Request, error: DataRefused) -> None:
         """One input stands alone with data that no store takes."""
@@ -430,29 +403,19 @@ class Lane:
                         ),
                     )
                 )
-        request.refuse(TenutoError(f"the store refused the data: {error}", code="TEN-2004"))
 
-    def _put_back(
-        self,
-        requests: list[Request],
-        events: Iterable[EventRequest],
-        matches: Sequence[tuple[MatchWrite, asyncio.Future[None]]],
-        looked_back: list[tuple[WaitKey, asyncio.Future[None]]],
-        error: StoreUnavailable,
-    ) -> None:
+    def _put_back(self, batch: Batch, error: StoreUnavailable) -> None:
         """Nothing was written: what was promised waits, what is new is refused."""
-        kept: list[Request] = []
-        for request in requests:
-            if request.future is not None and request.mail_id is None:
+        kept = [request for request in batch.requests if not request.is_new]
+        for request in batch.requests:
+            if request.is_new:
                 request.refuse(error)
-            else:
-                kept.append(request)
         self._finish.extendleft(reversed(kept))
-        for event in events:
+        for event in batch.events:
             if not event.future.done():
                 event.future.set_exception(error)
-        self._matches.extendleft(reversed(matches))
-        self._looked_back[:0] = looked_back
+        self._matches.extendleft(reversed(batch.matches))
+        self._looked_back.extendleft(reversed(batch.looked_back))
 
     async def _wait_for_store(self, error: StoreUnavailable) -> None:
         if self.is_available:
@@ -465,9 +428,14 @@ class Lane:
 _WON = WriteResult(Outcome.WON)
 
 
+def _drained(queue: deque[_T], most: int) -> list[_T]:
+    return [queue.popleft() for _ in range(min(len(queue), most))]
+
+
 def _quarantined(plan: Plan, draft: Draft, now: datetime, error: Exception) -> Decision:
+    message = f"{type(error).__name__}: {error}"
     if draft.state.version == 0:
-        raise error
+        return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
     deciding = Deciding(plan, draft.state, now)
-    quarantine(deciding, f"{type(error).__name__}: {error}")
-    return replace(deciding.done())
+    quarantine(deciding, message)
+    return deciding.done()

@@ -8,6 +8,7 @@ from tenuto.core import InstanceState, Plan, blank, fold
 from tenuto.core.snapshot import decode, references
 from tenuto.engine.held import Held
 from tenuto.engine.plans import Plans
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.log import UnknownEntry, from_row
 from tenuto.store.protocol import Store, StoredInstance
 
@@ -19,15 +20,20 @@ class Loader:
         self._store = store
         self._plans = plans
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, Held | UnknownEntry]:
-        """Held instances by id; one that this program cannot read is an error in its place."""
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, Held | TenutoError]:
+        """Held instances by id; one that this program cannot read has an error in its place."""
         stored = await self._store.load(instance_ids)
-        loaded: dict[str, Held | UnknownEntry] = {}
+        loaded: dict[str, Held | TenutoError] = {}
         for instance_id, instance in stored.items():
             try:
                 loaded[instance_id] = await self._held(instance)
-            except UnknownEntry as error:
+            except StoreUnavailable:
+                raise
+            except TenutoError as error:
                 loaded[instance_id] = error
+            except UnknownEntry as error:
+                message = f"instance {instance_id} was written by a newer program: {error}"
+                loaded[instance_id] = TenutoError(message, code="TEN-4005")
         return loaded
 
     async def _held(self, stored: StoredInstance) -> Held:

@@ -7,6 +7,7 @@ import hashlib
 import msgspec
 
 from tenuto.core import Plan
+from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.model.errors import NotAvailable, NotFound
 from tenuto.model.json import JSON
@@ -20,9 +21,16 @@ _KEPT = 1_000
 class Plans:
     """Definition versions by id and number; immutable, so never stale."""
 
-    def __init__(self, store: Store, clock: Clock, retry: RetryPolicy = DEFAULT_RETRY) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        tasks: TaskPolicies,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._tasks = tasks
         self._retry = retry
         self._plans: dict[tuple[str, str, int], Plan] = {}
         self._newest: dict[tuple[str, str], int] = {}
@@ -60,7 +68,7 @@ class Plans:
 
     def compile(self, document: JSON) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
-        return Plan(compile_definition(document), self._retry)
+        return Plan(compile_definition(document), tasks=self._tasks, retry=self._retry)
 
     def _keep(self, row: DefinitionRow) -> Plan:
         plan = self.compile(msgspec.json.decode(row.content))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tenuto.core import Plan, Rejection
 from tenuto.model.events import Event
-from tenuto.model.inputs import Input, Started
+from tenuto.model.inputs import Input
 from tenuto.model.status import Status
 from tenuto.store.protocol import EventResult
 
@@ -55,8 +55,9 @@ class Request:
         self.start = start
 
     @property
-    def is_start(self) -> bool:
-        return isinstance(self.input, Started)
+    def is_new(self) -> bool:
+        """Whether somebody waits to hear if it is accepted; nothing is promised to them yet."""
+        return self.future is not None and self.mail_id is None
 
     def answer(self, answer: Answer) -> None:
         if self.future is not None and not self.future.done():

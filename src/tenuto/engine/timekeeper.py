@@ -7,6 +7,8 @@ import heapq
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from tenuto.core import Rejection
+from tenuto.core.timer import NOT_DUE
 from tenuto.engine.requests import Request
 from tenuto.model.effects import SetTimer
 from tenuto.model.inputs import TimerDue, TimerKey
@@ -37,21 +39,32 @@ class Timekeeper:
     def set(self, instance_id: str, timer: SetTimer) -> None:
         """Take note of a timer that was set."""
         if timer.due - timer.set_at <= NEAR:
-            self._armed[instance_id, timer.key] = timer.due
-            heapq.heappush(self._near, (timer.due, instance_id, timer.key))
-            if self._near[0][0] == timer.due:
-                self._wake.set()
+            self._arm(instance_id, timer.key, timer.due)
         elif self._next_row is None or timer.due < self._next_row:
             self._next_row = timer.due
+            self._wake.set()
+
+    def _arm(self, instance_id: str, key: TimerKey, due: datetime) -> None:
+        self._armed[instance_id, key] = due
+        heapq.heappush(self._near, (due, instance_id, key))
+        if self._near[0][0] == due:
             self._wake.set()
 
     def clear(self, instance_id: str, key: TimerKey) -> None:
         """Forget a near timer."""
         self._armed.pop((instance_id, key), None)
 
-    def forget(self, instance_id: str, key: TimerKey, due: datetime) -> None:
-        """A reported timer was decided on: its row, if it had one, is gone."""
-        self._in_hand.discard((instance_id, key, due))
+    def decided(self, instance_id: str, report: TimerDue, rejection: Rejection | None) -> None:
+        """A reported timer was decided on; one that was not due after all is reported again."""
+        was_a_row = (instance_id, report.key, report.due) in self._in_hand
+        self._in_hand.discard((instance_id, report.key, report.due))
+        if rejection is None or rejection.code != NOT_DUE:
+            return
+        if was_a_row:
+            self._must_look = True
+        else:
+            self._arm(instance_id, report.key, report.due)
+        self._wake.set()
 
     async def run(self) -> None:
         """Report timers until cancelled."""

@@ -19,6 +19,15 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     on_lost: Literal["retry", "fail"] = "retry"
 
 
+class TaskPolicy(Struct, frozen=True, kw_only=True):
+    """What a task itself says, for steps that do not."""
+
+    retry: RetryPolicy | None = None
+    timeout: timedelta | None = None
+    heartbeat_timeout: timedelta | None = None
+
+
+NO_POLICY = TaskPolicy()
 DEFAULT_RETRY = RetryPolicy()
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)

@@ -1,0 +1,69 @@
+"""What one turn takes on, and how it is taken apart when the store refuses something in it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from tenuto.engine.requests import EventRequest, Request
+from tenuto.store.protocol import EventResult, MatchWrite, WaitKey
+
+
+class PendingMatch(NamedTuple):
+    """An event's targets, on their way into the store."""
+
+    match: MatchWrite
+    future: asyncio.Future[None]
+
+
+class PendingLookBack(NamedTuple):
+    """A look-back that found nothing, on its way into the store."""
+
+    key: WaitKey
+    future: asyncio.Future[None]
+
+
+class Batch(NamedTuple):
+    """Inputs for instances, events for the inbox, and notes about their matching."""
+
+    requests: list[Request]
+    events: list[EventRequest]
+    matches: list[PendingMatch]
+    looked_back: list[PendingLookBack]
+
+    @property
+    def notes(self) -> list[asyncio.Future[None]]:
+        """Those who wait for a note about matching to be durable."""
+        return [pending.future for pending in self.matches] + [
+            pending.future for pending in self.looked_back
+        ]
+
+    @property
+    def size(self) -> int:
+        return sum(len(part) for part in self)
+
+    def halves(self) -> list[Batch]:
+        """Two smaller batches; inputs of one instance keep their order."""
+        if sum(bool(part) for part in self) > 1:
+            return [
+                Batch(self.requests, [], [], []),
+                Batch([], self.events, self.matches, self.looked_back),
+            ]
+        ordered = sorted(self.requests, key=lambda request: request.instance_id)
+        middle = (self.size + 1) // 2
+        return [
+            Batch(ordered[part], self.events[part], self.matches[part], self.looked_back[part])
+            for part in (slice(None, middle), slice(middle, None))
+        ]
+
+    def refuse(self, error: Exception) -> None:
+        """Tell everybody who waits that nothing of this was taken."""
+        for request in self.requests:
+            request.refuse(error)
+        futures: list[asyncio.Future[None] | asyncio.Future[EventResult]] = [
+            *(pending.future for pending in self.events),
+            *self.notes,
+        ]
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
