@@ -73,6 +73,8 @@ class MemoryDisk:
     def __init__(self) -> None:
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
+        self.is_shared = False
+        """Whether they let others join them."""
         self.instances: dict[str, bytes] = {}
         self.log: dict[tuple[str, int], bytes] = {}
         self.log_ends: dict[str, int] = {}

@@ -61,7 +61,8 @@ class MemoryStore:
 
     async def open(self, process_id: str, now: datetime) -> None:
         disk = self.disk
-        if self._process_id is not None or (disk.live and not self._shared):
+        may_join = self._shared and disk.is_shared
+        if self._process_id is not None or (disk.live and not may_join):
             raise StoreUnavailable(
                 f"the store is in use by process {', '.join(sorted(disk.live))}",
                 code="TEN-4002",
@@ -70,6 +71,7 @@ class MemoryStore:
         if process_id in disk.processes:
             raise ValueError(f"process id {process_id!r} was used before")
         with disk.transaction():
+            disk.is_shared = self._shared
             disk.live.add(process_id)
             disk.put(disk.processes, process_id, pack(Process(epoch_ms(now), None, clean=False)))
             self._bury_the_dead(now)

@@ -24,11 +24,11 @@ def leave(session: Session, process_id: str, now: datetime, *, clean: bool) -> N
 
 
 def claim_orphans(
-    session: Session, process_id: str, living: AbstractSet[str], limit: int
+    session: Session, process_id: str, living: AbstractSet[str] | None, limit: int
 ) -> list[Orphan]:
-    """Own what the dead have left."""
-    if len(living) > 1:
-        # One of several engines on this file may have died since it was opened; when, nobody knows.
+    """Own what the dead have left; `living` only if engines share the file."""
+    if living is not None:
+        # One of them may have died since it was opened; when, nobody knows.
         session.run("bury_processes", {"now": 0, "living": as_json(sorted(living))})
     orphans = [Orphan(id, bool(is_clean)) for id, is_clean in session.packed("orphans", (limit,))]
     if orphans:

@@ -131,7 +131,7 @@ FROM json_each(?) AS wanted
 CROSS JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value;
 
 -- name: tails
--- The entries of these instances after their folds. Packed.
+-- The entries of these instances after their folds, in no order. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -145,7 +145,6 @@ FROM (
     LEFT JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value
     CROSS JOIN workflow_execution_history AS history
         ON history.instance_id = wanted.value AND history.seq > ifnull(snapshot.version, 0)
-    ORDER BY history.instance_id, history.seq
 );
 
 -- name: entries
@@ -351,12 +350,21 @@ wild (number) AS (
         ORDER BY pattern, term_paths LIMIT 1
     )
     UNION ALL
-    SELECT (
-        SELECT next.number FROM workflow_event_subscriptions AS next
-        WHERE
-            next.is_wildcard = 1 AND next.tenant = :tenant
-            AND (next.pattern, next.term_paths) > (this.pattern, this.term_paths)
-        ORDER BY next.pattern, next.term_paths LIMIT 1
+    SELECT ifnull(
+        (
+            SELECT next.number FROM workflow_event_subscriptions AS next
+            WHERE
+                next.is_wildcard = 1 AND next.tenant = :tenant
+                AND next.pattern = this.pattern AND next.term_paths > this.term_paths
+            ORDER BY next.term_paths LIMIT 1
+        ),
+        (
+            SELECT next.number FROM workflow_event_subscriptions AS next
+            WHERE
+                next.is_wildcard = 1 AND next.tenant = :tenant
+                AND next.pattern > this.pattern
+            ORDER BY next.pattern, next.term_paths LIMIT 1
+        )
     )
     FROM wild CROSS JOIN workflow_event_subscriptions AS this ON this.number = wild.number
 )
@@ -457,6 +465,10 @@ FROM (
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, event_id
 );
 
+-- name: event_received
+-- When the event at a cursor was received: where the next page begins.
+SELECT received_at FROM events WHERE number = ?;
+
 -- name: events_of_pattern_since
 -- The inbox of one pattern, oldest first. Packed.
 SELECT
@@ -470,10 +482,10 @@ FROM (
     SELECT * FROM events
     WHERE
         tenant = :tenant AND pattern = :pattern
-        AND (received_at, number) > (
-            ifnull((SELECT received_at FROM events WHERE number = :after), :since),
-            ifnull((SELECT number FROM events WHERE number = :after), 0)
-        )
+        AND received_at = :since AND number > :after
+    UNION ALL
+    SELECT * FROM events
+    WHERE tenant = :tenant AND pattern = :pattern AND received_at > :since
     ORDER BY received_at, number LIMIT :limit
 );
 
@@ -487,13 +499,9 @@ SELECT
         )
     )
 FROM (
-    SELECT * FROM events
-    WHERE
-        tenant = :tenant
-        AND (received_at, number) > (
-            ifnull((SELECT received_at FROM events WHERE number = :after), :since),
-            ifnull((SELECT number FROM events WHERE number = :after), 0)
-        )
+    SELECT * FROM events WHERE tenant = :tenant AND received_at = :since AND number > :after
+    UNION ALL
+    SELECT * FROM events WHERE tenant = :tenant AND received_at > :since
     ORDER BY received_at, number LIMIT :limit
 );
 
@@ -680,10 +688,9 @@ PRAGMA wal_autocheckpoint = 0;
 
 -- name: settings_in_force
 -- What a benchmark prints beside its figures.
-SELECT
-    (SELECT journal_mode FROM pragma_journal_mode),
-    (SELECT synchronous FROM pragma_synchronous),
-    (SELECT page_size FROM pragma_page_size),
-    (SELECT cache_size FROM pragma_cache_size),
-    (SELECT wal_autocheckpoint FROM pragma_wal_autocheckpoint),
-    sqlite_version();
+PRAGMA journal_mode;
+PRAGMA synchronous;
+PRAGMA page_size;
+PRAGMA cache_size;
+PRAGMA wal_autocheckpoint;
+SELECT sqlite_version();

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import merge, nlargest
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from tenuto.model.durations import epoch_ms
@@ -40,6 +41,8 @@ from tenuto.store.sqlite.session import Column, Session, as_json
 
 OLDEST_MS = -(1 << 63)
 
+_seq = attrgetter("seq")
+
 
 def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
     """Rows, folds and tails of one moment."""
@@ -55,7 +58,7 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
             row=row,
             state=folds[id][1] if id in folds else None,
             state_version=folds[id][0] if id in folds else 0,
-            tail=tuple(tails[id]),
+            tail=tuple(sorted(tails[id], key=_seq)),
         )
         for id, row in rows.items()
     }
@@ -122,12 +125,20 @@ def unlooked_waits(session: Session, limit: int) -> list[WaitRow]:
 
 
 def events_since(
-    session: Session, tenant: str, pattern: str | None, **page: int
+    session: Session, tenant: str, pattern: str | None, *, since: int, after: int, limit: int
 ) -> list[tuple[int, Event]]:
+    received = session.rows("event_received", (after,)) if after else []
+    if received:
+        since = received[0][0]
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "since": since,
+        "after": after if received else 0,
+        "limit": limit,
+    }
     if pattern is None:
-        return _events(session.packed("events_since", {"tenant": tenant, **page}))
-    parameters: dict[str, Column] = {"tenant": tenant, "pattern": pattern, **page}
-    return _events(session.packed("events_of_pattern_since", parameters))
+        return _events(session.packed("events_since", page))
+    return _events(session.packed("events_of_pattern_since", page | {"pattern": pattern}))
 
 
 def unmatched_events(session: Session, limit: int) -> list[Event]:

@@ -57,6 +57,16 @@ SAFE_SQLITE = 3_051_003
 """Older ones can damage a database when a checkpoint races a commit (fixed in 3.51.3)."""
 
 
+_SETTINGS = (
+    "journal_mode",
+    "synchronous",
+    "page_size",
+    "cache_size",
+    "wal_autocheckpoint",
+    "sqlite_version",
+)
+
+
 class SqliteStore:
     """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
 
@@ -259,7 +269,7 @@ class SqliteStore:
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
         session = self._writing
-        living = frozenset(self._lock.living if self._lock else ())
+        living = frozenset(self._lock.living) if self._lock and self._shared else None
         return await self._writer.run(
             lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
         )
@@ -272,11 +282,10 @@ class SqliteStore:
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
-        names = ("journal_mode", "synchronous", "page_size", "cache_size", "wal_autocheckpoint")
-        session = self._writing
         self._require_open()
-        row = (await self._writer.run(lambda: session.rows("settings_in_force")))[0]
-        return dict(zip((*names, "sqlite_version"), map(str, row), strict=True))
+        session = self._writing
+        rows = await self._writer.run(lambda: session.rows("settings_in_force"))
+        return dict(zip(_SETTINGS, (str(value) for (value,) in rows), strict=True))
 
     def _start(self, process_id: str) -> None:
         writer_settings = "writer_settings" if self._may_write else "sender_settings"

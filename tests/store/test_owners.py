@@ -1,0 +1,133 @@
+"""Who owns an instance, and what happens to it when that process is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.protocol import Orphan, Ownership
+from tests.store.conftest import Handle, Place
+from tests.store.situations import NOON, aside, begin, step, turn
+
+pytestmark = pytest.mark.asyncio
+
+
+async def take(store: Handle, process_id: str, *ids: str) -> None:
+    writes = [begin(id) for id in ids]
+    await store.commit(turn(f"new-{process_id}-{ids}", *writes, process_id=process_id))
+    owned = [step(id, 1, ownership=Ownership.TAKE) for id in ids]
+    await store.commit(turn(f"own-{process_id}-{ids}", *owned, process_id=process_id))
+
+
+async def test_after_a_crash_the_next_process_finds_what_was_owned(place: Place) -> None:
+    first = await place.opened("p1")
+    await take(first, "p1", "i1", "i2", "i3")
+    await first.commit(
+        turn("t9", step("i2", 2, ownership=Ownership.RELEASE), begin("i4"), process_id="p1")
+    )
+    first.abandon()
+    second = await place.opened("p2")
+    assert await second.claim_orphans(10) == [Orphan("i1", clean=False), Orphan("i3", clean=False)]
+    assert await second.claim_orphans(10) == []
+
+
+async def test_after_a_clean_stop_instances_are_handed_over(place: Place) -> None:
+    first = await place.opened("p1")
+    await take(first, "p1", "i1")
+    await first.close(NOON, clean=True)
+    second = await place.opened("p2")
+    assert await second.claim_orphans(10) == [Orphan("i1", clean=True)]
+
+
+async def test_a_stop_that_was_not_clean_is_told_as_such(place: Place) -> None:
+    first = await place.opened("p1")
+    await take(first, "p1", "i1")
+    await first.close(NOON, clean=False)
+    second = await place.opened("p2")
+    assert await second.claim_orphans(10) == [Orphan("i1", clean=False)]
+
+
+async def test_orphans_are_claimed_in_batches_each_once(place: Place) -> None:
+    first = await place.opened("p1")
+    ids = [f"i{number:02}" for number in range(25)]
+    await take(first, "p1", *ids)
+    first.abandon()
+    second = await place.opened("p2")
+    batches = [await second.claim_orphans(10) for _ in range(4)]
+    assert [len(batch) for batch in batches] == [10, 10, 5, 0]
+    assert [orphan.instance_id for batch in batches for orphan in batch] == ids
+
+
+async def test_orphans_survive_a_second_crash(place: Place) -> None:
+    first = await place.opened("p1")
+    await take(first, "p1", "i1", "i2")
+    first.abandon()
+    second = await place.opened("p2")
+    await second.claim_orphans(1)
+    second.abandon()
+    third = await place.opened("p3")
+    found = {orphan.instance_id for orphan in await third.claim_orphans(10)}
+    assert found == {"i1", "i2"}
+
+
+async def test_only_the_owner_can_release(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await take(first, "p1", "i1")
+    await second.commit(turn("t1", aside("i1", ownership=Ownership.RELEASE), process_id="p2"))
+    first.abandon()
+    assert await second.claim_orphans(10) == [Orphan("i1", clean=False)]
+
+
+async def test_an_instance_taken_over_is_no_orphan_of_its_old_owner(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await take(first, "p1", "i1")
+    await second.commit(turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p2"))
+    await first.close(NOON, clean=True)
+    assert await second.claim_orphans(10) == []
+
+
+async def test_what_a_living_process_owns_is_no_orphan(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    await take(first, "p1", "i1")
+    second = await place.opened("p2", shared=True)
+    assert await second.claim_orphans(10) == []
+
+
+async def test_a_second_engine_is_refused(place: Place) -> None:
+    await place.opened("p1")
+    for shared in (False, True):
+        with pytest.raises(StoreUnavailable) as refusal:
+            await place.store(shared=shared).open("p2", NOON)
+        assert refusal.value.code == "TEN-4002"
+        assert refusal.value.advice
+
+
+async def test_a_process_id_is_used_once(place: Place) -> None:
+    first = await place.opened("p1")
+    await take(first, "p1", "i1")
+    await first.close(NOON, clean=True)
+    again = place.store()
+    with pytest.raises(ValueError, match="used before"):
+        await again.open("p1", NOON)
+    assert await (await place.opened("p2")).claim_orphans(10) == [Orphan("i1", clean=True)]
+
+
+async def test_a_store_that_is_not_open_says_so(place: Place) -> None:
+    store = place.store()
+    with pytest.raises(StoreUnavailable):
+        await store.commit(turn("t1", begin("i1")))
+    await store.close(NOON, clean=True)
+    await store.open("p1", NOON)
+    await store.close(NOON, clean=True)
+    with pytest.raises(StoreUnavailable):
+        await store.claim_orphans(1)
+
+
+async def test_data_outlive_the_process(place: Place) -> None:
+    first = await place.opened("p1")
+    await first.commit(turn("t1", begin("i1"), process_id="p1"))
+    first.abandon()
+    second = await place.opened("p2")
+    assert set(await second.load(["i1"])) == {"i1"}

@@ -1,0 +1,85 @@
+"""Obligations of instances that nobody owns: timers and mail come again until they are taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto.model.inputs import TimerKind
+from tenuto.store.protocol import Ownership
+from tests.store.conftest import Handle, Place
+from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_timers_come_due_in_order_and_the_next_is_told(store: Handle) -> None:
+    ids = ["i1", "i2", "i3", "i4"]
+    await store.commit(turn("t1", *[begin(id) for id in ids]))
+    await store.commit(
+        turn(
+            "t2",
+            step("i1", 1, timers_set=(timer("i1", 30), timer("i1", 20, kind=TimerKind.DEADLINE))),
+            step("i2", 1, timers_set=(timer("i2", 10),)),
+            step("i3", 1, timers_set=(timer("i3", 20),)),
+            step("i4", 1, timers_set=(timer("i4", 1000),)),
+        )
+    )
+    due, following = await store.due_timers(moment(20), 10)
+    assert due == [
+        timer("i2", 10),
+        timer("i1", 20, kind=TimerKind.DEADLINE),
+        timer("i3", 20),
+    ]
+    assert following == moment(30)
+    assert await store.due_timers(moment(20), 2) == (due[:2], moment(20))
+    assert await store.due_timers(moment(9), 10) == ([], moment(10))
+    assert (await store.due_timers(moment(5000), 10))[1] is None
+
+
+async def test_a_timer_is_replaced_by_key_and_gone_when_cleared(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1")))
+    await store.commit(
+        turn("t2", step("i1", 1, timers_set=(timer("i1", 10), timer("i1", 15, "b"))))
+    )
+    await store.commit(turn("t3", step("i1", 2, timers_set=(timer("i1", 40),))))
+    assert (await store.due_timers(moment(100), 10))[0] == [timer("i1", 15, "b"), timer("i1", 40)]
+    gone = (timer("i1", 40).key, timer("i1", 15, "b", iteration="9").key)
+    await store.commit(turn("t4", step("i1", 3, timers_cleared=gone)))
+    assert (await store.due_timers(moment(100), 10))[0] == [timer("i1", 15, "b")]
+
+
+async def test_a_due_timer_comes_again_until_it_is_cleared(store: Handle) -> None:
+    await store.commit(turn("t1", aside("i1", timers_set=(timer("i1", 10),))))
+    first = await store.due_timers(moment(50), 10)
+    assert await store.due_timers(moment(50), 10) == first
+
+
+async def test_mail_comes_in_the_order_sent_until_it_is_taken(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    sent = [mail(f"m{number}", f"i{number % 2 + 1}") for number in (3, 1, 2)]
+    await store.send(sent)
+    await store.send([mail("m1", "i2", input=b"other")])
+    assert await store.mail(10) == sent
+    assert await store.mail(2) == sent[:2]
+    assert await store.mail(10, after="m3") == sent[1:]
+    await store.commit(turn("t2", step("i2", 1, mail_taken=("m3", "m1"))))
+    assert await store.mail(10) == sent[2:]
+
+
+async def test_mail_is_taken_only_from_the_instance_it_is_for(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1")))
+    await store.send([mail("m1", "i2"), mail("m1", "i1")])
+    await store.commit(turn("t2", step("i1", 1, mail_taken=("m1",))))
+    assert await store.mail(10) == [mail("m1", "i2")]
+
+
+async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    taken = turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p1")
+    await first.commit(taken)
+    await second.send([mail("m1", "i1"), mail("m2", "i2")])
+    assert [each.id for each in await first.mail(10)] == ["m1", "m2"]
+    assert [each.id for each in await second.mail(10)] == ["m2"]
+    await first.close(NOON, clean=True)
+    assert [each.id for each in await second.mail(10)] == ["m1", "m2"]

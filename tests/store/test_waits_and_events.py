@@ -1,0 +1,242 @@
+"""Events find waits and waits find events, whichever came first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tenuto.store.protocol import (
+    Delivery,
+    EventResult,
+    MatchWrite,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+from tests.store.conftest import Handle
+from tests.store.situations import NOON, begin, event, mail, moment, step, turn, wait
+
+pytestmark = pytest.mark.asyncio
+
+
+async def open_waits(store: Handle, *waits: WaitRow) -> None:
+    ids = {each.instance_id for each in waits}
+    await store.commit(
+        turn(
+            "open",
+            *[
+                begin(id, tenant=next(each.tenant for each in waits if each.instance_id == id))
+                for id in ids
+            ],
+        )
+    )
+    await store.commit(
+        turn(
+            "wait",
+            *[
+                step(id, 1, waits_opened=tuple(w for w in waits if w.instance_id == id))
+                for id in ids
+            ],
+        )
+    )
+
+
+async def test_a_stored_event_is_kept_as_it_was(store: Handle) -> None:
+    given = event(
+        "e1",
+        payload={"text": "žluťoučký 🐎 \u2028 '; --", "deep": [1, 2.5, None, {"x": True}]},
+        timestamp=moment(-1234),
+        correlation_id="c1",
+    )
+    result = await store.commit(turn("t1", events=(given,)))
+    assert result.events == {"e1": EventResult("stored")}
+    assert await store.unmatched_events(10) == [given]
+
+
+async def test_the_same_event_again_is_a_duplicate(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1", payload={"a": 1, "b": 2}),)))
+    later = event("e1", payload={"b": 2, "a": 1}, received_at=moment(500))
+    result = await store.commit(turn("t2", events=(later, event("e2"))))
+    assert result.events == {"e1": EventResult("duplicate"), "e2": EventResult("stored")}
+    assert [each.id for each in await store.unmatched_events(10)] == ["e1", "e2"]
+    assert (await store.unmatched_events(10))[0].received_at == NOON
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"payload": {"id": "other"}},
+        {"pattern": "order.shipped"},
+        {"correlation_id": "c"},
+        {"timestamp": NOON},
+    ],
+)
+async def test_the_same_id_with_other_content_is_a_conflict(
+    store: Handle, change: dict[str, object]
+) -> None:
+    await store.commit(turn("t1", events=(event("e1"),)))
+    result = await store.commit(turn("t2", events=(event("e1", **change), event("e2"))))
+    assert result.events == {"e1": EventResult("conflict"), "e2": EventResult("stored")}
+    assert [each.pattern for each in await store.unmatched_events(1)] == ["order.paid"]
+
+
+async def test_a_duplicate_of_a_matched_event_tells_what_it_did(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1"),)))
+    match = MatchWrite(
+        event_id="e1",
+        mail=(mail("m1", "i1"), mail("m2", "i2")),
+        deliveries=(Delivery("e1", "i1", "w", "", "matched"),),
+        resumed=2,
+        matched_at=moment(1),
+    )
+    await store.commit(turn("t2", matches=(match,)))
+    assert await store.unmatched_events(10) == []
+    assert [each.id for each in await store.mail(10)] == ["m1", "m2"]
+    again = await store.commit(turn("t3", events=(event("e1"),)))
+    assert again.events == {"e1": EventResult("duplicate", resumed=2, matched=True)}
+
+
+async def test_matching_twice_delivers_once(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1"),)))
+    for number in (3, 4):
+        match = MatchWrite(
+            event_id="e1",
+            mail=(mail("m1", "i1"),),
+            deliveries=(Delivery("e1", "i1", "w", "", "matched"),),
+            resumed=number,
+            matched_at=moment(number),
+        )
+        await store.commit(turn(f"t{number}", matches=(match,)))
+    assert len(await store.mail(10)) == 1
+    assert await store.deliveries("i1") == [Delivery("e1", "i1", "w", "", "matched")]
+    again = await store.commit(turn("t9", events=(event("e1"),)))
+    assert again.events["e1"].resumed == 3
+
+
+async def test_what_came_of_a_delivery_is_settled_once(store: Handle) -> None:
+    """I26: "Of event / timeout / cancel on one wait exactly one wins"."""
+    await store.commit(turn("t0", begin("i1")))
+    outcomes = ["matched", "resumed", "discarded", "matched"]
+    for version, outcome in enumerate(outcomes, start=1):
+        delivery = Delivery("e1", "i1", "w", "", outcome)  # type: ignore[arg-type]
+        await store.commit(turn(f"t{version}", step("i1", version, deliveries=(delivery,))))
+    assert [each.outcome for each in await store.deliveries("i1")] == ["resumed"]
+
+
+async def test_a_wait_is_read_as_it_was_written(store: Handle) -> None:
+    given = wait(
+        "i1",
+        attempt=2,
+        condition="event.payload.id === orderId",
+        captures='["č",1]'.encode(),
+        term_paths="payload.id",
+        term_values='["7"]',
+        since=moment(-999),
+        opened_at=moment(1),
+        correlation_id="c1",
+    )
+    await open_waits(store, given, wait("i1", "other", iteration="3"))
+    assert await store.waits("i1") == [wait("i1", "other", iteration="3"), given]
+    assert await store.waits("i2") == []
+
+
+async def test_terms_are_distinct_and_wildcards_are_always_among_them(store: Handle) -> None:
+    await open_waits(
+        store,
+        *[
+            wait(f"i{number:03}", term_paths="payload.id", term_values=str(number))
+            for number in range(50)
+        ],
+        wait("j1", term_paths=""),
+        wait("j2", pattern="order.shipped", term_paths="payload.id"),
+        wait("k1", pattern="order.*", is_wildcard=True),
+        wait("k2", pattern="order.*", is_wildcard=True),
+        wait("k3", pattern="order.*", is_wildcard=True, term_paths="payload.x"),
+        wait("k4", pattern="*", is_wildcard=True, term_paths="payload.x"),
+        wait("z1", pattern="#", is_wildcard=True, tenant="other"),
+    )
+    wildcards = [
+        WaitTerm("*", "payload.x"),
+        WaitTerm("order.*", ""),
+        WaitTerm("order.*", "payload.x"),
+    ]
+    assert await store.wait_terms("default", "order.paid") == [
+        *wildcards,
+        WaitTerm("order.paid", ""),
+        WaitTerm("order.paid", "payload.id"),
+    ]
+    assert await store.wait_terms("default", "nothing") == wildcards
+    assert await store.wait_terms("other", "order.paid") == [WaitTerm("#", "")]
+    assert await store.wait_terms("nobody", "order.paid") == []
+
+
+async def test_waits_are_found_by_term_in_pages_of_key_order(store: Handle) -> None:
+    await open_waits(
+        store,
+        *[
+            wait(f"i{number:03}", term_paths="p", term_values=str(number % 2))
+            for number in range(40)
+        ],
+        wait("i005", "second", term_paths="p", term_values="1"),
+        wait("x", pattern="order.*", is_wildcard=True),
+    )
+    terms = [WaitTerm("order.paid", "p", "1"), WaitTerm("order.*", "", "")]
+    found: list[WaitKey] = []
+    after: WaitKey | None = None
+    while page := await store.waits_for("default", terms, limit=7, after=after):
+        found += [WaitKey(each.instance_id, each.node, each.iteration) for each in page]
+        after = found[-1]
+    odd = [WaitKey(f"i{number:03}", "w", "") for number in range(1, 40, 2)]
+    expected = sorted([*odd, WaitKey("i005", "second", ""), WaitKey("x", "w", "")])
+    assert found == expected
+    assert await store.waits_for("other", terms, limit=7) == []
+    assert await store.waits_for("default", [], limit=7) == []
+
+
+async def test_a_closed_wait_is_found_no_more(store: Handle) -> None:
+    await open_waits(store, wait("i1"), wait("i2"))
+    await store.commit(turn("t3", step("i1", 2, waits_closed=(WaitKey("i1", "w", ""),))))
+    found = await store.waits_for("default", [WaitTerm("order.paid", "", "")], limit=10)
+    assert [each.instance_id for each in found] == ["i2"]
+
+
+async def test_waits_that_have_not_looked_back_are_found(store: Handle) -> None:
+    await open_waits(store, wait("i1"), wait("i2"), wait("i3", looked_back=True))
+    assert [each.instance_id for each in await store.unlooked_waits(10)] == ["i1", "i2"]
+    await store.commit(turn("t3", looked_back=(WaitKey("i1", "w", ""), WaitKey("gone", "w", ""))))
+    assert [each.instance_id for each in await store.unlooked_waits(10)] == ["i2"]
+    assert (await store.waits("i1"))[0].looked_back
+
+
+async def test_the_inbox_is_read_from_a_moment_in_the_order_received(store: Handle) -> None:
+    events = [
+        event("late", received_at=moment(30)),
+        event("early", received_at=moment(10)),
+        event("other", received_at=moment(20), pattern="order.shipped"),
+        event("old", received_at=moment(9)),
+        event("late too", received_at=moment(30)),
+    ]
+    await store.commit(turn("t1", events=tuple(events)))
+
+    async def read(pattern: str | None, limit: int) -> list[str]:
+        found: list[str] = []
+        after = 0
+        while page := await store.events_since(
+            "default", pattern, moment(10), after=after, limit=limit
+        ):
+            found += [each.id for _, each in page]
+            after = page[-1][0]
+        return found
+
+    for limit in (1, 2, 100):
+        assert await read("order.paid", limit) == ["early", "late", "late too"]
+        assert await read(None, limit) == ["early", "other", "late", "late too"]
+    assert await store.events_since("other", None, NOON) == []
+
+
+async def test_a_moment_is_exact_to_the_millisecond(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1", received_at=moment(1)),)))
+    one_after = moment(1) + timedelta(milliseconds=1)
+    assert len(await store.events_since("default", "order.paid", moment(1))) == 1
+    assert await store.events_since("default", "order.paid", one_after) == []
