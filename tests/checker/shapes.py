@@ -131,7 +131,13 @@ def quorum_whose_loser_does_not_obey() -> Fields:
         log().started().dispatched("a", "b", "c").completed("a").completed("c").dispatched("j")
         .told_to_stop("b").completed("j").after(10_000).called_off("b").turned("COMPLETED")
     )  # fmt: skip
-    return record(document, history)
+    effects = [
+        {"key": f"{ID}:{node}", "instance": ID, "node": node, "attempt": 1, "outcome": outcome}
+        for node, outcome in zip(
+            "abcj", ("completed", "running", "completed", "completed"), strict=True
+        )
+    ]
+    return record(document, history, effects=effects)
 
 
 def loser_waits_for_its_retry() -> Fields:

@@ -105,7 +105,7 @@ class Node:
         names = {"default"}
         names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
         if self.type == "task":
-            names |= set(self.config.get("handles") or ())
+            names |= {"error", *(self.config.get("handles") or ())}
         if self.type == "eventWait":
             names.add("timeout")
         return frozenset(names)

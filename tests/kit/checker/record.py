@@ -99,7 +99,8 @@ class Run:
     """A whole run. Ledgers that were not kept are None; what rests on them is then not judged.
 
     `events`: the inbox, `{id, pattern, payload, receivedAt, correlationId?}`.
-    `effects`: `{key, instance, node, iteration, attempt, at?, outcome, output?}` for every call.
+    `effects`: `{key, instance, node, iteration, attempt, at?, outcome, output?}` for every call,
+    where `outcome` is completed, failed, cancelled (it obeyed), lost, stopped or running.
     `client`: `{op: start|publish|cancel|pause|resume, outcome: ok|unknown|refused, …}` with
     `instance`, `key?`, `input?` or `event`, `pattern`, `payload`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.

@@ -59,6 +59,7 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("I15", flow.tokens_are_conserved),
     ("ROUTE", flow.routed_failures_arrive),
     ("CANCEL", flow.the_region_is_called_off),
+    ("GRACE", flow.grace_is_waited_for),
     ("OUTPUT", flow.output_is_as_promised),
     ("I17", effects.effects_have_their_key),
     ("I17", effects.effects_were_ordered),

@@ -209,7 +209,7 @@ def the_region_is_called_off(rest: Rest) -> Iterator[str]:
 
 
 def grace_is_kept(moment: Moment) -> Iterator[str]:
-    """GRACE: a result within the grace period is recorded; otherwise NODE_CANCELLED, after it."""
+    """GRACE: running ones are told and have the grace period; a result within it is recorded."""
     row, life = moment.row, moment.life
     if life is None:
         return
@@ -224,8 +224,27 @@ def grace_is_kept(moment: Moment) -> Iterator[str]:
     until = life.told.moment("graceUntil") or 0
     if row.type == "NODE_COMPLETED" and row.at > until:
         yield f"{row.node} has a result {row.at - until} ms after its grace"
-    if row.type == "NODE_CANCELLED" and row.at < until:
-        yield f"{row.node} is given up {until - row.at} ms before its grace is over"
+
+
+def grace_is_waited_for(rest: Rest) -> Iterator[str]:
+    """GRACE: otherwise NODE_CANCELLED, after it; sooner only when the attempt itself has ended."""
+    if rest.ledgers.effects is None:
+        return
+    calls = rest.ledgers.effects.get(rest.instance.id, [])
+    told: dict[str | None, Row] = {}
+    for row in rest.rows:
+        if row.type == "NODE_CANCEL_REQUESTED":
+            told[row.node] = row
+        if row.type != "NODE_CANCELLED" or row.node not in told:
+            continue
+        early = (told[row.node].moment("graceUntil") or 0) - row.at
+        outcomes = [call.get("outcome") for call in calls if call["node"] == row.node]
+        if early > 0 and not _ended_by_itself(outcomes) and not rest.run.faults:
+            yield f"{row.node} is given up {early} ms before its grace is over"
+
+
+def _ended_by_itself(outcomes: list[Json]) -> bool:
+    return bool(outcomes) and outcomes[-1] in ("cancelled", "failed", "lost", "stopped")
 
 
 def output_is_as_promised(rest: Rest) -> Iterator[str]:

@@ -74,7 +74,8 @@ def budget_is_kept(moment: Moment) -> Iterator[str]:
     retries = retries and row.code not in policy.non_retryable
     if then == "retry" and not retries:
         yield f"{row.node} #{row.attempt} is repeated after {row.code}, which must not be"
-    if then in ("route", "fail") and retries and row.attempt == life.attempt:
+    given_up = then in ("route", "fail") and not _being_ended(moment.picture, life)
+    if given_up and retries and row.attempt == life.attempt:
         yield f"{row.node} #{row.attempt} is given up after {failures} of {policy.max_attempts}"
 
 
@@ -144,7 +145,7 @@ def poison_is_told(rest: Rest) -> Iterator[str]:
         if not any(_names(other, row.node) for other in rest.rows):
             yield f"no SYSTEM_SET says that {row.node} is POISON"
         letters = rest.instance.dead_letters
-        if letters is not None and not _letter(letters, row, ("poison",)):
+        if letters is not None and not _letter(letters, row, ("poison", "task-failed")):
             yield f"no dead letter for {row.node}, which is POISON"
 
 

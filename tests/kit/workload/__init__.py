@@ -1,0 +1,41 @@
+"""Work to give an engine: shapes, random documents, what their tasks do, what clients do.
+
+document = random_document(7)              # or topologies()["quorum"], wide(1000), documents()
+behaviours = plan_behaviours(document, 7)  # (node, number of the try) → Behaviour
+actions = plan_actions(document, input, 7)
+"""
+
+from __future__ import annotations
+
+from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume, plan_actions
+from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of, plan_behaviours
+from tests.kit.workload.choices import Seeded
+from tests.kit.workload.drawing import TASKS, Document
+from tests.kit.workload.generator import Taste, make_document, make_input, random_document
+from tests.kit.workload.steps_form import to_steps
+from tests.kit.workload.topologies import deep, topologies, topologies_in_steps_form, wide
+
+__all__ = [
+    "TASKS",
+    "Action",
+    "Behaviour",
+    "Behaviours",
+    "Cancel",
+    "Document",
+    "Pause",
+    "Publish",
+    "Resume",
+    "Seeded",
+    "Taste",
+    "behaviour_of",
+    "deep",
+    "make_document",
+    "make_input",
+    "plan_actions",
+    "plan_behaviours",
+    "random_document",
+    "to_steps",
+    "topologies",
+    "topologies_in_steps_form",
+    "wide",
+]

@@ -1,0 +1,112 @@
+"""What clients do to a running instance, at moments of virtual time: data, to be played back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tests.kit.checker.graph import read
+from tests.kit.workload.choices import Choices, Seeded, between, chance, pick
+from tests.kit.workload.drawing import Document, Json
+
+MOMENTS_MS = (0, 1, 500, 1_500, 5_000, 12_000, 60_000, 240_000, 3_600_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """An event, `at_ms` after the start; the same `id` twice is a repeat of the same request."""
+
+    at_ms: int
+    id: str
+    pattern: str
+    payload: Json
+    why: str
+    """matching, near miss, duplicate, early, late, or finishing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    at_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    at_ms: int
+    until_ms: int | None
+    """After the start; None: until somebody resumes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    at_ms: int
+
+
+Action: TypeAlias = Publish | Cancel | Pause | Resume
+
+
+def plan_actions(
+    document: Document,
+    input: Document,
+    seed: int | str,
+    *,
+    prefix: str = "",
+    interrupts: bool = True,
+    finishing: bool = True,
+) -> list[Action]:
+    """Actions of a seed, by time. `prefix` keeps event ids of several instances apart.
+
+    With `finishing`, every wait is sent what it waits for at the end, so that it can end, and
+    whatever was paused is resumed.
+    """
+    choices = Seeded(f"actions {seed}")
+    actions: list[Action] = []
+    waits = [node for node in read(document).nodes.values() if node.type == "eventWait"]
+    for node in waits:
+        actions += _publishes(choices, node.id, str(node.config["eventPattern"]), input, prefix)
+    if interrupts and chance(choices, 18):
+        actions.append(Cancel(_moment(choices), "the client changed its mind"))
+    if interrupts and chance(choices, 25):
+        actions += _pauses(choices)
+    if finishing:
+        last = MOMENTS_MS[-1] * 4
+        actions.append(Resume(last))
+        for number, node in enumerate(waits * 2):
+            pattern = concrete(str(node.config["eventPattern"]), node.id)
+            id = f"{prefix}last-{number}"
+            payload = {"k": input["k"], "amount": number}
+            actions.append(Publish(last + 1_000 * (number + 1), id, pattern, payload, "finishing"))
+    return sorted(actions, key=lambda action: action.at_ms)
+
+
+def concrete(pattern: str, word: str) -> str:
+    """An event's own pattern, which a subscription with wildcards takes."""
+    return pattern.replace("**", f"{word}.deep").replace("*", word)
+
+
+def _publishes(
+    choices: Choices, node: str, pattern: str, input: Document, prefix: str
+) -> list[Action]:
+    found: list[Action] = []
+    for number in range(between(choices, 0, 3)):
+        why = pick(choices, ["matching", "near miss", "duplicate", "early", "late"])
+        at = {"early": 0, "late": MOMENTS_MS[-1] * 3}.get(why, _moment(choices))
+        k = input["k"] + 1 if why == "near miss" else input["k"]
+        id = f"{prefix}{node}-{number}"
+        event = Publish(at, id, concrete(pattern, node), {"k": k, "amount": number}, why)
+        found.append(event)
+        if why == "duplicate":
+            found.append(Publish(at + choices.below(2_000), id, event.pattern, event.payload, why))
+    return found
+
+
+def _pauses(choices: Choices) -> list[Action]:
+    at = _moment(choices)
+    later = at + between(choices, 1, 90_000)
+    if chance(choices, 50):
+        return [Pause(at, until_ms=later)]
+    return [Pause(at, until_ms=None), Resume(later)]
+
+
+def _moment(choices: Choices) -> int:
+    return pick(choices, MOMENTS_MS) + choices.below(300)

@@ -1,0 +1,86 @@
+"""What scripted tasks do, as data: one table for the runner and for the oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tests.kit.checker.graph import Node, read
+from tests.kit.workload.drawing import Document, Json
+
+CODES = ("FLAKY", "OUT", "BAD", "GONE")
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What one try of one task does."""
+
+    does: Literal["succeed", "fail"]
+    takes_ms: int
+    value: Json = None
+    handle: str = "default"
+    code: str = ""
+    retryable: bool = True
+    obeys: bool = True
+    """Whether it ends at once, with the code CANCELLED, when it is told to stop."""
+
+
+Behaviours: TypeAlias = Mapping[tuple[str, int], Behaviour]
+"""(node, number of the try) → behaviour. Attempts that were lost or stopped are no tries."""
+
+
+def plan_behaviours(
+    document: Document, seed: int | str, *, failing_percent: int = 30, calm: bool = False
+) -> dict[tuple[str, int], Behaviour]:
+    """The table for a document; `calm` leaves out what runs into a time limit."""
+    table: dict[tuple[str, int], Behaviour] = {}
+    for place, node in enumerate(read(document).nodes.values()):
+        if node.type == "task":
+            chooser = random.Random(f"{seed}:{node.id}")
+            _plan_node(node, place, chooser, table, failing_percent, calm=calm)
+    return table
+
+
+def behaviour_of(behaviours: Behaviours, node: str, tried: int) -> Behaviour:
+    """What the try after `tried` others does; the last one planned goes on for ever."""
+    number = tried + 1
+    while number > 1 and (node, number) not in behaviours:
+        number -= 1
+    return behaviours[node, number]
+
+
+def _plan_node(
+    node: Node,
+    place: int,
+    chooser: random.Random,
+    table: dict[tuple[str, int], Behaviour],
+    failing_percent: int,
+    *,
+    calm: bool,
+) -> None:
+    tries = node.policy.max_attempts
+    failing = 0
+    if chooser.randrange(100) < failing_percent:
+        failing = chooser.randint(1, tries + 1)
+    for number in range(1, tries + 2):
+        # Whole seconds, apart from each other by the node's place: orders do not hang on a hair.
+        takes = chooser.randrange(1, 4) * 1_000 + place * 7 + number
+        if chooser.randrange(10) == 0:
+            takes = place * 7 + number
+        if not calm and "timeout" in node.config and chooser.randrange(8) == 0:
+            takes = 60_000 + place * 7
+        obeys = chooser.randrange(4) > 0
+        if number <= failing:
+            code = chooser.choice(CODES)
+            table[node.id, number] = Behaviour(
+                "fail", takes, code=code, retryable=code != "GONE", obeys=obeys
+            )
+            continue
+        handle = "default"
+        declared = node.config.get("handles")
+        if declared and chooser.randrange(2):
+            handle = str(chooser.choice(declared))
+        value = {"value": chooser.randrange(10), "node": node.id}
+        table[node.id, number] = Behaviour("succeed", takes, value, handle, obeys=obeys)

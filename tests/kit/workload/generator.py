@@ -1,0 +1,300 @@
+"""Random documents in graph form, valid by construction.
+
+Nodes are made in topological order. Each one hangs on handles of earlier nodes, so that everything
+is reachable and nothing runs in a circle; a join never needs more edges than were once seen taken
+together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.kit.workload.choices import Choices, Seeded, between, chance, pick, weighted
+from tests.kit.workload.drawing import TASKS, Document, Json, document, edge, node
+from tests.kit.workload.witness import most_taken_together
+
+SAMPLE_INPUTS = ({"k": 1, "flag": True}, {"k": 4, "flag": False}, {"k": 8, "flag": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """What may appear in a document."""
+
+    smallest: int = 1
+    largest: int = 40
+    races: bool = True
+    """Whatever depends on who is first: any, atLeast, cancelRest, cancels, terminate."""
+    waits: bool = True
+    delays: bool = True
+    time_limits: bool = True
+    endless_waits: bool = True
+    """Waits that only an event ends."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A document under construction."""
+
+    choices: Choices
+    taste: Taste
+    nodes: list[Document] = field(default_factory=list)
+    edges: list[Document] = field(default_factory=list)
+    ports: list[tuple[str, str]] = field(default_factory=list)
+    """Handles on which further nodes may hang."""
+    ancestors: dict[str, set[str]] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    """Node → its outputVariable."""
+
+
+def random_document(seed: int | str, taste: Taste | None = None) -> Document:
+    """The document of a seed."""
+    return make_document(Seeded(f"document {seed}"), taste or Taste(), id=f"doc-{seed}")
+
+
+def make_document(choices: Choices, taste: Taste, *, id: str = "doc") -> Document:
+    """A document as `choices` want it."""
+    draft = Draft(choices, taste)
+    size = between(choices, taste.smallest, taste.largest)
+    with_start = size > 1 and chance(choices, 40)
+    for number in range(size):
+        _add_node(draft, f"n{number}", first=number == 0, with_start=with_start)
+    _leave_out_unused_routes(draft)
+    if taste.races:
+        _add_cancels(draft)
+    return document(id, draft.nodes, draft.edges, **_options(draft))
+
+
+def make_input(choices: Choices) -> Document:
+    """An input that the documents' conditions speak of."""
+    return {"k": choices.below(10), "flag": chance(choices, 50)}
+
+
+def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
+    choices = draft.choices
+    type = "start" if first and with_start else _type(draft, first=first)
+    parents: list[tuple[str, str]] = []
+    new_root = not with_start and type in ("task", "delay", "eventWait") and chance(choices, 8)
+    if not first and not new_root and draft.ports:
+        parents = _parents(draft)
+    elif not first and (with_start or not draft.ports):
+        return
+    draft.ancestors[id] = {source for source, _ in parents}.union(
+        *(draft.ancestors[source] for source, _ in parents)
+    )
+    config = _CONFIGS[type](draft, id)
+    if type not in ("start", "end", "terminate"):
+        _add_common(draft, id, type, config)
+    if len(parents) > 1:
+        _add_join(draft, parents, config)
+    draft.nodes.append(node(id, type, **config))
+    draft.edges += [edge(source, id, handle) for source, handle in parents]
+    draft.ports += [(id, handle) for handle in _handles(draft, type, config)]
+
+
+def _type(draft: Draft, *, first: bool) -> str:
+    weights = {"task": 60, "condition": 14}
+    if draft.taste.delays:
+        weights["delay"] = 7
+    if draft.taste.waits:
+        weights["eventWait"] = 10
+    if not first:
+        weights["end"] = 5
+        if draft.taste.races:
+            weights["terminate"] = 2
+    return weighted(draft.choices, weights)
+
+
+def _parents(draft: Draft) -> list[tuple[str, str]]:
+    """One to four handles, newer ones more often."""
+    number = weighted(draft.choices, {1: 60, 2: 25, 3: 10, 4: 5})
+    newest = draft.ports[-6:]
+    found: list[tuple[str, str]] = []
+    for _ in range(number):
+        port = pick(draft.choices, newest if chance(draft.choices, 70) else draft.ports)
+        if port not in found:
+            found.append(port)
+    return found
+
+
+def _task(draft: Draft, id: str) -> Document:
+    choices = draft.choices
+    config: Document = {"taskId": pick(choices, TASKS)}
+    if chance(choices, 70):
+        config["input"] = {"node": id, "k": "{{ctx.input.k}}"}
+    if chance(choices, 50):
+        config["retry"] = {
+            "maxAttempts": between(choices, 1, 4),
+            "initialDelay": pick(choices, ["PT0.1S", "PT1S", 250]),
+            "multiplier": pick(choices, [2, 1, 1.5]),
+            "maxDelay": pick(choices, ["PT2S", "PT30S"]),
+            "nonRetryable": pick(choices, [[], ["BAD"]]),
+        }
+        if chance(choices, 8):
+            config["retry"]["onLost"] = "fail"
+    if draft.taste.time_limits and chance(choices, 15):
+        config["timeout"] = pick(choices, ["PT5S", "PT20S"])
+    if chance(choices, 12):
+        config["errorHandling"] = "fail_workflow"
+    elif chance(choices, 20):
+        config["onError"] = [{"codes": ["OUT", "GONE"], "handle": "oops"}]
+    if chance(choices, 12):
+        config["handles"] = ["left", "right"]
+    return config
+
+
+def _condition(draft: Draft, id: str) -> Document:
+    choices = draft.choices
+    number = between(choices, 1, 3)
+    branches = [
+        {"id": f"b{place}", "when": _expression(draft, id)} for place in range(1, number + 1)
+    ]
+    config: Document = {"branches": branches}
+    if chance(choices, 35):
+        config["select"] = "all"
+    return config
+
+
+def _delay(draft: Draft, id: str) -> Document:
+    config: Document = {"duration": pick(draft.choices, ["PT1S", 50, "PT90S", "PT2H", 0])}
+    return config
+
+
+def _event_wait(draft: Draft, id: str) -> Document:
+    choices, taste = draft.choices, draft.taste
+    shared = pick(choices, [f"evt.{id}", f"evt.{id}", "evt.shared", "evt.*", "evt.**"])
+    config: Document = {"eventPattern": shared}
+    if chance(choices, 55):
+        config["eventCondition"] = "event.payload.k === workflow.input.k"
+    if chance(choices, 25):
+        config["eventPayloadMapping"] = {f"m_{id}": "k"}
+    if not taste.endless_waits or chance(choices, 50):
+        config["eventTimeout"] = {"duration": pick(choices, ["PT10S", "PT5M", "PT3H"])}
+        if chance(choices, 20):
+            config["lookback"] = pick(choices, ["PT0S", "PT1H"])
+    if taste.time_limits and chance(choices, 6):
+        config["timeout"] = "PT4H"
+    return config
+
+
+def _end(draft: Draft, id: str) -> Document:
+    names = sorted(_variables_before(draft, id))[:3]
+    if not names or chance(draft.choices, 20):
+        return {}
+    return {"outputParameters": {name: f"{{{{ctx.{name}}}}}" for name in names}}
+
+
+def _terminate(draft: Draft, id: str) -> Document:
+    if chance(draft.choices, 40):
+        return {"status": "FAILED", "reason": f"{id} said so"}
+    return {"status": "COMPLETED", "output": {"by": id}}
+
+
+_CONFIGS = {
+    "start": lambda draft, id: {},
+    "task": _task,
+    "condition": _condition,
+    "delay": _delay,
+    "eventWait": _event_wait,
+    "end": _end,
+    "terminate": _terminate,
+}
+
+
+def _add_common(draft: Draft, id: str, type: str, config: Document) -> None:
+    choices = draft.choices
+    if type == "task" and chance(choices, 60):
+        config["outputVariable"] = draft.variables[id] = f"v_{id}"
+    if chance(choices, 9):
+        config["when"] = _expression(draft, id)
+    if type != "condition" and chance(choices, 15):
+        config["conditions"] = [{"when": _expression(draft, id), "handle": "alt"}]
+
+
+def _add_join(draft: Draft, parents: list[tuple[str, str]], config: Document) -> None:
+    choices = draft.choices
+    if not draft.taste.races:
+        return
+    mode = weighted(choices, {"all": 50, "any": 25, "atLeast": 25})
+    if mode == "any":
+        config["joinMode"] = "any"
+    elif mode == "atLeast":
+        most = most_taken_together(draft.nodes, draft.edges, parents)
+        config["joinMode"] = {"atLeast": between(choices, 1, max(1, most))}
+    if mode != "all" and chance(choices, 40):
+        config["cancelRest"] = True
+
+
+def _handles(draft: Draft, type: str, config: Document) -> list[str]:
+    if type in ("end", "terminate"):
+        return []
+    if type == "condition":
+        found = [branch["id"] for branch in config["branches"]] + ["else"]
+        return [*found, "default"] if "when" in config else found
+    found = ["default", *(route["handle"] for route in config.get("conditions", ()))]
+    found += config.get("handles", ())
+    if "eventTimeout" in config:
+        found.append("timeout")
+    if type == "task" and config.get("errorHandling") != "fail_workflow":
+        found.append("error")
+    found += [route["handle"] for route in config.get("onError", ())]
+    return found
+
+
+def _expression(draft: Draft, id: str) -> str:
+    """Something that may be true, about the input or about what came before."""
+    choices = draft.choices
+    names = sorted(_variables_before(draft, id))
+    if names and chance(choices, 60):
+        name = pick(choices, names)
+        return f"ctx.{name}.value {pick(choices, ['>', '<', '>='])} {choices.below(10)}"
+    return pick(
+        choices,
+        [
+            "ctx.input.flag === true",
+            f"ctx.input.k > {choices.below(10)}",
+            f"ctx.input.k !== {choices.below(10)} && ctx.input.flag",
+            "workflow.input.flag === false || ctx.input.k < 5",
+        ],
+    )
+
+
+def _variables_before(draft: Draft, id: str) -> set[str]:
+    return {draft.variables[name] for name in draft.ancestors[id] if name in draft.variables}
+
+
+def _leave_out_unused_routes(draft: Draft) -> None:
+    """A route to a handle without an edge would end a branch unseen."""
+    used = {
+        (arrow["upstreamNodeID"], arrow.get("sourceHandle", "default")) for arrow in draft.edges
+    }
+    for made in draft.nodes:
+        for name in ("conditions", "onError"):
+            routes = made["config"].pop(name, ())
+            kept = [route for route in routes if (made["id"], route["handle"]) in used]
+            if kept:
+                made["config"][name] = kept
+
+
+def _add_cancels(draft: Draft) -> None:
+    choices = draft.choices
+    for made in draft.nodes:
+        if made["type"] not in ("task", "delay", "eventWait") or not chance(choices, 6):
+            continue
+        others = [
+            other["id"]
+            for other in draft.nodes
+            if other["id"] != made["id"]
+            and other["id"] not in draft.ancestors[made["id"]]
+            and made["id"] not in draft.ancestors[other["id"]]
+        ]
+        if others:
+            made["config"]["cancels"] = [pick(choices, others)]
+
+
+def _options(draft: Draft) -> dict[str, Json]:
+    options: dict[str, Json] = {}
+    if draft.taste.time_limits and chance(draft.choices, 12):
+        options["timeout"] = pick(draft.choices, ["PT6H", "PT10M", "PT3S"])
+    if chance(draft.choices, 20):
+        options["cancelGrace"] = pick(draft.choices, ["PT2S", "PT0S"])
+    return options
