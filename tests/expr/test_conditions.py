@@ -11,6 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from tenuto.expr import (
     ExpressionError,
+    Miss,
     SplitCondition,
     Value,
     canonical,
@@ -213,6 +214,22 @@ def test_a_split_condition_decides_as_the_whole_one(
     except ExpressionError:
         parted = None
     assert parted == whole
+
+
+def test_a_near_miss_names_the_parts_that_were_false() -> None:
+    source = "event.id === ctx.id && event.amount >= ctx.total && event.name.trim() && ctx.ready"
+    split, captured = opened(source, id=1, total=9, ready=True)
+    assert split.misses({"id": 1, "amount": 5}, captured) == [
+        Miss("event.amount >= ctx.total", 5, 9),
+        Miss(
+            "event.name.trim()",
+            error="undefined has no method `trim`. Write `?.trim(…)` if it may be missing.",
+        ),
+    ]
+    assert split.misses({"amount": 10, "name": "x"}, captured) == [
+        Miss("event.id === ctx.id", None, 1)
+    ]
+    assert split.misses({"id": 1, "amount": 10, "name": "x"}, captured) == []
 
 
 def test_numbers_beyond_all_digits_are_still_texts() -> None:

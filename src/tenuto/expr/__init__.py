@@ -11,6 +11,7 @@ from tenuto.expr.condition import SplitCondition, Term, split_condition
 from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
 from tenuto.expr.expression import Expression, compile_expression
 from tenuto.expr.index_text import canonical, event_term_values
+from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.template import Template, compile_template, template_problems
@@ -23,6 +24,7 @@ __all__ = [
     "ExpressionError",
     "ExpressionSyntaxError",
     "Lazy",
+    "Miss",
     "SplitCondition",
     "Template",
     "Term",

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
+from tenuto.expr.caching import kept
 from tenuto.expr.capture import decoded, encoded
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
@@ -22,6 +22,7 @@ from tenuto.expr.expression import Expression, from_tree, paths_in
 from tenuto.expr.frame import Frame
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values, loosely_canonical
 from tenuto.expr.links import Evaluator
+from tenuto.expr.near_miss import Miss, Part, parts_of
 from tenuto.expr.parser import parse
 from tenuto.expr.syntax import (
     ALL_ROOTS,
@@ -40,7 +41,6 @@ from tenuto.expr.syntax import (
 )
 from tenuto.expr.values import UNDEFINED, Operand
 
-_KEPT: Final = 1024
 _LITERAL_SIDE: Final = -1
 
 
@@ -69,6 +69,7 @@ class SplitCondition:
     """The largest parts that do not need the event."""
     over: str
     _evaluate: Evaluator = field(repr=False, compare=False)
+    _parts: tuple[Part, ...] = field(repr=False, compare=False)
     _slots: int = field(repr=False, compare=False)
     _fuel: int = field(repr=False, compare=False)
 
@@ -110,18 +111,29 @@ class SplitCondition:
 
     def matches(self, event: Mapping[str, Any], captured: Sequence[Any]) -> bool:
         """Whether the condition holds, with the captures in their places."""
-        payload = event if type(event) is dict else dict(event)
-        frame = Frame({self.over: payload}, self._slots, self._fuel, captured)
         try:
-            return truthy(self._evaluate(frame))
+            return truthy(self._evaluate(self._frame(event, captured)))
         except ExpressionError as error:
             error.within(self.source)
             raise
 
+    def misses(self, event: Mapping[str, Any], captured: Sequence[Any]) -> list[Miss]:
+        """The parts of the condition that this event fails; none when it matches."""
+        found = (part.miss(self._frame(event, captured)) for part in self._parts)
+        return [miss for miss in found if miss is not None]
 
-@lru_cache(maxsize=_KEPT)
+    def _frame(self, event: Mapping[str, Any], captured: Sequence[Any]) -> Frame:
+        plain = event if type(event) is dict else dict(event)
+        return Frame({self.over: plain}, self._slots, self._fuel, captured)
+
+
 def split_condition(source: str, over: str = "event") -> SplitCondition:
     """Parse `source` and split it at the root `over`."""
+    return _split(source, over)
+
+
+@kept
+def _split(source: str, over: str) -> SplitCondition:
     tree, slots = parse(source, ALL_ROOTS | {over})
     splitting = _Splitting(source, over, slots)
     rest = splitting.rest(tree)
@@ -131,6 +143,7 @@ def split_condition(source: str, over: str = "event") -> SplitCondition:
         captures=tuple(splitting.captures.values()),
         over=over,
         _evaluate=evaluator(rest),
+        _parts=tuple(parts_of(rest, source)),
         _slots=slots,
         _fuel=FUEL - tree.size // NODES_PER_STEP,
     )

@@ -27,7 +27,8 @@ class Cursor(ABC):
         self.slots = 0
         self.scopes: list[dict[str, int]] = []
         # Nodes that stood in brackets: `(a && b) ?? c` is allowed, `a && b ?? c` is not.
-        self.bracketed: dict[int, Node] = {}
+        # A node is known by its place, since whatever stands around it has another one.
+        self.bracketed: set[tuple[int, int]] = set()
 
     @abstractmethod
     def expression(self) -> Node:
@@ -92,6 +93,9 @@ class Cursor(ABC):
             self.token,
             "Split the work over several steps.",
         )
+
+    def is_bracketed(self, node: Node) -> bool:
+        return (node.start, node.end) in self.bracketed
 
     @contextmanager
     def deeper(self) -> Iterator[None]:

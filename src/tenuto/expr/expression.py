@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
+from tenuto.expr.caching import kept
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
@@ -17,12 +17,6 @@ from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
-
-# A compiled expression takes up to some hundred times its source, so long ones are few: both
-# caches together stay within about 100 MB even when every entry is of the largest kind.
-_SHORT: Final = 256
-_SHORT_KEPT: Final = 2048
-_LONG_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +60,7 @@ class Expression:
 
 def compile_expression(source: str, *, roots: frozenset[str] = ALL_ROOTS) -> Expression:
     """Parse and check `source`; whatever is wrong with it is an `ExpressionSyntaxError`."""
-    compiled = _compiled_short if len(source) <= _SHORT else _compiled_long
-    return compiled(source, roots)
+    return _compiled(source, roots)
 
 
 def from_tree(source: str, tree: Node, slots: int) -> Expression:
@@ -93,10 +86,7 @@ def paths_in(node: AnyNode) -> Iterator[Path]:
         yield from paths_in(child)
 
 
+@kept
 def _compiled(source: str, roots: frozenset[str]) -> Expression:
     tree, slots = parse(source, roots)
     return from_tree(source, tree, slots)
-
-
-_compiled_short = lru_cache(maxsize=_SHORT_KEPT)(_compiled)
-_compiled_long = lru_cache(maxsize=_LONG_KEPT)(_compiled)

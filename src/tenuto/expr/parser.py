@@ -24,7 +24,7 @@ from tenuto.expr.value_parser import ValueParser
 
 _COALESCE: Final = 2
 _POWER: Final = 9
-_STRENGTHS: Final = {
+STRENGTHS: Final = {
     "??": _COALESCE,
     "||": 3,
     "&&": 4,
@@ -75,7 +75,7 @@ class _Parser(ValueParser):
         left = self.unary()
         while True:
             operator = self.token.text if self.token.kind in ("sign", "name") else ""
-            strength = _STRENGTHS.get(operator, 0)
+            strength = STRENGTHS.get(operator, 0)
             if strength < weakest or (self.token.kind == "name") != (operator == "in"):
                 return left
             token = self.advance()
@@ -86,7 +86,7 @@ class _Parser(ValueParser):
             left = self.combined(operator, left, right, token)
 
     def power(self, left: Node, token: Token) -> Node:
-        if isinstance(left, Unary) and id(left) not in self.bracketed:
+        if isinstance(left, Unary) and not self.is_bracketed(left):
             raise self.error(
                 f"`{left.operator}` before `**` could mean two things", token, "Use brackets."
             )
@@ -98,17 +98,13 @@ class _Parser(ValueParser):
         if operator not in _LOGICAL:
             return self.grown(Binary(operator, left, right, start=left.start, end=right.end))
         for side in (left, right):
-            mixed = isinstance(side, Logical) and id(side) not in self.bracketed
+            mixed = isinstance(side, Logical) and not self.is_bracketed(side)
             if mixed and (side.operator == "??") != (operator == "??"):  # type: ignore[union-attr]
                 raise self.error(
                     "`??` next to `&&` or `||` could mean two things", token, "Use brackets."
                 )
         operands: tuple[Node, ...] = (left, right)
-        if (
-            isinstance(left, Logical)
-            and left.operator == operator
-            and id(left) not in self.bracketed
-        ):
+        if isinstance(left, Logical) and left.operator == operator and not self.is_bracketed(left):
             # `a && b && c` is one node of three, so that a long list of terms is not deep.
             operands = (*left.operands, right)
         return self.grown(Logical(operator, operands, start=left.start, end=right.end))

@@ -58,7 +58,7 @@ class ValueParser(ArgumentParser):
         if isinstance(node, Path):
             # `(a.b).c` reads as `a.b.c` does.
             return node
-        self.bracketed[id(node)] = node
+        self.bracketed.add((node.start, node.end))
         return node
 
     def name(self) -> Node:

@@ -84,7 +84,6 @@ def _power(frame: Frame, arguments: Arguments) -> Operand:
 
 FUNCTIONS: Final[dict[str, Function]] = {
     "Math.abs": _on_double(abs),
-    "Math.cbrt": _on_double(math.cbrt),
     "Math.ceil": _rounding(math.ceil),
     "Math.exp": _on_double(_exponential),
     "Math.floor": _rounding(math.floor),
