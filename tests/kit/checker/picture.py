@@ -39,6 +39,9 @@ class Picture:
     """Why nothing new may start, in order: FAILED, CANCELLED or COMPLETED (by `terminate`)."""
     terminated: Row | None = None
     pause: Row | None = None
+    """The newest request to pause."""
+    paused: bool = False
+    """From a request to pause until one to resume; the status may follow a few rows later."""
     ended_by_end: bool = False
     end_output: Json = None
     taken_events: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
@@ -171,6 +174,7 @@ class Picture:
             case "SYSTEM_SET":
                 self.system |= row.payload.get("values") or {}
             case "STATUS_CHANGED":
+                self.paused = row.payload.get("to") == "PAUSED"
                 self.status = str(row.payload.get("to"))
                 if self.status == "RUNNING" and not self.started_at:
                     self.started_at = row.at
@@ -180,6 +184,9 @@ class Picture:
                 self.ending.append(("CANCELLED", row))
             case "PAUSE_REQUESTED":
                 self.pause = row
+                self.paused = True
+            case "RESUME_REQUESTED":
+                self.paused = False
             case _:
                 pass
 

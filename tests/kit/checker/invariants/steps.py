@@ -117,7 +117,7 @@ def nothing_starts_after_the_end(moment: Moment) -> Iterator[str]:
     elif picture.ending:
         status, cause = picture.ending[0]
         yield f"{row.type} of {row.node} after row {cause.seq} decided for {status}"
-    elif picture.status == "PAUSED" and row.type == "NODE_DISPATCHED":
+    elif picture.paused and row.type == "NODE_DISPATCHED":
         yield f"{row.node} ordered while paused"
 
 
