@@ -16,12 +16,10 @@ from tenuto.compose import build_engine, open_store
 from tenuto.core import Plan
 from tenuto.definition import input_problems, parse_document
 from tenuto.engine.engine import Settings
-from tenuto.engine.plans import refuse_unavailable
 from tenuto.engine.requests import Answer
 from tenuto.instances import InstanceRef, Summary
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
-from tenuto.model.graph import Task
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Object, json_problem
 from tenuto.model.status import Status
@@ -87,9 +85,7 @@ class Tenuto:
         The same content again makes no new version. InvalidDefinition lists all that is wrong.
         """
         document = _document(definition)
-        plan = self.engine.plans.compile(document)
-        row = await self.engine.plans.save(TENANT, plan.definition.id, document, plan)
-        return row.version
+        return (await self.engine.plans.save(TENANT, document)).version
 
     async def start(
         self,
@@ -107,13 +103,14 @@ class Tenuto:
 
         The same `key` with the same content gives the instance that the first call made.
         """
-        number, plan = await self.engine.plans.get(TENANT, workflow, version)
-        refuse_unavailable(plan)
+        deployed = await self.engine.plans.get(TENANT, workflow, version)
+        deployed.refuse_unavailable()
+        plan = deployed.plan
         self._refuse_unknown_tasks(plan)
         self._refuse_bad_input(plan, input)
         started = Started(
             definition_id=workflow,
-            definition_version=number,
+            definition_version=deployed.version,
             input=input,
             correlation_id=correlation_id,
             priority=priority,
@@ -194,11 +191,11 @@ class Tenuto:
             Problem(
                 code="TEN-2003",
                 path=f"$.steps.{name}.taskId",
-                message=f"no task is called {config.task_id!r} (UNKNOWN_TASK)",
-                advice=_task_advice(self.tasks, config.task_id),
+                message=f"no task is called {task_id!r} (UNKNOWN_TASK)",
+                advice=_task_advice(self.tasks, task_id),
             )
-            for name, planned in plan.nodes.items()
-            if isinstance(config := planned.node.config, Task) and config.task_id not in self.tasks
+            for task_id, name in plan.tasks.items()
+            if task_id not in self.tasks
         ]
         if problems:
             raise InvalidInput("the workflow uses tasks that nobody has registered", problems)

@@ -69,7 +69,7 @@ class Plan:
         retry: RetryPolicy = DEFAULT_RETRY,
     ) -> None:
         self.definition = definition
-        self._tasks = tasks or _NoPolicies()
+        self._policies = tasks or _NoPolicies()
         self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
@@ -85,16 +85,16 @@ class Plan:
         if node.retry is not None:
             return node.retry
         if isinstance(node.config, Task):
-            return self._tasks.policy(node.config.task_id).retry or self._retry
+            return self._policies.policy(node.config.task_id).retry or self._retry
         return self._retry
 
     def timeout_of(self, node: Node, config: Task) -> timedelta:
         """How long one attempt may run."""
-        return node.timeout or self._tasks.policy(config.task_id).timeout or DEFAULT_TIMEOUT
+        return node.timeout or self._policies.policy(config.task_id).timeout or DEFAULT_TIMEOUT
 
     def heartbeat_of(self, config: Task) -> timedelta | None:
         """How long an attempt may be silent."""
-        return config.heartbeat_timeout or self._tasks.policy(config.task_id).heartbeat_timeout
+        return config.heartbeat_timeout or self._policies.policy(config.task_id).heartbeat_timeout
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
@@ -116,6 +116,15 @@ class Plan:
     def condition(self, source: str | None) -> SplitCondition | None:
         """A wait's condition, split into the instance's side and the event's."""
         return None if source is None else split_condition(source)
+
+    @cached_property
+    def tasks(self) -> dict[str, str]:
+        """Every task that is used, with the first step that uses it."""
+        used: dict[str, str] = {}
+        for name, planned in self.nodes.items():
+            if isinstance(planned.node.config, Task):
+                used.setdefault(planned.node.config.task_id, name)
+        return used
 
     @cached_property
     def fixed_inputs(self) -> frozenset[str]:

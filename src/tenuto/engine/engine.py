@@ -25,7 +25,6 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
-from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import EventResult, Store, WaitRow
 from tenuto.tasks.registry import Registry
@@ -75,7 +74,7 @@ class Engine:
         self._dispatcher = Dispatcher(self.runner, self.timekeeper, self._look_back)
         self._loops = Loops(clock, self._loop_died)
         self._looking_back: set[asyncio.Task[bool]] = set()
-        self._watchers: dict[str, list[asyncio.Future[Status]]] = {}
+        self._watchers: dict[str, list[asyncio.Future[Held]]] = {}
         self._listeners: list[Callable[[Draft], None]] = []
         self._is_open = False
         self._fault: BaseException | None = None
@@ -170,15 +169,15 @@ class Engine:
 
     async def final_state(self, instance_id: str) -> Held:
         """Wait until an instance has ended. Registers first, then looks: no end is missed."""
-        future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
         watchers = self._watchers.setdefault(instance_id, [])
         watchers.append(future)
         try:
-            held = await self.state_of(instance_id)
-            if held.state.status.is_final:
-                return held
-            await future
-            return await self.state_of(instance_id)
+            if self._caches[self._number_of(instance_id)].get(instance_id) is None:
+                held = await self.state_of(instance_id)
+                if held.state.status.is_final:
+                    return held
+            return await future
         finally:
             watchers.remove(future)
             if not watchers:
@@ -230,11 +229,10 @@ class Engine:
 
     def _concluded(self, draft: Draft) -> None:
         self._dispatcher.perform(draft)
-        status = draft.state.status
-        if status.is_final and draft.rows:
+        if draft.state.status.is_final:
             for future in self._watchers.get(draft.instance_id, ()):
                 if not future.done():
-                    future.set_result(status)
+                    future.set_result(draft.held)
         for listener in self._listeners:
             listener(draft)
 

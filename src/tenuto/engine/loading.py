@@ -38,7 +38,8 @@ class Loader:
 
     async def _held(self, stored: StoredInstance) -> Held:
         row = stored.row
-        _, plan = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
+        deployed = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
+        plan = deployed.plan
         state = await self._state(plan, stored)
         held = Held(state, plan, row.tenant)
         held.tail_entries = len(stored.tail)

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from typing import NamedTuple
 
 import msgspec
 
 from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
-from tenuto.model.errors import NotAvailable, NotFound
+from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
 from tenuto.ports import Clock
 from tenuto.store.protocol import DefinitionRow, Store
 
 _KEPT = 1_000
+
+
+class Deployed(NamedTuple):
+    """A saved definition version, ready to run."""
+
+    version: int
+    plan: Plan
+    unavailable: tuple[Problem, ...]
+    """What it uses that this version of the program does not run."""
+
+    def refuse_unavailable(self) -> None:
+        if self.unavailable:
+            raise NotAvailable(
+                "the definition uses something this version does not run", self.unavailable
+            )
 
 
 class Plans:
@@ -32,54 +48,45 @@ class Plans:
         self._clock = clock
         self._tasks = tasks
         self._retry = retry
-        self._plans: dict[tuple[str, str, int], Plan] = {}
+        self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
 
-    def known(self, tenant: str, id: str, version: int) -> Plan | None:
-        """A plan that has been compiled before."""
-        return self._plans.get((tenant, id, version))
-
-    async def get(self, tenant: str, id: str, version: int | None = None) -> tuple[int, Plan]:
-        """A version and its plan; without a number the newest. NotFound when there is none."""
+    async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version; without a number the newest. NotFound when there is none."""
         if version is None:
             version = self._newest.get((tenant, id))
         if version is not None:
-            plan = self.known(tenant, id, version)
-            if plan is not None:
-                return version, plan
+            found = self._deployed.get((tenant, id, version))
+            if found is not None:
+                return found
         row = await self._store.definition(tenant, id, version)
         if row is None:
             which = id if version is None else f"{id} version {version}"
             raise NotFound(
                 f"there is no workflow {which}",
                 code="TEN-2002",
-                advice="Deploy it first: app.deploy(definition) or `tenuto deploy FILE`.",
+                advice="Deploy it first: app.deploy(definition) or `tenuto run FILE`.",
             )
-        return row.version, self._keep(row)
+        return self._keep(row, self.compile(msgspec.json.decode(row.content)))
 
-    async def save(self, tenant: str, id: str, document: JSON, plan: Plan) -> DefinitionRow:
-        """Save what was checked already; the same content makes no new version."""
+    async def save(self, tenant: str, document: JSON) -> Deployed:
+        """Check, compile and save a document; the same content makes no new version."""
+        plan = self.compile(document)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
-        row = await self._store.save_definition(tenant, id, content, digest, self._clock.now())
-        self._newest[tenant, id] = row.version
-        self._plans[tenant, id, row.version] = plan
-        return row
+        row = await self._store.save_definition(
+            tenant, plan.definition.id, content, digest, self._clock.now()
+        )
+        self._newest[tenant, row.id] = row.version
+        return self._keep(row, plan)
 
     def compile(self, document: JSON) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
         return Plan(compile_definition(document), tasks=self._tasks, retry=self._retry)
 
-    def _keep(self, row: DefinitionRow) -> Plan:
-        plan = self.compile(msgspec.json.decode(row.content))
-        if len(self._plans) >= _KEPT:
-            self._plans.pop(next(iter(self._plans)))
-        self._plans[row.tenant, row.id, row.version] = plan
-        return plan
-
-
-def refuse_unavailable(plan: Plan) -> None:
-    """NotAvailable when the definition uses what this version does not run."""
-    problems = unavailable(plan.definition)
-    if problems:
-        raise NotAvailable("the definition uses something this version does not run", problems)
+    def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
+        deployed = Deployed(row.version, plan, unavailable(plan.definition))
+        if len(self._deployed) >= _KEPT:
+            self._deployed.pop(next(iter(self._deployed)))
+        self._deployed[row.tenant, row.id, row.version] = deployed
+        return deployed
