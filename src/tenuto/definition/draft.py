@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tenuto.definition.nodes import BY_NAME, TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Id
-from tenuto.definition.report import Place, did_you_mean, kind_of, shown
+from tenuto.definition.report import MOST_NAMES, Place, did_you_mean, kind_of, shown
 from tenuto.model.graph import ErrorRoute, Route
 from tenuto.model.json import JSON, Object
 
@@ -123,9 +123,9 @@ def known_edges(
 
 
 def refuse_target(name: str, names: set[str], place: Place) -> None:
-    known = [each for each in names if not each.startswith("\0")]
+    known = sorted(names) if len(names) <= MOST_NAMES and not place.report.is_full else []
     place.wrong(
         "TEN-1040",
         f"there is no step {shown(name)}",
-        did_you_mean(name, sorted(known), "Name a step of this definition."),
+        did_you_mean(name, known, "Name a step of this definition."),
     )

@@ -46,6 +46,7 @@ def _check_starts(draft: Draft, arrows: Arrows, shape: Shape) -> None:
             continue
         if draft.form == "steps" and node.id not in shape.starts:
             node.place.wrong("TEN-1045", "a start step comes first")
+            continue
         for edge in arrows.incoming[node.id]:
             edge.place.wrong("TEN-1045", f"`{edge.source}` leads to the start")
 

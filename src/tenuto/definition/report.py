@@ -16,7 +16,9 @@ from tenuto.model.errors import Problem
 MOST_PROBLEMS = 1000
 """A document with more faults than this is not read to its end by anybody."""
 
-_MOST_NAMES = 1000
+MOST_NAMES = 1000
+"""Among more names than this the nearest is not looked for: it would take too long."""
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 
 
@@ -86,7 +88,7 @@ def step(key: str | int) -> str:
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
     """Advice that names the nearest of `names`, else `otherwise`."""
-    if len(names) > _MOST_NAMES or len(name) > 100:
+    if len(names) > MOST_NAMES or len(name) > 100:
         return otherwise
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if not near:

@@ -280,6 +280,19 @@ _SURROUNDINGS = {
     ),
 }
 
+_PYTHON = {
+    "TEN-1801": Code(
+        "Task name taken",
+        "Two functions are registered as tasks under one name.",
+        "Give one of them another name.",
+    ),
+    "TEN-1802": Code(
+        "Task declared wrongly",
+        "A task, or its retry policy, has an option that cannot be used.",
+        "Correct the option that the message names.",
+    ),
+}
+
 _NOT_YET = "The definition is valid; this version of Tenuto does not run this part of it yet."
 _WITHOUT = "Remove it, or wait for a version that runs it."
 _NOT_AVAILABLE = {
@@ -332,6 +345,38 @@ _REQUESTS = {
         "A value is larger than the limit that the message names.",
         "Store large data elsewhere and pass a reference, or raise the limit.",
     ),
+    "TEN-2006": Code(
+        "Not the name of an event",
+        "An event's name is words separated by dots; names that begin with `workflow.` belong to "
+        "Tenuto itself.",
+        "Write for example `payment.received`.",
+    ),
+    "TEN-2007": Code(
+        "Moment without a time zone",
+        "A moment names its time zone, so that it means the same everywhere.",
+        "Pass an aware datetime, or a timestamp such as `2026-11-15T20:12:14Z`.",
+    ),
+    "TEN-2008": Code(
+        "Not the id of an instance",
+        "The id of an instance is a UUID; on the command line its beginning is enough, as long as "
+        "it means one instance.",
+        "Write the id as `tenuto list` shows it.",
+    ),
+    "TEN-2009": Code(
+        "Store in memory",
+        "A store in memory belongs to one process and cannot be looked at from another.",
+        "Name a file, as in `--store sqlite:///FILE`.",
+    ),
+    "TEN-2010": Code(
+        "Tasks cannot be loaded",
+        "The Python file or module that holds the tasks fails when it is imported.",
+        "Correct the file at the named line.",
+    ),
+    "TEN-2011": Code(
+        "Not a cursor",
+        "A list is continued with the cursor that the page before gave, unchanged.",
+        "Pass that cursor, or begin the list again.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
@@ -364,6 +409,21 @@ _INSTANCES = {
         "Late result",
         "The instance had ended when the result came; it is kept as a dead letter.",
         "Look at the dead letter, and decide whether the effect has to be undone.",
+    ),
+    "TEN-3006": Code(
+        "Not due yet",
+        "A timer was reported before its time; nothing changed, and it will be reported again.",
+        "Nothing; if it goes on, check the clocks.",
+    ),
+    "TEN-3007": Code(
+        "Event taken by another wait",
+        "Two waits of one instance looked for the same earlier event; one of them took it.",
+        "Nothing; the other wait stays open.",
+    ),
+    "TEN-3008": Code(
+        "Event id used for something else",
+        "An event with this id was published before with other content.",
+        "Give each event an id of its own; repeat one only unchanged.",
     ),
     "TEN-3100": Code(
         "The workflow failed",
@@ -433,6 +493,7 @@ CATALOGUE: Mapping[str, Code] = MappingProxyType(
         **_EXPRESSIONS,
         **_FLOW,
         **_SURROUNDINGS,
+        **_PYTHON,
         **_NOT_AVAILABLE,
         **_REQUESTS,
         **_INSTANCES,

@@ -1,0 +1,39 @@
+"""The page that lists every code: `python -m tests.definition.errors_page > docs/errors.md`."""
+
+from __future__ import annotations
+
+from tenuto.model.codes import CATALOGUE
+
+_CHAPTERS = {
+    "TEN-10": "Definitions",
+    "TEN-18": "Tasks in Python",
+    "TEN-19": "Valid, but not available yet",
+    "TEN-2": "Requests and input",
+    "TEN-3": "Instances",
+    "TEN-4": "Store and operations",
+}
+
+_HEAD = """\
+# Errors
+
+A refusal has a code, a place, a message and advice. `tenuto explain CODE` shows what stands here.
+This page is generated from the catalogue in `tenuto.model.codes`; a test keeps the two equal.
+
+A failure inside an instance has a code of another kind (`OUT_OF_STOCK`, `TIMEOUT`): that is what
+`onError` and `nonRetryable` match, and it is not listed here.
+"""
+
+
+def page() -> str:
+    lines = [_HEAD]
+    for prefix, chapter in _CHAPTERS.items():
+        lines.append(f"## {chapter}\n")
+        for code, row in CATALOGUE.items():
+            if code.startswith(prefix):
+                lines.append(f"### {code} {row.title}\n")
+                lines.append(f"{row.explanation} **What to do:** {row.advice}\n")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,386 @@
+"""One way to spoil a valid document for each kind of fault, and what must then be reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.definition.values import Value
+
+Document = dict[str, Any]
+Expected = tuple[str, str]
+"""The code, and the path."""
+
+Fault = Callable[[Document], Expected]
+
+
+def steps_document() -> Document:
+    """A valid document in which every fault below finds a place of its own."""
+    return {
+        "id": "orders",
+        "name": "Orders",
+        "inputSchema": {"type": "object", "required": ["orderId"]},
+        "steps": [
+            _task("begin", transitions={"default": ["a", "b", "c", "d", "wait", "each", "decide"]}),
+            _task("a", transitions={"default": "join"}),
+            _task("b", transitions={"default": "join"}),
+            _task("c", input={"n": "{{ctx.input.n}}"}),
+            _task("d", retry={"maxAttempts": 2}, outputVariable="d", errorHandling="continue"),
+            {
+                "stepId": "wait",
+                "type": "EVENT_WAIT",
+                "eventPattern": "payment.received",
+                "eventCondition": "event.payload.id === ctx.input.id",
+                "eventPayloadMapping": {"paid": "amount"},
+                "eventTimeout": {"duration": "P3D", "timeoutHandlerStepId": "late"},
+            },
+            _task("late"),
+            _task("join", joinMode={"atLeast": 2}),
+            {
+                "stepId": "each",
+                "type": "LOOP",
+                "source": "{{ctx.input.items}}",
+                "transitions": {"loop": "body", "done": "after"},
+            },
+            _task("body", transitions={"default": "each"}),
+            _task("after"),
+            {
+                "stepId": "decide",
+                "type": "CONDITION",
+                "branches": [{"id": "yes", "when": "true"}, {"id": "no", "when": "false"}],
+                "transitions": {"yes": "y", "no": "n"},
+            },
+            _task("y"),
+            _task("n"),
+        ],
+        "compensationSteps": [
+            {"stepId": "undo_a", "compensationFor": "a", "type": "TASK", "taskId": "undo"}
+        ],
+        "cancellationTriggers": [{"eventPattern": "order.cancelled", "reason": "gone"}],
+        "triggers": [{"eventPattern": "order.placed", "inputMapping": {"orderId": "id"}}],
+        "options": {"timeout": "P30D", "concurrency": {"limit": 10}, "retention": "P90D"},
+    }
+
+
+def _task(name: str, **fields: Value) -> Document:
+    return {"stepId": name, "type": "TASK", "taskId": "work", **fields}
+
+
+def _step(document: Document, name: str) -> tuple[Document, str]:
+    for index, step in enumerate(document["steps"]):
+        if step["stepId"] == name:
+            return step, f"$.steps[{index}]"
+    raise AssertionError(name)
+
+
+def _reached(document: Document, step: Document) -> str:
+    """Add a step that `begin` leads to; its path."""
+    document["steps"].append(step)
+    document["steps"][0]["transitions"]["default"].append(step["stepId"])
+    return f"$.steps[{len(document['steps']) - 1}]"
+
+
+def unknown_top_field(document: Document) -> Expected:
+    document["stepz"] = []
+    return "TEN-1012", "$.stepz"
+
+
+def bad_definition_id(document: Document) -> Expected:
+    document["id"] = "no spaces please"
+    return "TEN-1020", "$.id"
+
+
+def wrong_type(document: Document) -> Expected:
+    document["name"] = 7
+    return "TEN-1010", "$.name"
+
+
+def two_spellings(document: Document) -> Expected:
+    document["workflowOptions"] = {}
+    return "TEN-1019", "$.workflowOptions"
+
+
+def bad_schema(document: Document) -> Expected:
+    document["inputSchema"]["type"] = "objekt"
+    return "TEN-1060", "$.inputSchema.type"
+
+
+def unknown_field(document: Document) -> Expected:
+    step, path = _step(document, "c")
+    step["inptu"] = 1
+    return "TEN-1012", f"{path}.inptu"
+
+
+def missing_field(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "without_task", "type": "TASK"})
+    return "TEN-1011", path
+
+
+def unknown_type(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "odd", "type": "TASKK"})
+    return "TEN-1022", f"{path}.type"
+
+
+def bad_id(document: Document) -> Expected:
+    path = _reached(document, _task("1st"))
+    return "TEN-1020", f"{path}.stepId"
+
+
+def duplicate_id(document: Document) -> Expected:
+    document["steps"].append(_task("late"))
+    return "TEN-1021", f"$.steps[{len(document['steps']) - 1}].stepId"
+
+
+def refused_variable(document: Document) -> Expected:
+    step, path = _step(document, "d")
+    step["outputVariable"] = "input"
+    return "TEN-1023", f"{path}.outputVariable"
+
+
+def reserved_branch(document: Document) -> Expected:
+    path = _reached(
+        document,
+        {"stepId": "fork", "type": "CONDITION", "branches": [{"id": "error", "when": "1"}]},
+    )
+    return "TEN-1024", f"{path}.branches[0].id"
+
+
+def broken_expression(document: Document) -> Expected:
+    step, path = _step(document, "a")
+    step["when"] = "ctx.a ==="
+    return "TEN-1030", f"{path}.when"
+
+
+def broken_template(document: Document) -> Expected:
+    step, path = _step(document, "c")
+    step["input"]["n"] = "{{ctx.}}"
+    return "TEN-1031", f"{path}.input.n"
+
+
+def event_where_there_is_none(document: Document) -> Expected:
+    step, path = _step(document, "b")
+    step["when"] = "event.payload.x"
+    return "TEN-1032", f"{path}.when"
+
+
+def item_outside_a_loop(document: Document) -> Expected:
+    step, path = _step(document, "after")
+    step["input"] = "{{item}}"
+    return "TEN-1032", f"{path}.input"
+
+
+def bad_payload_path(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["eventPayloadMapping"]["paid"] = "a[[0"
+    return "TEN-1033", f"{path}.eventPayloadMapping.paid"
+
+
+def bad_pattern(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["eventPattern"] = "payment received"
+    return "TEN-1034", f"{path}.eventPattern"
+
+
+def costly_condition(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["eventCondition"] = "event.payload.amount > ctx.input.n"
+    return "TEN-1035", f"{path}.eventCondition"
+
+
+def unknown_target(document: Document) -> Expected:
+    step, path = _step(document, "d")
+    step.setdefault("transitions", {})["default"] = "nowhere"
+    return "TEN-1040", f"{path}.transitions.default"
+
+
+def unreachable(document: Document) -> Expected:
+    document["steps"].append(_task("island"))
+    return "TEN-1041", f"$.steps[{len(document['steps']) - 1}]"
+
+
+def cycle(document: Document) -> Expected:
+    path = _reached(document, _task("ping", transitions={"default": "pong"}))
+    document["steps"].append(_task("pong", transitions={"default": "ping"}))
+    return "TEN-1042", path
+
+
+def edge_twice(document: Document) -> Expected:
+    path = _reached(document, _task("twice", transitions={"default": ["join", "join"]}))
+    return "TEN-1043", f"{path}.transitions.default[1]"
+
+
+def foreign_handle(document: Document) -> Expected:
+    path = _reached(document, _task("stray", transitions={"approved": "late"}))
+    return "TEN-1044", f"{path}.transitions.approved"
+
+
+def late_start(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "late_start", "type": "START"})
+    return "TEN-1045", path
+
+
+def failing_and_handling(document: Document) -> Expected:
+    step, path = _step(document, "d")
+    step["errorHandling"] = "fail_workflow"
+    step.setdefault("transitions", {})["error"] = "late"
+    return "TEN-1046", f"{path}.errorHandling"
+
+
+def join_too_large(document: Document) -> Expected:
+    step, path = _step(document, "join")
+    step["joinMode"] = {"atLeast": 9}
+    return "TEN-1047", f"{path}.joinMode"
+
+
+def join_of_exclusive_handles(document: Document) -> Expected:
+    decide, _ = _step(document, "decide")
+    decide["transitions"]["yes"] = ["y", "both"]
+    decide["transitions"]["no"] = ["n", "both"]
+    document["steps"].append(_task("both", joinMode={"atLeast": 2}))
+    return "TEN-1048", f"$.steps[{len(document['steps']) - 1}].joinMode"
+
+
+def join_of_none(document: Document) -> Expected:
+    path = _reached(document, _task("none_needed", joinMode={"atLeast": 0}))
+    return "TEN-1014", f"{path}.joinMode.atLeast"
+
+
+def cancels_itself(document: Document) -> Expected:
+    step, path = _step(document, "n")
+    step["cancels"] = ["n"]
+    return "TEN-1049", f"{path}.cancels[0]"
+
+
+def into_a_loop(document: Document) -> Expected:
+    step, path = _step(document, "y")
+    step["transitions"] = {"default": "body"}
+    return "TEN-1050", f"{path}.transitions.default"
+
+
+def end_in_a_loop(document: Document) -> Expected:
+    body, _ = _step(document, "body")
+    body["transitions"]["default"] = ["each", "inner_end"]
+    document["steps"].append({"stepId": "inner_end", "type": "END"})
+    return "TEN-1051", f"$.steps[{len(document['steps']) - 1}]"
+
+
+def no_effect(document: Document) -> Expected:
+    step, path = _step(document, "after")
+    step["cancelRest"] = True
+    return "TEN-1053", f"{path}.cancelRest"
+
+
+def bad_retry(document: Document) -> Expected:
+    step, path = _step(document, "d")
+    step["retry"]["multiplier"] = 0
+    return "TEN-1014", f"{path}.retry.multiplier"
+
+
+def bad_duration(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["eventTimeout"]["duration"] = "three days"
+    return "TEN-1015", f"{path}.eventTimeout.duration"
+
+
+def bad_deadline(document: Document) -> Expected:
+    document["options"]["deadline"] = "tomorrow"
+    return "TEN-1016", "$.options.deadline"
+
+
+def empty_text(document: Document) -> Expected:
+    step, path = _step(document, "late")
+    step["taskId"] = ""
+    return "TEN-1017", f"{path}.taskId"
+
+
+def exclusive_fields(document: Document) -> Expected:
+    step, path = _step(document, "each")
+    step["while"] = "true"
+    return "TEN-1018", f"{path}.while"
+
+
+def unknown_choice(document: Document) -> Expected:
+    step, path = _step(document, "decide")
+    step["select"] = "best"
+    return "TEN-1013", f"{path}.select"
+
+
+def compensation_of_nothing(document: Document) -> Expected:
+    document["compensationSteps"][0]["compensationFor"] = "nothing"
+    return "TEN-1062", "$.compensationSteps[0].compensationFor"
+
+
+def compensation_without_task(document: Document) -> Expected:
+    document["compensationSteps"].append({"stepId": "undo_b", "compensationFor": "b"})
+    return "TEN-1011", f"$.compensationSteps[{len(document['compensationSteps']) - 1}]"
+
+
+def bad_cancellation_trigger(document: Document) -> Expected:
+    document["cancellationTriggers"][0]["shouldCompensate"] = "yes"
+    return "TEN-1010", "$.cancellationTriggers[0].shouldCompensate"
+
+
+def trigger_that_sees_an_instance(document: Document) -> Expected:
+    document["triggers"][0]["eventCondition"] = "event.payload.id === ctx.input.id"
+    return "TEN-1032", "$.triggers[0].eventCondition"
+
+
+def bad_concurrency(document: Document) -> Expected:
+    document["options"]["concurrency"]["limit"] = 0
+    return "TEN-1014", "$.options.concurrency.limit"
+
+
+def unfit_text(document: Document) -> Expected:
+    document["description"] = "a\0b"
+    return "TEN-1003", "$.description"
+
+
+FAULTS: tuple[Fault, ...] = (
+    unknown_top_field,
+    bad_definition_id,
+    wrong_type,
+    two_spellings,
+    bad_schema,
+    unknown_field,
+    missing_field,
+    unknown_type,
+    bad_id,
+    duplicate_id,
+    refused_variable,
+    reserved_branch,
+    broken_expression,
+    broken_template,
+    event_where_there_is_none,
+    item_outside_a_loop,
+    bad_payload_path,
+    bad_pattern,
+    costly_condition,
+    unknown_target,
+    unreachable,
+    cycle,
+    edge_twice,
+    foreign_handle,
+    late_start,
+    failing_and_handling,
+    join_too_large,
+    join_of_exclusive_handles,
+    join_of_none,
+    cancels_itself,
+    into_a_loop,
+    end_in_a_loop,
+    no_effect,
+    bad_retry,
+    bad_duration,
+    bad_deadline,
+    empty_text,
+    exclusive_fields,
+    unknown_choice,
+    compensation_of_nothing,
+    compensation_without_task,
+    bad_cancellation_trigger,
+    trigger_that_sees_an_instance,
+    bad_concurrency,
+    unfit_text,
+)
+
+WARNINGS = frozenset({costly_condition, no_effect})

@@ -1,0 +1,165 @@
+"""Every node type with every field that it may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.definition.values import Value
+
+Settings = dict[str, Any]
+
+COMMON: Settings = {
+    "name": "A name",
+    "description": "What it is for",
+    "outputVariable": "result",
+    "timeout": "PT30S",
+    "errorHandling": "continue",
+    "joinMode": "any",
+    "cancelRest": True,
+    "cancels": ["other"],
+    "when": "ctx.input.wanted",
+}
+
+EXECUTING: Settings = {
+    "retry": {
+        "maxAttempts": 5,
+        "initialDelay": "PT0.5S",
+        "multiplier": 1.5,
+        "maxDelay": 30_000,
+        "nonRetryable": ["OUT_OF_STOCK"],
+        "onLost": "fail",
+    },
+    "mutex": "account-{{ctx.input.account}}",
+}
+
+_WAIT: Settings = {
+    "eventPattern": "payment.*.received.**",
+    "eventCondition": "event.payload.id === ctx.input.id",
+    "eventPayloadMapping": {"paid": "amount.total[0]", "at": "{{event.timestamp}}"},
+}
+_SCHEMA = {"type": "object", "properties": {"note": {"type": "string"}}}
+
+OWN: dict[str, Settings] = {
+    "start": {},
+    "end": {"outputParameters": {"id": "{{ctx.input.id}}"}},
+    "task": {
+        "taskId": "work",
+        "input": {"id": "{{ctx.input.id}}", "key": "{{secrets.key}}"},
+        "handles": ["approved", "other_way"],
+        "heartbeatTimeout": "PT10S",
+    },
+    "eventWait": {
+        **_WAIT,
+        "eventTimeout": {"duration": "P1M"},
+        "lookback": "PT0S",
+        "correlationId": "{{ctx.input.id}}",
+    },
+    "condition": {
+        "branches": [{"id": "big", "when": "ctx.input.n > 10"}, {"id": "small", "when": "true"}],
+        "select": "all",
+    },
+    "delay": {"duration": "PT1H", "calendar": "office"},
+    "loop": {
+        "source": "{{ctx.input.items}}",
+        "mode": "parallel",
+        "concurrency": 3,
+        "onItemError": "continue",
+        "maxIterations": 10,
+        "result": {"n": "{{index}}", "is": "{{item}}"},
+        "enough": 2,
+    },
+    "javascript": {"code": "return 1", "memoryLimit": 64, "allowHosts": ["example.org"]},
+    "dataQuery": {"dataQueryID": "q1", "args": {"id": "{{secrets.id}}"}},
+    "http": {
+        "method": "POST",
+        "url": "https://example.org/{{ctx.input.id}}",
+        "headers": {"authorization": "Bearer {{secrets.token}}"},
+        "query": {"q": 1},
+        "body": ["{{ctx.input}}"],
+        "successCodes": [200, 404],
+        "responseType": "json",
+    },
+    "subWorkflow": {"workflowId": "child", "version": 3, "input": {"a": 1}},
+    "emit": {"pattern": "order.placed", "payload": {"a": 1}, "correlationId": "{{ctx.input.id}}"},
+    "terminate": {"status": "FAILED", "output": {"a": 1}, "reason": "no {{ctx.input.id}}"},
+    "approval": {
+        "assignees": {"users": ["ann"], "roles": ["boss"]},
+        "formSchema": _SCHEMA,
+        "deadline": "P3D",
+        "reminders": ["P1D", "P2D"],
+        "escalate": {"after": "P2D", "assignees": {"roles": ["board"]}},
+    },
+}
+
+ALTERNATIVES: dict[str, Settings] = {
+    "eventWait": {
+        "arms": [
+            {"id": "paid", **_WAIT},
+            {"id": "refused", "eventPattern": "payment.refused"},
+        ],
+        "eventTimeout": {"duration": "P3D"},
+    },
+    "delay": {"until": "{{ctx.input.at}}"},
+    "loop": {
+        "while": "ctx.last !== 7 && index < 5",
+        "maxIterations": 5,
+        "enough": "ctx.results[3]",
+    },
+}
+"""What excludes some of the fields above."""
+
+STEP_NAMES = {
+    "start": "START",
+    "end": "END",
+    "task": "TASK",
+    "eventWait": "EVENT_WAIT",
+    "condition": "CONDITION",
+    "delay": "DELAY",
+    "loop": "LOOP",
+    "javascript": "JAVASCRIPT",
+    "dataQuery": "DATA_QUERY",
+    "http": "HTTP",
+    "subWorkflow": "SUB_WORKFLOW",
+    "emit": "EMIT",
+    "terminate": "TERMINATE",
+    "approval": "APPROVAL",
+}
+
+EXECUTES = ("task", "http", "dataQuery", "javascript", "subWorkflow")
+
+EVERY = [*OWN.items(), *ALTERNATIVES.items()]
+
+
+def settings(kind: str, own: Settings) -> Settings:
+    """All common settings and the type's own."""
+    return {**COMMON, **(EXECUTING if kind in EXECUTES else {}), **own}
+
+
+def as_graph(kind: str, config: Settings, **node: Value) -> Settings:
+    """A graph in which the node stands behind two tasks, beside the node that it cancels."""
+    work = {"type": "task", "config": {"taskId": "t"}}
+    nodes = [
+        {"id": "first", **work},
+        {"id": "second", **work},
+        {"id": "other", **work},
+        {"id": "it", "type": kind, "config": config, **node},
+    ]
+    edges = [
+        {"upstreamNodeID": "first", "downstreamNodeID": "it"},
+        {"upstreamNodeID": "second", "downstreamNodeID": "it"},
+    ]
+    if kind == "start":
+        nodes, edges = [nodes[3]], [{"upstreamNodeID": "it", "downstreamNodeID": "other"}]
+        nodes.append({"id": "other", **work})
+    return {"nodes": nodes, "edges": edges}
+
+
+def as_steps(kind: str, fields: Settings) -> Settings:
+    """Steps in which the step stands behind another, beside the step that it cancels."""
+    step = {"stepId": "it", "type": STEP_NAMES[kind], **fields}
+    other = {"stepId": "other", "type": "TASK", "taskId": "t"}
+    if kind == "start":
+        return {"steps": [{**step, "transitions": {"default": "other"}}, other]}
+    first = {"stepId": "first", "type": "TASK", "taskId": "t"}
+    first["transitions"] = {"default": ["it", "other"]}  # type: ignore[assignment]
+    return {"steps": [first, step, other]}

@@ -1,0 +1,108 @@
+"""Validation finds every problem at once, each with its code and its place."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tenuto.definition import check, compile_definition
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import InvalidDefinition
+from tests.definition.faults import FAULTS, WARNINGS, Document, Expected, Fault, steps_document
+from tests.definition.values import Value
+
+
+def found_in(document: Document) -> list[Expected]:
+    return [(each.code, each.path) for each in check(document).problems]
+
+
+def name_of(fault: Fault) -> str:
+    return fault.__name__
+
+
+def test_the_document_is_valid_before_it_is_spoiled() -> None:
+    assert found_in(steps_document()) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=name_of)
+def test_each_fault_alone_is_reported_where_it_is(fault: Fault) -> None:
+    document = steps_document()
+    expected = fault(document)
+    checked = check(document)
+    assert (checked.definition is not None) == (fault in WARNINGS)
+    assert [(each.code, each.path) for each in checked.problems] == [expected]
+    assert all(each.message and each.advice for each in checked.problems)
+
+
+def test_every_pair_of_faults_is_reported_together() -> None:
+    for first, second in itertools.permutations(FAULTS, 2):
+        document = steps_document()
+        expected = {first(document), second(document)}
+        missing = expected - set(found_in(document))
+        assert not missing, (name_of(first), name_of(second), missing, found_in(document))
+
+
+def test_one_fault_of_each_kind_gives_all_of_them_in_one_answer() -> None:
+    document = steps_document()
+    expected = {fault(document) for fault in FAULTS}
+    assert expected <= set(found_in(document))
+
+
+def test_every_code_of_definitions_has_a_test_that_provokes_it() -> None:
+    provoked = {fault(steps_document())[0] for fault in FAULTS}
+    elsewhere = {
+        "TEN-1000": "the exception that holds the others",
+        "TEN-1001": "test_documents",
+        "TEN-1002": "test_documents",
+        "TEN-1004": "test_sizes",
+        "TEN-1005": "test_sizes",
+        "TEN-1006": "test_forms",
+        "TEN-1052": "test_forms",
+        "TEN-1061": "test_schemas",
+        "TEN-1070": "test_round_trip",
+    }
+    definitions = {code for code in CATALOGUE if code < "TEN-1800"}
+    assert provoked | set(elsewhere) == definitions
+
+
+def test_the_exception_names_every_error_and_no_warning() -> None:
+    document = steps_document()
+    expected = {fault(document) for fault in FAULTS if fault not in WARNINGS}
+    with pytest.raises(InvalidDefinition) as raised:
+        compile_definition(document)
+    problems = raised.value.problems
+    assert expected <= {(each.code, each.path) for each in problems}
+    assert {each.severity for each in problems} == {"error"}
+
+
+def test_a_cycle_is_spelled_out() -> None:
+    steps: Value = [
+        {"stepId": a, "type": "TASK", "taskId": "t", "transitions": {"default": b}}
+        for a, b in (("a", "b"), ("b", "c"), ("c", "b"))
+    ]
+    [problem] = check({"steps": steps}).problems
+    assert problem.code == "TEN-1042"
+    assert "b → c → b" in problem.message
+
+
+def test_the_nearest_name_is_offered() -> None:
+    document = steps_document()
+    document["steps"][1]["transitions"]["default"] = "jion"
+    [problem] = [each for each in check(document).problems if each.code == "TEN-1040"]
+    assert "`join`" in problem.advice
+
+
+def test_an_expression_fault_names_its_position() -> None:
+    document = steps_document()
+    document["steps"][1]["when"] = "ctx.a === )"
+    [problem] = check(document).problems
+    assert "at character 11" in problem.message
+
+
+def test_a_condition_that_cannot_be_indexed_says_what_it_costs() -> None:
+    document = steps_document()
+    document["steps"][5]["eventCondition"] = "event.payload.amount > 5"
+    [problem] = check(document).problems
+    assert problem.severity == "warning"
+    assert "every instance that waits" in problem.message

@@ -1,0 +1,90 @@
+"""The body of a loop keeps to itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenuto.definition import check
+from tests.definition.values import Value
+
+
+def task(name: str, to: Value = None, **fields: Value) -> dict[str, Any]:
+    transitions = {} if to is None else {"transitions": {"default": to}}
+    return {"stepId": name, "type": "TASK", "taskId": "t", **transitions, **fields}
+
+
+def loop(name: str, body: Value, done: Value, **fields: Value) -> dict[str, Any]:
+    transitions = {"loop": body, "done": done}
+    return {"stepId": name, "type": "LOOP", "source": [], "transitions": transitions, **fields}
+
+
+def found(*steps: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each.code, each.path) for each in check({"steps": list(steps)}).problems]
+
+
+def test_a_body_may_lead_back_to_its_loop_or_just_end() -> None:
+    assert found(loop("l", ["a", "b"], "z"), task("a", "l"), task("b"), task("z")) == []
+
+
+def test_loops_may_stand_in_loops() -> None:
+    assert (
+        found(
+            loop("outer", "first", "z"),
+            task("first", "inner"),
+            loop("inner", "a", "last"),
+            task("a", "inner"),
+            task("last", "outer"),
+            task("z"),
+        )
+        == []
+    )
+
+
+def test_the_body_of_an_inner_loop_cannot_end_an_iteration_of_the_outer() -> None:
+    problems = found(loop("outer", "inner", []), loop("inner", "a", []), task("a", "outer"))
+    assert problems == [("TEN-1050", "$.steps[2].transitions.default")]
+
+
+def test_an_edge_out_of_the_body_is_refused() -> None:
+    problems = found(loop("l", "a", "z"), task("a", "z"), task("z"))
+    assert problems == [("TEN-1050", "$.steps[0].transitions.done")]
+
+
+def test_done_leading_back_to_the_loop_is_a_cycle() -> None:
+    problems = found(loop("l", "a", "z"), task("a"), task("z", "l"))
+    assert problems == [("TEN-1042", "$.steps[0]")]
+
+
+def test_a_cycle_inside_the_body_is_a_cycle() -> None:
+    problems = found(loop("l", "a", []), task("a", "b"), task("b", "a"))
+    assert problems == [("TEN-1042", "$.steps[1]")]
+
+
+def test_edges_that_end_an_iteration_are_no_edges_of_a_join() -> None:
+    problems = found(
+        task("s", ["x", "l"]),
+        task("x", "l"),
+        loop("l", "a", [], joinMode={"atLeast": 3}),
+        task("a", "l"),
+    )
+    assert problems == [("TEN-1047", "$.steps[2].joinMode")]
+
+
+def test_item_and_index_exist_in_bodies_only() -> None:
+    steps = [
+        loop("l", "a", "z", result="{{item}}"),
+        task("a", "b", when="index > 0", input="{{item.id}}"),
+        {"stepId": "b", "type": "TASK", "taskId": "t"},
+        task("z", input={"x": "{{index}}"}),
+    ]
+    steps[2]["transitions"] = {"conditions": [{"when": "item.last", "to": "l"}]}
+    assert found(*steps) == [("TEN-1032", "$.steps[3].input.x")]
+
+
+def test_end_has_no_place_in_a_body_and_terminate_has() -> None:
+    steps = [
+        loop("l", ["e", "t"], []),
+        {"stepId": "e", "type": "END"},
+        {"stepId": "t", "type": "TERMINATE"},
+    ]
+    assert found(*steps) == [("TEN-1051", "$.steps[1]")]
