@@ -55,11 +55,8 @@ class UsedKey(NamedTuple):
 
 
 def pack(row: object) -> bytes:
-    """`row` as bytes; DataRefused for text that is not Unicode and numbers beyond 64 bits."""
-    try:
-        return msgspec.msgpack.encode(row)
-    except (UnicodeEncodeError, OverflowError, TypeError) as error:
-        raise DataRefused(str(error)) from error
+    """`row` as bytes, if it can be: not text that is not Unicode, nor numbers beyond 64 bits."""
+    return msgspec.msgpack.encode(row)
 
 
 def unpack(kind: type[T], row: bytes) -> T:
@@ -99,13 +96,15 @@ class MemoryDisk:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing."""
+        """All of it or nothing; DataRefused for what no store can keep."""
         self._undo = []
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             for undo in reversed(self._undo):
                 undo()
+            if isinstance(error, UnicodeError | OverflowError | TypeError):
+                raise DataRefused(str(error)) from error
             raise
         finally:
             self._undo = []

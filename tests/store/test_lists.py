@@ -1,0 +1,226 @@
+"""Lists of instances, definitions and dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenuto.model.errors import InvalidInput
+from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceQuery
+from tests.store.conftest import Handle
+from tests.store.situations import (
+    NOON,
+    aside,
+    begin,
+    dead_letter,
+    moment,
+    step,
+    turn,
+    update,
+)
+
+pytestmark = pytest.mark.asyncio
+
+
+async def some_instances(store: Handle) -> None:
+    await store.commit(
+        turn(
+            "t1",
+            *[
+                begin(
+                    f"i{number:02}",
+                    created_at=moment(number // 2),
+                    definition_id=("order", "refund")[number % 2],
+                    status=(Status.RUNNING, Status.WAITING_FOR_EVENT, Status.FAILED)[number % 3],
+                    correlation_id=f"c{number % 4}" if number % 4 else None,
+                    current_steps=(f"s{number % 5}", "both"),
+                )
+                for number in range(30)
+            ],
+            begin("other", tenant="other", current_steps=("both",)),
+        )
+    )
+
+
+async def ids(store: Handle, **query: object) -> list[str]:
+    """What a query gives, page by page."""
+    found: list[str] = []
+    after: str | None = None
+    while True:
+        page = await store.instances(
+            msgspec.structs.replace(InstanceQuery(after=after, limit=4), **query)
+        )
+        found += [row.id for row in page.items]
+        after = page.next_after
+        if after is None:
+            return found
+
+
+def those(*wanted: int) -> list[str]:
+    return [f"i{number:02}" for number in sorted(wanted, reverse=True)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, those(*range(30))),
+        ({"statuses": (Status.FAILED,)}, those(*range(2, 30, 3))),
+        (
+            {"statuses": (Status.FAILED, Status.RUNNING)},
+            those(*(n for n in range(30) if n % 3 != 1)),
+        ),
+        ({"statuses": (Status.CANCELLED,)}, []),
+        ({"definition_id": "refund"}, those(*range(1, 30, 2))),
+        ({"definition_id": "refund", "statuses": (Status.RUNNING,)}, those(3, 9, 15, 21, 27)),
+        ({"correlation_id": "c1"}, those(*range(1, 30, 4))),
+        ({"correlation_id": "c1", "statuses": (Status.RUNNING,)}, those(9, 21)),
+        ({"correlation_id": "c1", "definition_id": "order"}, []),
+        ({"current_step": "s2"}, those(*range(2, 30, 5))),
+        ({"current_step": "s2", "definition_id": "order"}, those(2, 12, 22)),
+        ({"current_step": "both"}, those(*range(30))),
+        ({"current_step": "s2", "correlation_id": "c2"}, those(2, 22)),
+        ({"current_step": "nowhere"}, []),
+        ({"ids": ("i03", "i01", "missing", "i03", "other")}, those(1, 3)),
+        ({"ids": ("i03", "i01"), "current_step": "s3"}, those(3)),
+        ({"created_from": moment(3), "created_before": moment(5)}, those(6, 7, 8, 9)),
+        ({"tenant": "other"}, ["other"]),
+        ({"limit": 100}, those(*range(30))),
+    ],
+)
+async def test_every_filter_gives_its_instances_newest_first(
+    store: Handle, query: dict[str, Any], expected: list[str]
+) -> None:
+    await some_instances(store)
+    assert await ids(store, **query) == expected
+
+
+async def test_pages_are_stable_while_instances_are_added(store: Handle) -> None:
+    await some_instances(store)
+    found: list[str] = []
+    after: str | None = None
+    for number in range(10):
+        page = await store.instances(InstanceQuery(limit=3, after=after))
+        found += [row.id for row in page.items]
+        after = page.next_after
+        late = f"n{number}"
+        await store.commit(turn(late, begin(late, created_at=moment(1000 + number))))
+    assert found == those(*range(30))
+    assert after is None
+
+
+async def test_a_full_last_page_has_no_next(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    assert (await store.instances(InstanceQuery(limit=2))).next_after is None
+    assert (await store.instances(InstanceQuery(limit=1))).next_after is not None
+
+
+@pytest.mark.parametrize("after", ["", "?", "aGVsbG8=", "é", "WzEsMl0=", "x' OR 1=1 --"])
+async def test_a_cursor_that_is_none_is_refused(store: Handle, after: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        await store.instances(InstanceQuery(after=after))
+    assert refusal.value.problems[0].path == "$.after"
+
+
+async def test_filters_follow_what_an_instance_does(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1", current_steps=("a",))))
+    moved = update(status=Status.WAITING_FOR_EVENT, current_steps=("c", "b"), completed_at=None)
+    await store.commit(turn("t2", step("i1", 1, update=moved)))
+    assert await ids(store, current_step="a") == []
+    assert await ids(store, current_step="b") == ["i1"]
+    assert await ids(store, statuses=(Status.RUNNING,)) == []
+    page = await store.instances(InstanceQuery(statuses=(Status.WAITING_FOR_EVENT,)))
+    assert page.items[0].current_steps == ("c", "b")
+    await store.commit(turn("t3", step("i1", 2, update=update())))
+    assert await ids(store, current_step="b") == []
+    assert await ids(store, statuses=(Status.COMPLETED,)) == ["i1"]
+
+
+async def test_a_row_shows_all_that_was_written(store: Handle) -> None:
+    start = begin(
+        "i1",
+        tenant="t",
+        definition_id="d",
+        definition_version=7,
+        status=Status.CREATED,
+        correlation_id="c",
+        priority=-3,
+        deadline=moment(123),
+        created_at=moment(1),
+        started_at=None,
+        current_steps=("a", "a"),
+        parent_id="p",
+        root_id="r",
+        rerun_of="x",
+    )
+    await store.commit(turn("t1", start))
+    row = (await store.load(["i1"]))["i1"].row
+    assert (await store.instances(InstanceQuery(tenant="t"))).items == [row]
+    assert start.create is not None
+    for field in start.create.__struct_fields__:
+        if field not in {"key", "content_hash"}:
+            assert getattr(row, field) == getattr(start.create, field), field
+    assert row.updated_at == row.created_at
+    ended = update(
+        status=Status.CANCELLED,
+        started_at=moment(2),
+        output=b"1",
+        last_error=b"2",
+        cancellation=b"3",
+    )
+    await store.commit(turn("t2", step("i1", 1, update=ended)))
+    row = (await store.load(["i1"]))["i1"].row
+    for field in ended.__struct_fields__:
+        assert getattr(row, field) == getattr(ended, field), field
+    await store.commit(turn("t3", step("i1", 2, update=update())))
+    row = (await store.load(["i1"]))["i1"].row
+    assert (row.output, row.last_error, row.cancellation) == (None, None, None)
+
+
+async def test_an_instance_created_and_updated_in_one_turn_is_as_it_ended(store: Handle) -> None:
+    first = begin("i1", current_steps=("a",))
+    whole = step("i1", 0, *first.rows, create=first.create, update=update(output=b"1"))
+    await store.commit(turn("t1", whole))
+    row = (await store.load(["i1"]))["i1"].row
+    assert (row.status, row.output, row.created_at) == (Status.COMPLETED, b"1", NOON)
+    assert await ids(store, current_step="a") == []
+
+
+async def test_definitions_have_versions(store: Handle) -> None:
+    first = await store.save_definition("default", "order", b"{1}", b"h1", NOON)
+    same = await store.save_definition("default", "order", b"{1}", b"h1", moment(9))
+    second = await store.save_definition("default", "order", b"{2}", b"h2", moment(10))
+    back = await store.save_definition("default", "order", b"{1}", b"h1", moment(11))
+    await store.save_definition("default", "a first", b"x", b"x", NOON)
+    elsewhere = await store.save_definition("other", "order", b"{9}", b"h9", NOON)
+    assert [each.version for each in (first, same, second, back, elsewhere)] == [1, 1, 2, 3, 1]
+    assert same == first
+    assert await store.definition("default", "order") == back
+    assert await store.definition("default", "order", 2) == second
+    assert (second.content, second.content_hash, second.created_at) == (b"{2}", b"h2", moment(10))
+    assert await store.definition("default", "order", 4) is None
+    assert await store.definition("default", "missing") is None
+    assert await store.definition_ids("default") == ["a first", "order"]
+    assert await store.definition_ids("nobody") == []
+
+
+async def test_dead_letters_come_newest_first_and_once(store: Handle) -> None:
+    letters = [dead_letter(f"d{number}", "i1", at=moment(number)) for number in range(5)]
+    letters[3] = dead_letter(
+        "d3", "i2", at=moment(3), input=None, error=None, output=b"", task_id=None
+    )
+    foreign = dead_letter("d9", "i3", tenant="other")
+    for name in ("t1", "t2"):
+        await store.commit(
+            turn(
+                name,
+                aside("i1", dead_letters=tuple(letters[:3] + letters[4:])),
+                aside("i2", dead_letters=(letters[3],)),
+                aside("i3", dead_letters=(foreign,)),
+            )
+        )
+    assert await store.dead_letters("default") == letters[::-1]
+    assert await store.dead_letters("default", limit=2) == [letters[4], letters[3]]
+    assert await store.dead_letters("other") == [foreign]
