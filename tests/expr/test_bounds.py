@@ -102,6 +102,12 @@ def test_long_lists_of_terms_and_long_paths_are_not_deep() -> None:
         "ctx.few.map(x => ctx.text).includes(ctx.near)",
         "ctx.few.flatMap(x => [ctx.text, ctx.other]).sort()",
         "ctx.few.some(x => [ctx.text] == ctx.near)",
+        "ctx.few.every(x => ctx.accents.length > 1)",
+        "ctx.few.every(x => ctx.accents[0] === 'é')",
+        "ctx.few.every(x => ctx.accents['0'] === 'é')",
+        "ctx.few.every(x => 'a'.replaceAll('a', ctx.text) > 1)",
+        "'ab'.repeat(20000).replaceAll('b', '$`')",
+        "JSON.parse(ctx.numbers)",
     ],
 )
 def test_fuel_runs_out(source: str) -> None:
@@ -110,9 +116,15 @@ def test_fuel_runs_out(source: str) -> None:
     other = "".join(["a"] * 600_000)
     near = text[:-1] + "b"
     few = list(range(100))
-    error = failed(source, many=many, few=few, text=text, other=other, near=near)
+    heavy = {"accents": "é" * 600_000, "numbers": "[" + "1," * 60_000 + "1]"}
+    error = failed(source, many=many, few=few, text=text, other=other, near=near, **heavy)
     assert "10,000 steps" in error.message
     assert error.source == source
+
+
+def test_comparing_with_a_long_text_costs_what_decides() -> None:
+    scope = {"ctx": {"few": list(range(100)), "huge": "é" * 5_000_000}}
+    assert compile_expression("ctx.few.every(x => 'à' < ctx.huge)").truthy(scope)
 
 
 def test_ordinary_work_is_within_the_fuel() -> None:

@@ -51,6 +51,7 @@ def test_the_seed_condition_is_one_look_up() -> None:
         ("event.a === ctx.x || event.b === 1", ()),
         ("!(event.a === ctx.x)", ()),
         ("event.a !== ctx.x", ()),
+        ("event.a === undefined && event.b === 1", ("b",)),
         ("event.a === event.b", ()),
         ("event === ctx.x", ()),
         ("event.a.trim() === ctx.x", ()),

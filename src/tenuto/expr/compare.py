@@ -47,6 +47,8 @@ def loose_equals(frame: Frame, a: Operand, b: Operand) -> bool:
 
 def less(frame: Frame, a: Operand, b: Operand) -> bool:
     """`a < b`."""
+    if type(a) is int and type(b) is int:
+        return a < b
     a, b = _primitive(frame, a), _primitive(frame, b)
     if type(a) is str and type(b) is str:
         frame.pay_text(min(len(a), len(b)))
@@ -56,6 +58,8 @@ def less(frame: Frame, a: Operand, b: Operand) -> bool:
 
 def at_most(frame: Frame, a: Operand, b: Operand) -> bool:
     """`a <= b`, which is not the opposite of `b < a`: neither holds for NaN."""
+    if type(a) is int and type(b) is int:
+        return a <= b
     a, b = _primitive(frame, a), _primitive(frame, b)
     if type(a) is str and type(b) is str:
         frame.pay_text(min(len(a), len(b)))

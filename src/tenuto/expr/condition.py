@@ -42,6 +42,7 @@ from tenuto.expr.syntax import (
 from tenuto.expr.values import UNDEFINED, Operand
 
 _LITERAL_SIDE: Final = -1
+_UNDEFINED_LITERAL: Final = Literal(UNDEFINED, start=0, end=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,9 @@ class _Splitting:
                 yield from self.terms(operand)
         elif isinstance(tree, Binary) and tree.operator in ("===", "=="):
             for mine, other in ((tree.left, tree.right), (tree.right, tree.left)):
+                # Undefined cannot be looked up, so a literal one would only spoil the other terms.
+                if other == _UNDEFINED_LITERAL:
+                    continue
                 if self._is_event_path(mine) and self._stands_alone(other):
                     yield self._term(mine, other, loose=tree.operator == "==")
                     return

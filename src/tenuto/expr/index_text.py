@@ -78,9 +78,10 @@ def event_term_values(event: Mapping[str, Any], term_paths: Sequence[str]) -> tu
 def _event_text(event: Mapping[str, Any], term_path: str) -> str:
     names = term_path.removesuffix(LOOSE)
     value: Operand = dict(event) if type(event) is not dict else event
+    frame = Frame({})
     try:
         for name in names.split("."):
-            value = member(value, name)
+            value = member(frame, value, name)
     except ExpressionError:
         return _ERROR
     return loosely_canonical(value) if term_path.endswith(LOOSE) else canonical(value)

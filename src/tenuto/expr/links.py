@@ -26,7 +26,9 @@ def path(root: str, names: tuple[str, ...]) -> Evaluator:
         value: Operand = frame.scope.get(root, UNDEFINED)
         for name in names:
             # Plain objects first and inline: this loop is most of the cost of a condition.
-            value = value.get(name, UNDEFINED) if type(value) is dict else member(value, name)
+            value = (
+                value.get(name, UNDEFINED) if type(value) is dict else member(frame, value, name)
+            )
         return value
 
     return evaluate
@@ -34,7 +36,7 @@ def path(root: str, names: tuple[str, ...]) -> Evaluator:
 
 def apply_member(name: str) -> Apply:
     """`.name`."""
-    return lambda _, value: member(value, name)
+    return lambda frame, value: member(frame, value, name)
 
 
 def apply_subscript(key: Evaluator) -> Apply:

@@ -13,7 +13,7 @@ from tenuto.expr.values import UNDEFINED, Lazy, Operand, Undefined
 _INDEX_DIGITS = 15
 
 
-def member(value: Operand, name: str) -> Operand:
+def member(frame: Frame, value: Operand, name: str) -> Operand:
     """`value.name`. On null and undefined it is undefined, where JavaScript throws."""
     if type(value) is dict:
         found: Operand = value.get(name, UNDEFINED)
@@ -21,6 +21,9 @@ def member(value: Operand, name: str) -> Operand:
     if isinstance(value, Lazy):
         return value.get(name)
     if type(value) is list or type(value) is str:
+        if type(value) is str and not value.isascii():
+            # Counting code units goes through all of the text.
+            frame.pay_text(len(value))
         if name == "length":
             return utf16.length(value) if type(value) is str else len(value)
         index = _as_index(name)
@@ -40,14 +43,14 @@ def element(value: list[Operand] | str, index: int) -> Operand:
 def subscript(frame: Frame, value: Operand, key: Operand) -> Operand:
     """`value[key]`."""
     if type(key) is str:
-        return member(value, key)
+        return member(frame, value, key)
     if type(value) is list or type(value) is str:
         index = number(key) if type(key) is float else key
         if type(index) is int:
             if type(value) is str:
                 frame.pay_text(len(value))
             return element(value, index)
-    return member(value, to_text(frame, key))
+    return member(frame, value, to_text(frame, key))
 
 
 def has(frame: Frame, key: Operand, value: Operand) -> bool:

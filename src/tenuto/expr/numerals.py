@@ -97,7 +97,7 @@ def parse_number(text: str) -> int | float:
         return 0
     radix = _PREFIXED.get(text[:2].lower())
     if radix is not None:
-        return _whole(text[2:].lower(), radix, strict=True)
+        return _whole(text[2:], radix, strict=True)
     if _DECIMAL_CHARACTERS.issuperset(text):
         try:
             return number(float(text))
@@ -131,14 +131,14 @@ def parse_leading_integer(text: str, radix: int) -> int | float:
     radix = radix or 10
     if not 2 <= radix <= 36:
         return NAN
-    magnitude = _whole(text.lower(), radix, strict=False)
+    magnitude = _whole(text, radix, strict=False)
     return number(-double(magnitude)) if negative else magnitude
 
 
 def _whole(text: str, radix: int, *, strict: bool) -> int | float:
     """The whole number that `text`, or without `strict` its longest fitting start, spells."""
-    allowed = _DIGITS[:radix]
-    end = next((i for i, c in enumerate(text) if c not in allowed), len(text))
+    allowed = _DIGITS[:radix] + _DIGITS[:radix].upper()
+    end = len(text) - len(text.lstrip(allowed))
     if end == 0 or (strict and end < len(text)):
         return NAN
     significant = text[:end].lstrip("0")

@@ -24,7 +24,9 @@ _WIDEST_INDENT: Final = 10
 def parse(frame: Frame, arguments: Arguments) -> Operand:
     """`JSON.parse(text)`."""
     text = to_text(frame, argument(arguments, 0))
+    # Much faster than an evaluator's loop, so that four values of it go into a step.
     frame.pay_text(len(text))
+    frame.pay(text.count(",") // 4)
     try:
         value: Operand = json.loads(
             text, parse_int=_integer, parse_float=_decimal, parse_constant=_refuse
@@ -75,7 +77,7 @@ def _write(frame: Frame, value: Operand, pieces: list[str], indent: str, depth: 
         _write_items(frame, "[]", (("", each) for each in value), pieces, indent, depth)
     elif type(value) is dict or isinstance(value, Lazy):
         colon = ": " if indent else ":"
-        named = ((key, member(value, key)) for key in value.keys())  # noqa: SIM118
+        named = ((key, member(frame, value, key)) for key in value.keys())  # noqa: SIM118
         items = ((quoted(key) + colon, each) for key, each in named if each is not UNDEFINED)
         _write_items(frame, "{}", items, pieces, indent, depth)
     else:

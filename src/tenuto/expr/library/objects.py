@@ -59,5 +59,5 @@ def from_entries(frame: Frame, arguments: Arguments) -> Operand:
     for pair in pairs:
         if type(pair) is not list:
             raise ExpressionError("`Object.fromEntries` takes an array of [key, value] pairs")
-        result[to_text(frame, member(pair, "0"))] = member(pair, "1")
+        result[to_text(frame, member(frame, pair, "0"))] = member(frame, pair, "1")
     return result

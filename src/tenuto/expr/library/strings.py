@@ -151,9 +151,12 @@ def _expanded(replacement: str, units: str, start: int, end: int) -> str:
         if piece == "":
             following = next(pieces, None)
             out.append("$" if following is None else "$" + following)
-        elif piece[0] in "&`'":
-            filled = {"&": units[start:end], "`": units[:start], "'": units[end:]}[piece[0]]
-            out.append(filled + piece[1:])
+        elif piece[0] == "&":
+            out.append(units[start:end] + piece[1:])
+        elif piece[0] == "`":
+            out.append(units[:start] + piece[1:])
+        elif piece[0] == "'":
+            out.append(units[end:] + piece[1:])
         else:
             out.append("$" + piece)
     return "".join(out)
