@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from typing import Literal
 
 from msgspec import UNSET
 
 from tenuto.core.cancelling import cancelled
+from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, error_handle, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState
-from tenuto.expr import ExpressionError, Undefined
-from tenuto.model.effects import KeepDeadLetter, StartAttempt
+from tenuto.core.task_input import render_input
+from tenuto.expr import ExpressionError
+from tenuto.model.effects import StartAttempt
 from tenuto.model.entries import NodeDispatched, NodeFailed, RetryScheduled, SystemSet
 from tenuto.model.failure import (
     CANCELLED,
@@ -33,7 +36,7 @@ from tenuto.model.status import NodeStatus
 def begin(d: Deciding, key: NodeKey, config: Task) -> None:
     """Order the first attempt."""
     try:
-        value = _render_input(d, key.node, config)
+        value = render_input(d, key.node, config)
     except ExpressionError as error:
         fail(d, key, 1, expression_failure(error))
         return
@@ -53,7 +56,7 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     config = d.plan[key.node].node.config
     assert isinstance(config, Task)
     node = d.state.nodes[key]
-    value = _render_input(d, key.node, config) if node.input is UNSET else node.input
+    value = render_input(d, key.node, config) if node.input is UNSET else node.input
     return _start(d, key, config, node.attempt, value)
 
 
@@ -63,7 +66,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
     refused = _refuse_stale(d, key, report.attempt)
     if refused is not None:
         if refused.code == _LATE:
-            _keep_late(d, key, report)
+            keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
     config = d.plan[key.node].node.config
     assert isinstance(config, Task)
@@ -123,7 +126,7 @@ def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
     try:
         seconds = policy.initial_delay.total_seconds() * policy.multiplier ** (failures - 1)
     except OverflowError:
-        seconds = float("inf")
+        seconds = float("inf") if policy.initial_delay else 0.0
     seconds = min(seconds, policy.max_delay.total_seconds())
     digest = hashlib.blake2b(f"{key}:{failures}".encode(), digest_size=8).digest()
     share = int.from_bytes(digest) / 2**64
@@ -161,7 +164,7 @@ def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     policy = d.plan.retry_of(d.plan[key.node].node)
     if node.grace_until is not None:
         if failure.code != CANCELLED:
-            _note(d, key, attempt, failure, then="cancel")
+            _note(d, key, attempt, failure, "cancel")
         cancelled(d, key, attempt)
         return
     failures = node.failures + 1
@@ -174,7 +177,7 @@ def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     if not may_retry:
         fail(d, key, attempt, failure)
         return
-    _note(d, key, attempt, failure, then="retry")
+    _note(d, key, attempt, failure, "retry")
     wait = backoff(policy, idempotency_key(d.state.id, key), failures)
     d.emit(
         RetryScheduled(
@@ -189,7 +192,7 @@ def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
 
 def _go_on(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     """Start again at once, as the next attempt; while paused, when resumed."""
-    _note(d, key, attempt, failure, then="retry")
+    _note(d, key, attempt, failure, "retry", counts=False)
     if d.state.pause is None:
         again(d, key, attempt + 1)
         return
@@ -203,28 +206,22 @@ def _go_on(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
 def _poison(d: Deciding, key: NodeKey, attempt: int) -> None:
     message = f"lost with its process {LOSSES_UNTIL_POISON} times in a row"
     failure = Failure(code=POISON, message=message, retryable=False)
-    config = d.plan[key.node].node.config
-    assert isinstance(config, Task)
-    handled = error_handle(d.plan[key.node], POISON) is not None
     d.emit(SystemSet(at=d.now, values={"poison": {"stepId": key.node, "message": message}}))
     fail(d, key, attempt, failure)
-    if handled:
+    if error_handle(d.plan[key.node], POISON) is not None:
         # Handled or not, people should see it; an unhandled one is a dead letter already.
-        d.order(
-            KeepDeadLetter(
-                kind="poison",
-                node=key.node,
-                iteration=key.iteration,
-                attempt=attempt,
-                task_id=config.task_id,
-                input=None,
-                error=failure,
-            )
-        )
+        keep_dead_letter(d, key, attempt, "poison", error=failure)
 
 
-def _note(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, then: str) -> None:
-    assert then in ("retry", "cancel")
+def _note(
+    d: Deciding,
+    key: NodeKey,
+    attempt: int,
+    failure: Failure,
+    then: Literal["retry", "cancel"],
+    *,
+    counts: bool = True,
+) -> None:
     d.emit(
         NodeFailed(
             at=d.now,
@@ -232,32 +229,10 @@ def _note(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, then: st
             iteration=key.iteration,
             attempt=attempt,
             error=failure,
-            then="retry" if then == "retry" else "cancel",
+            then=then,
+            counts=counts,
         )
     )
-
-
-def _keep_late(d: Deciding, key: NodeKey, report: TaskSucceeded) -> None:
-    config = d.plan[key.node].node.config
-    d.order(
-        KeepDeadLetter(
-            kind="late-result",
-            node=key.node,
-            iteration=key.iteration,
-            attempt=report.attempt,
-            task_id=config.task_id if isinstance(config, Task) else None,
-            input=None,
-            error=None,
-            output=report.output,
-        )
-    )
-
-
-def _render_input(d: Deciding, node: str, config: Task) -> JSON:
-    if not config.has_input:
-        return d.state.input
-    value = d.plan.template(node, "input", config.input).render(d.scope())
-    return None if isinstance(value, Undefined) else value
 
 
 def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:

@@ -7,7 +7,7 @@ from datetime import datetime
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.scope import scope_of
 from tenuto.expr import ExpressionError
-from tenuto.model.durations import parse_moment
+from tenuto.model.durations import parse_moment, to_milliseconds
 from tenuto.model.entries import (
     CancelRequested,
     InputSet,
@@ -46,7 +46,8 @@ def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:
     """Dispatch nothing new until resumed."""
     refused = _refuse(d, "pause", {Status.RUNNING, Status.WAITING_FOR_EVENT})
     if refused is None:
-        d.emit(PauseRequested(at=d.now, by=asked.by, reason=asked.reason, until=asked.until))
+        until = None if asked.until is None else to_milliseconds(asked.until)
+        d.emit(PauseRequested(at=d.now, by=asked.by, reason=asked.reason, until=until))
     return refused
 
 
@@ -67,7 +68,7 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
             code="TEN-3002", message=f"a {d.state.status} instance cannot be cancelled"
         )
     if d.state.ending is not None and d.state.pause is None:
-        return Rejection(code="TEN-3002", message="the instance is ending already")
+        return None
     d.emit(
         CancelRequested(
             at=d.now,
@@ -94,7 +95,7 @@ def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:
 def _deadline(d: Deciding, asked: Started) -> datetime | None:
     """The earliest of what the start asks for and what the definition's options say."""
     options = d.plan.definition.options
-    moments = [asked.deadline] if asked.deadline is not None else []
+    moments = [to_milliseconds(asked.deadline)] if asked.deadline is not None else []
     if options.timeout is not None:
         moments.append(options.timeout.after(d.now))
     if options.deadline is not None:

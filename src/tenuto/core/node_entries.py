@@ -23,7 +23,7 @@ from tenuto.model.entries import (
     WaitOpened,
     WaitResolved,
 )
-from tenuto.model.failure import LOST, POISON, STOPPED, TERMINATED, LastError
+from tenuto.model.failure import STOPPED, TERMINATED, LastError
 from tenuto.model.graph import DEFAULT, End, Terminate
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -83,7 +83,8 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> InstanceState
         status=NodeStatus.RUNNING, opened=state.version + 1, started_at=entry.at
     )
     code = entry.error.code
-    was_lost = code in (LOST, POISON)
+    # The code alone does not tell: a task may report any code, also one of ours.
+    was_lost = not entry.counts and code != STOPPED
     error = LastError(
         code=code,
         message=entry.error.message,
@@ -96,8 +97,8 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> InstanceState
     node = replace(
         before,
         attempt=entry.attempt,
-        failures=before.failures + (code not in (LOST, STOPPED, POISON)),
-        losses=before.losses + 1 if was_lost else (before.losses if code == STOPPED else 0),
+        failures=before.failures + entry.counts,
+        losses=0 if entry.counts else before.losses + was_lost,
         error=error,
     )
     if entry.then != "fail":

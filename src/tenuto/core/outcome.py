@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tenuto.core.cancelling import call_off
+from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
 from tenuto.core.plan import PlannedNode
 from tenuto.expr import ExpressionError
-from tenuto.model.effects import KeepDeadLetter
 from tenuto.model.entries import NodeCompleted, NodeFailed
-from tenuto.model.failure import EXPRESSION_ERROR, Failure
-from tenuto.model.graph import DEFAULT, ERROR, Task
+from tenuto.model.failure import EXPRESSION_ERROR, POISON, Failure
+from tenuto.model.graph import DEFAULT, ERROR
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 
@@ -23,9 +25,14 @@ def complete(
     variables: Object | None = None,
     attempt: int = 1,
 ) -> None:
-    """Record a result; `conditions` are read with the output already in `ctx`."""
+    """Record a result; `conditions` are read with the output already in `ctx`.
+
+    A node that was called off and ended well all the same is recorded, and nothing follows.
+    """
     planned = d.plan[key.node]
-    if handles == (DEFAULT,) and planned.routes:
+    node = d.state.nodes.get(key)
+    is_called_off = node is not None and node.grace_until is not None
+    if handles == (DEFAULT,) and planned.routes and not is_called_off:
         written: Object = dict(variables or {})
         if planned.node.output_variable is not None:
             written[planned.node.output_variable] = output
@@ -46,7 +53,7 @@ def complete(
             variables=variables,
         )
     )
-    if planned.node.cancels:
+    if planned.node.cancels and not is_called_off:
         call_off(d, (NodeKey(name, key.iteration) for name in planned.node.cancels))
 
 
@@ -65,7 +72,10 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
         )
     )
     if handle is None:
-        _keep_dead_letter(d, key, attempt, failure)
+        kind: Literal["poison", "task-failed"] = (
+            "poison" if failure.code == POISON else "task-failed"
+        )
+        keep_dead_letter(d, key, attempt, kind, error=failure)
         return
     output: Object = {
         "error": {
@@ -110,19 +120,3 @@ def _routed(d: Deciding, planned: PlannedNode, written: Object) -> str:
         if when.truthy(scope):
             return handle
     return DEFAULT
-
-
-def _keep_dead_letter(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
-    config = d.plan[key.node].node.config
-    if isinstance(config, Task):
-        d.order(
-            KeepDeadLetter(
-                kind="task-failed",
-                node=key.node,
-                iteration=key.iteration,
-                attempt=attempt,
-                task_id=config.task_id,
-                input=None,
-                error=failure,
-            )
-        )

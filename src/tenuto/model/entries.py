@@ -116,6 +116,8 @@ class NodeFailed(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rena
     error: Failure
     then: Literal["retry", "route", "fail", "cancel"]
     """Try again, take an error handle, fail the workflow, or nothing (it was being cancelled)."""
+    counts: bool = True
+    """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
 
 
 class NodeSkipped(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
