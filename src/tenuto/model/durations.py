@@ -107,14 +107,18 @@ def iso(moment: datetime) -> str:
     return Instant(moment).format_iso()
 
 
+_MILLISECOND = timedelta(milliseconds=1)
+
+
 def _checked(duration: Duration, value: object) -> Duration:
+    """`duration` in whole milliseconds, rounded up: what every store keeps, and never too short."""
     if duration.span < timedelta(0) or duration.months < 0:
         message = f"{value!r} is negative; a length of time cannot be"
         raise ValueError(message)
     if duration.span > LONGEST or duration.months > 12_000:
         message = f"{value!r} is longer than a thousand years"
         raise ValueError(message)
-    return duration
+    return Duration(-(-duration.span // _MILLISECOND) * _MILLISECOND, duration.months)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
