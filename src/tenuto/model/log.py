@@ -78,24 +78,27 @@ def from_row(row: LogRow) -> Entry:
     kind = KINDS.get(row.event_type)
     if kind is None:
         raise UnknownEntry(row.event_type)
-    fields: dict[str, JSON] = msgspec.json.decode(row.payload) if row.payload else {}
+    try:
+        return _decoded(row, kind)
+    except (msgspec.DecodeError, OverflowError) as error:
+        message = f"{row.event_type} at {row.seq}: {error}"
+        raise UnknownEntry(message) from error
+
+
+def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
+    fields = msgspec.json.decode(row.payload, type=dict[str, JSON]) if row.payload else {}
     fields = _upcast(kind.event_type, fields)
     if row.node_id is not None:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:
         fields |= {"status": row.node_status, "variable": row.output_variable}
-    try:
-        entry = msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms)}, kind)
-    except msgspec.ValidationError as error:
-        message = f"{row.event_type} at {row.seq}: {error}"
-        raise UnknownEntry(message) from error
-    return entry
+    return msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms)}, kind)
 
 
 def _upcast(event_type: EventType, fields: Object) -> Object:
     shape = fields.pop(SHAPE_KEY, 1)
     current = SHAPES.get(event_type, 1)
-    if not isinstance(shape, int) or shape > current:
+    if not isinstance(shape, int) or not 1 <= shape <= current:
         message = f"{event_type} in shape {shape}; this program knows up to {current}"
         raise UnknownEntry(message)
     for number in range(shape, current):
