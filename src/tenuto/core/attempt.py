@@ -63,7 +63,7 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
     """An attempt brought a result."""
     key = NodeKey(report.node, report.iteration)
-    refused = _refuse_stale(d, key, report.attempt)
+    refused = _refuse_stale(d, key, report.attempt) or _refuse_after_grace(d, key)
     if refused is not None:
         if refused.code == _LATE:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
@@ -151,6 +151,14 @@ def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
             code=_LATE, message=f"{key.node} was called off before attempt {attempt} reported"
         )
     return Rejection(code=_STALE, message=f"attempt {attempt} of {key.node} is not the one running")
+
+
+def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
+    """The grace ends by the clock, also when its timer has not been heard of yet."""
+    until = d.state.nodes[key].grace_until
+    if until is None or d.now <= until:
+        return None
+    return Rejection(code=_LATE, message=f"the grace of {key.node} was over at {until}")
 
 
 def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:

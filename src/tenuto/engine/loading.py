@@ -42,6 +42,8 @@ class Loader:
         plan = deployed.plan
         state = await self._state(plan, stored)
         held = Held(state, plan, row.tenant)
+        # Owner rows are written with the entries that call for them, so the log knows them too.
+        held.is_owned = state.needs_owner
         held.tail_entries = len(stored.tail)
         held.tail_bytes = sum(100 + len(line.payload or b"") for line in stored.tail)
         held.snapshot_bytes = len(stored.state or b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -11,14 +12,19 @@ from tenuto.core import Rejection
 from tenuto.core.timer import NOT_DUE
 from tenuto.engine.requests import Request
 from tenuto.model.effects import SetTimer
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import TimerDue, TimerKey
 from tenuto.model.policy import NEAR
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
+log = logging.getLogger("tenuto.timers")
+
 BATCH = 500
 _LONGEST_NAP = 30.0
 """The clock may jump; a nap is never longer than this."""
+_BAD_WEATHER = 1.0
+"""Seconds until a store that could not be read is asked again."""
 
 
 class Timekeeper:
@@ -40,8 +46,12 @@ class Timekeeper:
         """Take note of a timer that was set."""
         if timer.due - timer.set_at <= NEAR:
             self._arm(instance_id, timer.key, timer.due)
-        elif self._next_row is None or timer.due < self._next_row:
-            self._next_row = timer.due
+        else:
+            self._look_at(timer.due)
+
+    def _look_at(self, moment: datetime) -> None:
+        if self._next_row is None or moment < self._next_row:
+            self._next_row = moment
             self._wake.set()
 
     def _arm(self, instance_id: str, key: TimerKey, due: datetime) -> None:
@@ -70,7 +80,12 @@ class Timekeeper:
         """Report timers until cancelled."""
         while True:
             self._wake.clear()
-            await self.run_once()
+            try:
+                await self.run_once()
+            except StoreUnavailable as error:
+                log.warning("timers: %s", error)
+                await self._clock.sleep(_BAD_WEATHER)
+                continue
             nap = self._nap()
             if nap > 0:
                 await self._clock.wait(self._wake, nap)
@@ -94,7 +109,13 @@ class Timekeeper:
         return reported
 
     async def _report_far(self, now: datetime) -> int:
-        rows, following = await self._store.due_timers(now, BATCH + len(self._in_hand))
+        # What is set while the store is asked may be missing from its answer, so first forget.
+        self._must_look, self._next_row = False, None
+        try:
+            rows, following = await self._store.due_timers(now, BATCH + len(self._in_hand))
+        except StoreUnavailable:
+            self._must_look = True
+            raise
         reported = 0
         for row in rows:
             hand = (row.instance_id, row.key, row.due)
@@ -102,8 +123,8 @@ class Timekeeper:
                 self._in_hand.add(hand)
                 self._report(Request(row.instance_id, TimerDue(key=row.key, due=row.due)))
                 reported += 1
-        self._must_look = False
-        self._next_row = following
+        if following is not None:
+            self._look_at(following)
         return reported
 
     def _nap(self) -> float:
