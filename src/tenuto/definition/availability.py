@@ -98,7 +98,7 @@ def unavailable(definition: Definition) -> tuple[Problem, ...]:
         if surrounding.is_used(definition):
             place = root
             for key in surrounding.path:
-                place = place.at(key)
+                place = place.at("workflowOptions" if key == "options" and not in_steps else key)
             _refuse(place, surrounding.code, f"`{'.'.join(surrounding.path)}`")
     return report.problems
 

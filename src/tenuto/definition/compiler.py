@@ -21,7 +21,7 @@ from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import Anything, Text
 from tenuto.definition.report import Place, Report, kind_of, shown
 from tenuto.definition.schemas import Schema
-from tenuto.definition.settings import COMMON, ROUTES, shared_fields
+from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
 from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
@@ -190,17 +190,12 @@ def _compile_node(
         known = {key: value for key, value in draft.settings.items() if key in COMMON.by_name}
         COMMON.read(known, place)
         return None
-    shared = shared_fields(draft.row)
-    if draft.place is not draft.settings_place:
-        shared += ROUTES
-    config_fields = draft.row.fields
-    found = (shared + config_fields).read(draft.settings, place)
+    fields = readable_fields(draft.row, has_routes=draft.place is not draft.settings_place)
+    found = fields.read(draft.settings, place)
     draft.row.rules(draft.settings, place)
     if found is None:
         return None
-    own = {
-        attribute for field in config_fields.all for attribute in (field.attribute, field.presence)
-    }
+    own = draft.row.fields.attributes
     config = draft.row.make(**{key: value for key, value in found.items() if key in own})
     settings: dict[str, object] = {"conditions": draft.conditions, "on_error": draft.on_error}
     settings.update((key, value) for key, value in found.items() if key not in own)

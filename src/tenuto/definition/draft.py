@@ -28,6 +28,8 @@ class DraftNode(Struct, kw_only=True):
     """Its settings are checked, but the first node of this id stands for both."""
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()
+    empty_handles: list[tuple[str, Place]] = []
+    """Handles that are named although nothing hangs on them."""
     unchecked: list[tuple[str, Place]] = []
     """Expressions outside the settings that have still to be checked."""
     required_edges: int | None = None

@@ -48,6 +48,10 @@ class Fields:
     def __init__(self, *fields: Field) -> None:
         self.all = fields
         self.by_name: Mapping[str, Field] = {field.name: field for field in fields}
+        self.attributes = frozenset(
+            name for field in fields for name in (field.attribute, field.presence) if name
+        )
+        self._required = tuple(field for field in fields if field.required)
 
     def __add__(self, other: Fields) -> Fields:
         return Fields(*self.all, *other.all)
@@ -67,10 +71,10 @@ class Fields:
                 found[field.attribute] = read
                 if field.presence is not None:
                     found[field.presence] = True
-        missing = [field for field in self.all if field.required and field.name not in value]
-        for field in missing:
-            place.wrong("TEN-1011", f"`{field.name}` is missing", f"Add `{field.name}`.")
-        usable = all(field.attribute in found for field in self.all if field.required)
+        for field in self._required:
+            if field.name not in value:
+                place.wrong("TEN-1011", f"`{field.name}` is missing", f"Add `{field.name}`.")
+        usable = all(field.attribute in found for field in self._required)
         return found if usable else None
 
     def write(self, owner: Struct) -> Object:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tenuto.definition.draft import DraftEdge, DraftNode
 from tenuto.definition.nodes import BY_CONFIG
-from tenuto.definition.report import did_you_mean
+from tenuto.definition.report import did_you_mean, shown
 from tenuto.definition.shape import Arrows, Shape
 from tenuto.model.graph import DEFAULT, ERROR, Loop, Node
 
@@ -16,7 +16,7 @@ Compiled = Mapping[str, tuple[DraftNode, Node]]
 def check_joins(nodes: Compiled, arrows: Arrows, shape: Shape) -> None:
     """Report what does not fit between nodes and their arrows."""
     for draft, node in nodes.values():
-        _check_handles(node, arrows)
+        _check_handles(draft, node, arrows)
         _check_errors(draft, node, arrows)
         _check_cancels(draft, node, arrows)
         incoming = [edge for edge in arrows.incoming[node.id] if edge not in shape.ends_iteration]
@@ -35,17 +35,18 @@ def handles_of(node: Node, *, routes: bool = True) -> dict[str, None]:
     return handles
 
 
-def _check_handles(node: Node, arrows: Arrows) -> None:
+def _check_handles(draft: DraftNode, node: Node, arrows: Arrows) -> None:
     handles = handles_of(node)
     refused: set[str] = set()
-    for edge in arrows.outgoing[node.id]:
-        if edge.handle not in handles and edge.handle not in refused:
-            refused.add(edge.handle)
+    named = [(edge.handle, edge.place) for edge in arrows.outgoing[node.id]]
+    for handle, place in (*named, *draft.empty_handles):
+        if handle not in handles and handle not in refused:
+            refused.add(handle)
             kind = BY_CONFIG[type(node.config)].tag
-            edge.place.wrong(
+            place.wrong(
                 "TEN-1044",
-                f"`{node.id}` ({kind}) has no handle `{edge.handle}`",
-                did_you_mean(edge.handle, handles, f"Its handles are {', '.join(handles)}."),
+                f"`{node.id}` ({kind}) has no handle {shown(handle)}",
+                did_you_mean(handle, handles, f"Its handles are {', '.join(handles)}."),
             )
 
 

@@ -99,7 +99,10 @@ def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
 
 def shown(value: object) -> str:
     """A value as a message shows it: short, on one line."""
-    text = json.dumps(value, ensure_ascii=True, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=True, default=repr)
+    except ValueError:
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
-from tenuto.definition.nodes import AnyNodeType
+from tenuto.definition.nodes import TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Flag, Id, ListOf, Number, OneOf, Text, Whole
 from tenuto.definition.report import Place, shown
 from tenuto.definition.spoken_kinds import Expression, Template, Variable
@@ -109,4 +109,18 @@ ROUTES = Fields(
 
 def shared_fields(row: AnyNodeType) -> Fields:
     """The settings of the node itself, beside those of its config."""
-    return COMMON + EXECUTING if row.executes else COMMON
+    return _EXECUTING if row.executes else COMMON
+
+
+def readable_fields(row: AnyNodeType, *, has_routes: bool) -> Fields:
+    """Everything that may be said about a node of this type in one place; `ROUTES` if there."""
+    return _READABLE[row.tag, has_routes]
+
+
+_EXECUTING = COMMON + EXECUTING
+
+_READABLE = {
+    (row.tag, has_routes): shared_fields(row) + row.fields + (ROUTES if has_routes else Fields())
+    for row in TYPES
+    for has_routes in (True, False)
+}

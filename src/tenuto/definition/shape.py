@@ -117,7 +117,8 @@ class _Walk:
         """`edge` leads back onto the path: the end of an iteration, or a cycle."""
         self.back.add(edge)
         first_step = self._arrows.outgoing[path[start]][taken[start] - 1]
-        if edge.target in self._arrows.loops and first_step.handle == LOOP_HANDLE:
+        is_from_body = edge.source != edge.target and first_step.handle == LOOP_HANDLE
+        if edge.target in self._arrows.loops and is_from_body:
             self.ends_iteration.add(edge)
         elif len(self.cycles) < _MOST_CYCLES:
             self.cycles.append(path[start:])

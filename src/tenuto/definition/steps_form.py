@@ -55,6 +55,7 @@ def read_step(step: Object, index: int, place: Place) -> tuple[DraftNode, Leads]
         named=named,
         conditions=leads.conditions,
         on_error=leads.on_error,
+        empty_handles=leads.empty,
         unchecked=leads.unchecked,
     )
     return node, leads

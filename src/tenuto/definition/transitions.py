@@ -49,6 +49,8 @@ class Leads(Struct, kw_only=True):
     """Where a step leads."""
 
     edges: list[DraftEdge]
+    empty: list[tuple[str, Place]]
+    """Handles with an empty list of targets."""
     unchecked: list[tuple[str, Place]]
     """Expressions of `conditions`: what they can name is known once loops are."""
     conditions: tuple[Route, ...] = ()
@@ -57,7 +59,7 @@ class Leads(Struct, kw_only=True):
 
 def read_transitions(source: str, value: JSON, place: Place) -> Leads:
     """The edges and routes that `transitions` of the step `source` spells."""
-    leads = Leads(edges=[], unchecked=[])
+    leads = Leads(edges=[], empty=[], unchecked=[])
     if not is_object(value, place):
         return leads
     transitions = value
@@ -65,6 +67,8 @@ def read_transitions(source: str, value: JSON, place: Place) -> Leads:
         there = place.at(handle)
         if handle not in _LISTS:
             _add(leads.edges, source, handle, Targets().read(targets, there))
+            if targets == []:
+                leads.empty.append((handle, there))
     choices = _listed(transitions, CONDITIONS, place)
     leads.conditions = tuple(
         Route(when=choice.when, handle=f"when_{number}") for number, choice in choices

@@ -291,6 +291,11 @@ _PYTHON = {
         "A task, or its retry policy, has an option that cannot be used.",
         "Correct the option that the message names.",
     ),
+    "TEN-1803": Code(
+        "Tasks cannot be loaded",
+        "The Python file or module that holds the tasks fails when it is imported.",
+        "Correct the file at the named line.",
+    ),
 }
 
 _NOT_YET = "The definition is valid; this version of Tenuto does not run this part of it yet."
@@ -363,16 +368,6 @@ _REQUESTS = {
         "Write the id as `tenuto list` shows it.",
     ),
     "TEN-2009": Code(
-        "Store in memory",
-        "A store in memory belongs to one process and cannot be looked at from another.",
-        "Name a file, as in `--store sqlite:///FILE`.",
-    ),
-    "TEN-2010": Code(
-        "Tasks cannot be loaded",
-        "The Python file or module that holds the tasks fails when it is imported.",
-        "Correct the file at the named line.",
-    ),
-    "TEN-2011": Code(
         "Not a cursor",
         "A list is continued with the cursor that the page before gave, unchanged.",
         "Pass that cursor, or begin the list again.",
