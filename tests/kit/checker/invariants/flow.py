@@ -142,7 +142,7 @@ def conditions_hold(moment: Moment) -> Iterator[str]:
     if row.type == "NODE_COMPLETED" and row.status != "error":
         if life.node.type == "condition":
             yield from _right_branches(moment, life)
-        elif config.get("conditions") and "timeout" not in row.handles:
+        elif config.get("conditions") and "timeout" not in row.handles and not life.called_off:
             yield from _right_condition(moment, life)
 
 

@@ -1,0 +1,287 @@
+"""The product's core on a virtual clock, without engine and store: entries go to a list.
+
+Just enough to let the checker and the oracle judge real decisions. What an engine adds (turns,
+stores, recovery) is simulated elsewhere.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tenuto.core import Decision, Plan, blank, decide
+from tenuto.core.ending import output_of
+from tenuto.definition import compile_definition
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.effects import (
+    ClearTimer,
+    CloseWait,
+    Effect,
+    KeepDeadLetter,
+    OpenWait,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
+from tenuto.model.events import Event
+from tenuto.model.failure import Failure
+from tenuto.model.inputs import (
+    AttemptLost,
+    CancelAsked,
+    EventMatched,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    Started,
+    TaskFailed,
+    TaskSucceeded,
+    TimerDue,
+    TimerKey,
+)
+from tenuto.model.log import LogRow, to_row
+from tests.checker.history import Fields
+from tests.kit.checker import Instance, Run
+from tests.kit.checker.expression import evaluate, truthy
+from tests.kit.checker.patterns import fits
+from tests.kit.workload import (
+    Action,
+    Behaviour,
+    Behaviours,
+    Cancel,
+    Document,
+    Pause,
+    Publish,
+    behaviour_of,
+)
+
+BEGIN_MS = 1_700_000_000_000
+
+
+class CoreDriver:
+    """One instance, from its start until nothing is due any more."""
+
+    def __init__(
+        self,
+        document: Document,
+        input: Document,
+        behaviours: Behaviours,
+        *,
+        id: str = "i-1",
+        losing_percent: int = 0,
+    ) -> None:
+        self.id = id
+        self.document = document
+        self.plan = Plan(compile_definition(document))
+        self.state = blank(id)
+        self.rows: list[LogRow] = []
+        self._input = input
+        self._behaviours = behaviours
+        self._losing_percent = losing_percent
+        self._random = random.Random(id)
+        self._now = BEGIN_MS
+        self._agenda: list[tuple[int, int, Callable[[], object]]] = []
+        self._count = itertools.count()
+        self._tries: Counter[str] = Counter()
+        self._calls: dict[tuple[str, int], Fields] = {}
+        self._waits: dict[str, OpenWait] = {}
+        self._timers: dict[TimerKey, int] = {}
+        self._events: dict[str, Event] = {}
+        self._letters: list[Fields] = []
+        self._faults: list[Fields] = []
+        self._client: list[Fields] = []
+
+    def run(self, actions: Sequence[Action] = ()) -> Run:
+        start = {"op": "start", "outcome": "ok", "instance": self.id, "input": self._input}
+        self._client.append(start)
+        self._feed(Started(definition_id="d", definition_version=1, input=self._input))
+        for action in actions:
+            self._at(BEGIN_MS + action.at_ms, partial(self._act, action))
+        while self._agenda:
+            at, _, happen = heapq.heappop(self._agenda)
+            self._now = max(self._now, at)
+            happen()
+        return self._record()
+
+    def _at(self, moment: int, happen: Callable[[], object]) -> None:
+        heapq.heappush(self._agenda, (moment, next(self._count), happen))
+
+    def _feed(self, input: Input) -> Decision:
+        decision = decide(self.plan, self.state, input, from_epoch_ms(self._now))
+        for entry in decision.entries:
+            self.rows.append(to_row(len(self.rows) + 1, entry))
+        self.state = decision.state
+        for effect in decision.effects:
+            self._do(effect)
+        return decision
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case StartAttempt():
+                self._start(effect)
+            case StopAttempt():
+                if behaviour_of(self._behaviours, effect.node, self._tries[effect.node]).obeys:
+                    self._at(self._now + 1, partial(self._obey, effect))
+            case SetTimer():
+                self._timers[effect.key] = due = epoch_ms(effect.due)
+                self._at(due, lambda: self._feed(TimerDue(key=effect.key, due=effect.due)))
+            case ClearTimer():
+                self._timers.pop(effect.key, None)
+            case OpenWait():
+                self._waits[effect.node] = effect
+                self._at(self._now, partial(self._look_back, effect.node))
+            case CloseWait():
+                self._waits.pop(effect.node, None)
+            case KeepDeadLetter():
+                letter = {"kind": str(effect.kind), "node": effect.node, "attempt": effect.attempt}
+                self._letters.append({"id": str(len(self._letters)), **letter})
+
+    def _start(self, order: StartAttempt) -> None:
+        behaviour = behaviour_of(self._behaviours, order.node, self._tries[order.node])
+        place = {"instance": self.id, "node": order.node, "attempt": order.attempt}
+        call = {"key": order.idempotency_key, **place, "at": self._now, "outcome": "running"}
+        self._calls[order.node, order.attempt] = call
+        limit = int(order.timeout.total_seconds() * 1000)
+        ends = self._now + min(behaviour.takes_ms, limit)
+        if self._random.randrange(100) < self._losing_percent:
+            self._at(self._now + behaviour.takes_ms // 2, partial(self._lose, order))
+        elif behaviour.takes_ms > limit:
+            failure = Failure(code="TIMEOUT", message="it took too long")
+            self._at(ends, partial(self._fail, order, failure))
+        else:
+            self._at(ends, partial(self._report, order, behaviour))
+
+    def _ends(self, order: StartAttempt | StopAttempt, outcome: str) -> bool:
+        """Whether the call was still going on; it now has its outcome."""
+        call = self._calls[order.node, order.attempt]
+        if call["outcome"] != "running":
+            return False
+        call["outcome"] = outcome
+        self._tries[order.node] += outcome in ("completed", "failed")
+        return True
+
+    def _report(self, order: StartAttempt, behaviour: Behaviour) -> None:
+        if behaviour.does == "fail":
+            failure = Failure(
+                code=behaviour.code, message="as scripted", retryable=behaviour.retryable
+            )
+            self._fail(order, failure)
+        elif self._ends(order, "completed"):
+            self._calls[order.node, order.attempt]["output"] = behaviour.value
+            self._feed(
+                TaskSucceeded(
+                    node=order.node,
+                    attempt=order.attempt,
+                    output=behaviour.value,
+                    handle=behaviour.handle,
+                )
+            )
+
+    def _fail(self, order: StartAttempt, failure: Failure) -> None:
+        if self._ends(order, "failed"):
+            self._feed(TaskFailed(node=order.node, attempt=order.attempt, error=failure))
+
+    def _lose(self, order: StartAttempt) -> None:
+        if self._ends(order, "lost"):
+            clean = self._random.randrange(5) == 0
+            self._faults.append({"kind": "stop" if clean else "crash"})
+            self._feed(AttemptLost(node=order.node, attempt=order.attempt, clean=clean))
+
+    def _obey(self, order: StopAttempt) -> None:
+        if self._ends(order, "cancelled"):
+            failure = Failure(code="CANCELLED", message="told to stop", retryable=False)
+            self._feed(TaskFailed(node=order.node, attempt=order.attempt, error=failure))
+
+    def _act(self, action: Action) -> None:
+        if isinstance(action, Publish):
+            self._publish(action)
+            return
+        asked: Input
+        if isinstance(action, Cancel):
+            asked = CancelAsked(by="client", reason=action.reason)
+        elif isinstance(action, Pause):
+            until = action.until_ms
+            moment = None if until is None else from_epoch_ms(BEGIN_MS + until)
+            asked = PauseAsked(by="client", until=moment)
+        else:
+            asked = ResumeAsked(by="client")
+        refused = self._feed(asked).rejection is not None
+        answer = {"outcome": "refused" if refused else "ok", "instance": self.id}
+        self._client.append({"op": type(action).__name__.lower(), **answer})
+
+    def _publish(self, action: Publish) -> None:
+        request = {"op": "publish", "outcome": "ok", "event": action.id}
+        self._client.append({**request, "payload": action.payload})
+        if action.id in self._events:
+            return
+        received = from_epoch_ms(self._now)
+        event = Event(
+            id=action.id, pattern=action.pattern, payload=action.payload, received_at=received
+        )
+        self._events[action.id] = event
+        for node in list(self._waits):
+            self._offer(node, event, by_lookback=False)
+
+    def _look_back(self, node: str) -> None:
+        for event in list(self._events.values()):
+            self._offer(node, event, by_lookback=True)
+
+    def _offer(self, node: str, event: Event, *, by_lookback: bool) -> None:
+        wait = self._waits.get(node)
+        if wait is None or not fits(wait.pattern, event.pattern) or event.received_at < wait.since:
+            return
+        scope = {"event": {"payload": event.payload}, "workflow": {"input": self._input}}
+        if wait.condition is None or truthy(evaluate(wait.condition, scope)):
+            self._feed(EventMatched(node=node, attempt=1, event=event, by_lookback=by_lookback))
+
+    def _record(self) -> Run:
+        final = self.state.status.is_final
+        row: Fields = {"status": str(self.state.status), "version": len(self.rows)}
+        if self.state.status == "COMPLETED":
+            row["output"] = output_of(self.plan, self.state)
+        instance = Instance(
+            id=self.id,
+            document=self.document,
+            history=[_item(found) for found in self.rows],
+            row=row,
+            waits=[{"node": node} for node in self._waits],
+            timers=[
+                {"kind": str(key.kind), "node": key.node, "due": due}
+                for key, due in self._timers.items()
+            ],
+            mail=[],
+            dead_letters=self._letters,
+            owner=None if final else "the driver",
+        )
+        events = [
+            {"id": event.id, "pattern": event.pattern, "payload": event.payload}
+            | {"receivedAt": epoch_ms(event.received_at)}
+            for event in self._events.values()
+        ]
+        return Run(
+            instances=[instance],
+            events=events,
+            effects=list(self._calls.values()),
+            client=self._client,
+            faults=self._faults,
+            now=self._now,
+        )
+
+
+def _item(row: LogRow) -> Fields:
+    return {
+        "seq": row.seq,
+        "eventType": row.event_type,
+        "nodeId": row.node_id,
+        "iteration": row.iteration,
+        "attempt": row.attempt,
+        "nodeStatus": row.node_status,
+        "outputVariable": row.output_variable,
+        "payload": json.loads(row.payload) if row.payload else {},
+        "errorMessage": row.error_message,
+        "at": row.at_ms,
+    }
