@@ -2,4 +2,97 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tenuto.app import Published, Tenuto
+    from tenuto.engine.engine import Settings
+    from tenuto.instances import InstanceRef, Summary
+    from tenuto.model.errors import (
+        Conflict,
+        InvalidDefinition,
+        InvalidInput,
+        NotAvailable,
+        NotFound,
+        Overloaded,
+        Problem,
+        StoreUnavailable,
+        TaskError,
+        TenutoError,
+        WorkflowCancelled,
+        WorkflowFailed,
+    )
+    from tenuto.model.status import Status
+    from tenuto.tasks.context import Context
+    from tenuto.tasks.output import Result
+    from tenuto.tasks.registry import task
+    from tenuto.tasks.retry import Retry
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Conflict": "tenuto.model.errors",
+    "Context": "tenuto.tasks.context",
+    "InstanceRef": "tenuto.instances",
+    "InvalidDefinition": "tenuto.model.errors",
+    "InvalidInput": "tenuto.model.errors",
+    "NotAvailable": "tenuto.model.errors",
+    "NotFound": "tenuto.model.errors",
+    "Overloaded": "tenuto.model.errors",
+    "Problem": "tenuto.model.errors",
+    "Published": "tenuto.app",
+    "Result": "tenuto.tasks.output",
+    "Retry": "tenuto.tasks.retry",
+    "Settings": "tenuto.engine.engine",
+    "Status": "tenuto.model.status",
+    "StoreUnavailable": "tenuto.model.errors",
+    "Summary": "tenuto.instances",
+    "TaskError": "tenuto.model.errors",
+    "Tenuto": "tenuto.app",
+    "TenutoError": "tenuto.model.errors",
+    "WorkflowCancelled": "tenuto.model.errors",
+    "WorkflowFailed": "tenuto.model.errors",
+    "task": "tenuto.tasks.registry",
+}
+"""Each public name and its module, loaded when it is first used: importing the package is cheap."""
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tenuto' has no attribute {name!r}")
+    found: object = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
+__all__ = [
+    "Conflict",
+    "Context",
+    "InstanceRef",
+    "InvalidDefinition",
+    "InvalidInput",
+    "NotAvailable",
+    "NotFound",
+    "Overloaded",
+    "Problem",
+    "Published",
+    "Result",
+    "Retry",
+    "Settings",
+    "Status",
+    "StoreUnavailable",
+    "Summary",
+    "TaskError",
+    "Tenuto",
+    "TenutoError",
+    "WorkflowCancelled",
+    "WorkflowFailed",
+    "__version__",
+    "task",
+]

@@ -37,6 +37,13 @@ def open_reader(url: str) -> Store:
     return SqliteStore.reader(path)
 
 
+async def migrate_store(url: str) -> list[str]:
+    """Create the store that `url` names or bring its schema up to date; what was done."""
+    from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
+
+    return await SqliteStore(sqlite_path(url)).migrate()
+
+
 def sqlite_path(url: str) -> Path:
     """`sqlite:///orders.db` is relative to the working folder, `sqlite:////srv/orders.db` not."""
     if not url.startswith(SQLITE) or url == SQLITE:

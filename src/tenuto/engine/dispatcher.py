@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from tenuto.core import InstanceState
@@ -34,10 +35,18 @@ class LookBack(Protocol):
 class Dispatcher:
     """Effects → the world; again after a crash perhaps, never before they are durable."""
 
-    def __init__(self, runner: Runner, timekeeper: Timekeeper, look_back: LookBack) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        timekeeper: Timekeeper,
+        look_back: LookBack,
+        leaves_to_others: Callable[[str], bool],
+    ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
         self._look_back = look_back
+        self._leaves_to_others = leaves_to_others
+        """Whether a task is run by a process that knows it, and waits until there is one."""
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -51,7 +60,8 @@ class Dispatcher:
     def _perform(self, instance_id: str, draft: Draft, effect: Effect) -> None:
         match effect:
             case StartAttempt():
-                self._runner.start(instance_id, effect, facts_of(draft.state))
+                if not self._leaves_to_others(effect.task_id):
+                    self._runner.start(instance_id, effect, facts_of(draft.state))
             case StopAttempt():
                 self._runner.stop(instance_id, effect.node, effect.iteration, effect.attempt)
             case SetTimer():

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
@@ -44,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by which lists may lag behind running instances."""
     stop_grace: float = 10.0
     """Seconds that running tasks have to end when the engine stops."""
+    unknown_tasks: Literal["fail", "wait"] = "fail"
+    """Whether a step whose task is not registered here fails, or waits for whoever has it."""
 
 
 class Engine:
@@ -71,7 +74,9 @@ class Engine:
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
         self.timekeeper = Timekeeper(store, clock, self._report)
         self.postmaster = Postmaster(store, clock, ids, self._lane_of)
-        self._dispatcher = Dispatcher(self.runner, self.timekeeper, self._look_back)
+        self._dispatcher = Dispatcher(
+            self.runner, self.timekeeper, self._look_back, self._leaves_to_others
+        )
         self._loops = Loops(clock, self._loop_died)
         self._looking_back: set[asyncio.Task[bool]] = set()
         self._watchers: dict[str, list[asyncio.Future[Held]]] = {}
@@ -235,6 +240,9 @@ class Engine:
                     future.set_result(draft.held)
         for listener in self._listeners:
             listener(draft)
+
+    def _leaves_to_others(self, task_id: str) -> bool:
+        return self.settings.unknown_tasks == "wait" and task_id not in self.registry
 
     def _look_back(self, wait: WaitRow) -> None:
         task = asyncio.get_running_loop().create_task(self._looked_back(wait))

@@ -1,0 +1,7 @@
+"""`python -m tenuto` is the command line."""
+
+from __future__ import annotations
+
+from tenuto.cli import main
+
+main()

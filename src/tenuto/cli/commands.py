@@ -1,0 +1,345 @@
+"""The commands and their options; what each does is imported when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from tenuto import __version__
+from tenuto.cli.defaults import STORE
+
+app = typer.Typer(
+    name="tenuto",
+    help="Durable workflows: what has started reaches its end.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+events = typer.Typer(help="Send events to waiting workflows.", no_args_is_help=True)
+app.add_typer(events, name="events")
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store", envvar="TENUTO_STORE", metavar="URL", help="The store: sqlite:///FILE."
+    ),
+]
+Output = Annotated[
+    Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+]
+ListOutput = Annotated[
+    Literal["table", "json", "id"],
+    typer.Option("--output", "-o", help="What is printed on stdout."),
+]
+Instance = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+    ),
+]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
+
+
+def _version(is_asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
+    if is_asked:
+        typer.echo(f"tenuto {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def tenuto(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Durable workflows: what has started reaches its end."""
+
+
+@app.command()
+def run(  # noqa: PLR0913 - one for each option
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The definition, a .json file.")
+    ] = None,
+    *,
+    input: Annotated[
+        str | None,
+        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
+    ] = None,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tasks",
+            metavar="MODULE|FILE",
+            help="Where the tasks are; may be given several times. Default: tasks.py beside FILE.",
+        ),
+    ] = None,
+    instance: Annotated[
+        str | None,
+        typer.Option("--instance", metavar="ID", help="Go on with this instance, start none."),
+    ] = None,
+    outstanding: Annotated[
+        bool,
+        typer.Option("--outstanding", help="Go on with all that has not ended, start none."),
+    ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="Start at most one instance under this key."),
+    ] = None,
+    correlation_id: Annotated[
+        str | None,
+        typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Run a workflow and watch it to its end.
+
+    Progress goes to stderr, the workflow's output as JSON to stdout (with -o json the whole
+    instance). Steps whose tasks are not here are left to a process that has them.
+
+    tenuto run order.json --input '{"orderId": 7}'
+
+    tenuto run order.json --instance @last
+    """
+    _one_of(file, instance, outstanding=outstanding, input=input)
+    if outstanding:
+        from tenuto.cli.outstanding import go_on
+
+        _perform(lambda: go_on(store, tasks or [], file, timeout), output)
+    from tenuto.cli.running import Wish, run as run_it
+    from tenuto.cli.sources import read_json
+
+    async def work() -> int:
+        return await run_it(
+            Wish(
+                store=store,
+                file=file,
+                input=None if input is None else read_json(input, "--input"),
+                instance=instance,
+                tasks=tasks or [],
+                timeout=timeout,
+                key=key,
+                correlation_id=correlation_id,
+                is_json=output == "json",
+            )
+        )
+
+    _perform(work, output)
+
+
+@app.command()
+def validate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, a .json file.")],
+    *,
+    output: Output = "table",
+) -> None:
+    """Find everything that is wrong with a definition.
+
+    tenuto validate order.json
+    """
+    from tenuto.cli.validating import validate as validate_it
+
+    _perform(lambda: validate_it(file, is_json=output == "json"), output)
+
+
+@app.command("list")
+def list_(
+    *,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", help="Only of this status; may be given several times."),
+    ] = None,
+    workflow: Annotated[
+        str | None, typer.Option("--workflow", metavar="ID", help="Only of this definition.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List instances, newest first.
+
+    tenuto list --status FAILED
+    """
+    from tenuto.cli.listing import list_instances
+
+    _perform(lambda: list_instances(store, status or [], workflow, limit, output), output)
+
+
+@app.command()
+def show(
+    instance: Instance,
+    *,
+    history: Annotated[bool, typer.Option("--history", help="Show the whole log.")] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show one instance.
+
+    Its steps, waits, last error and output; --history adds the log.
+
+    tenuto show @last --history
+    """
+    from tenuto.cli.showing import show_instance
+
+    _perform(
+        lambda: show_instance(store, instance, with_history=history, is_json=output == "json"),
+        output,
+    )
+
+
+@app.command()
+def cancel(
+    instance: Instance,
+    *,
+    reason: Reason = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """End an instance.
+
+    Running steps are told and have their grace period; then it is CANCELLED.
+    """
+    from tenuto.cli.commanding import command
+    from tenuto.model.inputs import CancelAsked
+
+    asked = CancelAsked(by="cli", reason=reason)
+    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+
+
+@app.command()
+def pause(
+    instance: Instance,
+    *,
+    reason: Reason = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Hold an instance.
+
+    What runs goes on to its end and is recorded; nothing new begins.
+    """
+    from tenuto.cli.commanding import command
+    from tenuto.model.inputs import PauseAsked
+
+    asked = PauseAsked(by="cli", reason=reason)
+    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+
+
+@app.command()
+def resume(instance: Instance, *, store: Store = STORE, output: Output = "table") -> None:
+    """Let a paused instance go on."""
+    from tenuto.cli.commanding import command
+    from tenuto.model.inputs import ResumeAsked
+
+    asked = ResumeAsked(by="cli")
+    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+
+
+@events.command("send")
+def send(
+    pattern: Annotated[
+        str, typer.Argument(metavar="PATTERN", help="For example payment.received.")
+    ],
+    payload: Annotated[
+        str | None, typer.Argument(metavar="JSON|@FILE|-", help="What the event carries.")
+    ] = None,
+    *,
+    id: Annotated[
+        str | None, typer.Option("--id", help="The event's id; the same id twice acts once.")
+    ] = None,
+    correlation_id: Annotated[
+        str | None, typer.Option("--correlation-id", metavar="ID", help="What it belongs to.")
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Publish an event to every instance that waits for it.
+
+    tenuto events send payment.received '{"orderId": 7, "id": "p-1", "amount": 12}'
+    """
+    from tenuto.cli.publishing import send_event
+    from tenuto.cli.sources import read_json
+
+    async def work() -> int:
+        value = None if payload is None else read_json(payload, "JSON")
+        return await send_event(store, pattern, value, id, correlation_id, is_json=output == "json")
+
+    _perform(work, output)
+
+
+@app.command("dead-letters")
+def dead_letters(
+    *,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List what could not be done.
+
+    Tasks whose failure nothing handled, poison, and results that came too late.
+    """
+    from tenuto.cli.dead_letters import list_dead_letters
+
+    _perform(lambda: list_dead_letters(store, limit, output), output)
+
+
+@app.command()
+def verify(*, store: Store = STORE, output: Output = "table") -> None:
+    """Prove that what is stored follows from the logs.
+
+    Folds every log from its beginning and compares with the stored state, waits and timers.
+    """
+    from tenuto.cli.verifying import verify_store
+
+    _perform(lambda: verify_store(store, is_json=output == "json"), output)
+
+
+@app.command()
+def migrate(*, store: Store = STORE, output: Output = "table") -> None:
+    """Create the store, or bring its schema up to date."""
+    from tenuto.cli.migrating import migrate_store
+
+    _perform(lambda: migrate_store(store, is_json=output == "json"), output)
+
+
+@app.command()
+def explain(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="For example TEN-1042.")],
+    *,
+    output: Output = "table",
+) -> None:
+    """Explain an error code."""
+    from tenuto.cli.explaining import explain_code
+
+    _perform(lambda: explain_code(code, is_json=output == "json"), output)
+
+
+def _perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
+    from tenuto.cli.guard import perform
+
+    raise typer.Exit(perform(work, is_json=output == "json"))
+
+
+def _one_of(
+    file: Path | None, instance: str | None, *, outstanding: bool, input: str | None
+) -> None:
+    """FILE says what to start; --instance and --outstanding say what to go on with."""
+    if instance is not None and outstanding:
+        raise typer.BadParameter("--instance and --outstanding exclude each other")
+    if instance is None and not outstanding and file is None:
+        raise typer.BadParameter(
+            "name a FILE to start, or go on with --instance ID or --outstanding",
+            param_hint="FILE",
+        )
+    if input is not None and (instance is not None or outstanding):
+        raise typer.BadParameter("an instance that has started has its input already")

@@ -1,0 +1,126 @@
+"""How a refusal is shown: what happened, where, why, what to do, and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tenuto.cli.positions import Positions
+from tenuto.cli.terminal import say
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import (
+    InvalidDefinition,
+    InvalidInput,
+    NotAvailable,
+    Problem,
+    TenutoError,
+    WorkflowFailed,
+)
+from tenuto.model.json import Object
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MOST_SHOWN = 50
+
+
+def show_error(error: TenutoError, positions: Positions | None = None) -> None:
+    """Tell people about an error on stderr."""
+    problems = problems_of(error)
+    if len(problems) == 1 and problems[0].message == error.message:
+        # The one problem says it all; it is not said twice.
+        _headline(problems[0].code, error.message)
+        say(f"  {problems[0].advice}")
+        _explain(problems[0].code)
+        return
+    _headline(None if problems else error.code, error.message)
+    if problems:
+        show_problems(problems, positions)
+        return
+    if isinstance(error, WorkflowFailed):
+        _where(error)
+    advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
+    if advice:
+        say(f"  {advice}")
+    _explain(error.code)
+
+
+def show_problems(problems: Sequence[Problem], positions: Positions | None = None) -> None:
+    """All problems, each with its place, and one pointer to the long form."""
+    from rich.text import Text
+
+    for problem in problems[:_MOST_SHOWN]:
+        style = "bold red" if problem.severity == "error" else "bold yellow"
+        line = Text("  ")
+        line.append(problem.code, style=style)
+        line.append(f"  {problem.path}", style="bold")
+        place = positions.place(problem.path) if positions is not None else None
+        if place is not None:
+            line.append(f"  {place}", style="dim")
+        if problem.severity == "warning":
+            line.append("  warning", style="yellow")
+        say(line)
+        say(f"            {_sentence(problem.message)}")
+        if problem.advice:
+            say(f"            {problem.advice}", style="cyan")
+    if len(problems) > _MOST_SHOWN:
+        say(f"  … and {len(problems) - _MOST_SHOWN} more; -o json gives them all")
+    _explain(problems[0].code if len({each.code for each in problems}) == 1 else "CODE")
+
+
+def problems_of(error: TenutoError) -> tuple[Problem, ...]:
+    """The problems that an error lists, if it lists any."""
+    if isinstance(error, InvalidDefinition | InvalidInput | NotAvailable):
+        return error.problems
+    return ()
+
+
+def error_json(error: TenutoError) -> Object:
+    """An error for programs."""
+    view: Object = {"code": error.code, "message": error.message}
+    if error.advice:
+        view["advice"] = error.advice
+    problems = problems_of(error)
+    if problems:
+        view["problems"] = [problem_json(problem) for problem in problems]
+    return {"error": view}
+
+
+def problem_json(problem: Problem) -> Object:
+    """A problem with the names of the specification."""
+    return {
+        "code": problem.code,
+        "path": problem.path,
+        "message": problem.message,
+        "advice": problem.advice,
+        "severity": problem.severity,
+    }
+
+
+def _headline(code: str | None, message: str) -> None:
+    line = _text("error", "bold red")
+    if code is not None:
+        line.append(f" {code}", style="bold")
+    line.append(f"  {message}")
+    say(line)
+
+
+def _where(error: WorkflowFailed) -> None:
+    step, attempt = error.error.step_id, error.error.attempt
+    if step is not None:
+        say(f"  In step {step}, attempt {attempt}.")
+
+
+def _explain(code: str) -> None:
+    if code == "CODE" or code in CATALOGUE:
+        say(f"  More: tenuto explain {code}", style="dim")
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "!", "?")) else ".")
+
+
+def _text(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)

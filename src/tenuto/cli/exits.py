@@ -1,0 +1,50 @@
+"""Exit codes: what a script learns from how a command ended."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenuto.model.errors import (
+    Conflict,
+    InvalidDefinition,
+    InvalidInput,
+    NotAvailable,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    TenutoError,
+    WorkflowCancelled,
+    WorkflowFailed,
+)
+
+DONE: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+CONFLICT: Final = 4
+NO_STORE: Final = 5
+REFUSED: Final = 6
+TIMED_OUT: Final = 124
+INTERRUPTED: Final = 130
+"""What shells expect of a program that was stopped with Ctrl-C."""
+
+_OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
+    (WorkflowFailed, FAILED),
+    (WorkflowCancelled, FAILED),
+    (InvalidDefinition, USAGE),
+    (InvalidInput, USAGE),
+    (NotAvailable, REFUSED),
+    (Overloaded, REFUSED),
+    (NotFound, NOT_FOUND),
+    (Conflict, CONFLICT),
+    (StoreUnavailable, NO_STORE),
+)
+_OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
+
+
+def exit_code(error: TenutoError) -> int:
+    """The exit code for an error; by its type, else by the range of its code."""
+    for kind, code in _OF_ERRORS:
+        if isinstance(error, kind):
+            return code
+    return _OF_RANGES.get(error.code[:5], FAILED)

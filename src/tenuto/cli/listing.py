@@ -1,0 +1,109 @@
+"""`tenuto list`: instances, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tenuto.cli import exits
+from tenuto.cli.finding import short_ids
+from tenuto.cli.moments import ago, length
+from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.stores import described, reading
+from tenuto.cli.terminal import data, one_line, say, show, show_json
+from tenuto.definition.report import did_you_mean
+from tenuto.instances import Summary
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceQuery, InstanceRow
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+async def list_instances(
+    url: str, statuses: Sequence[str], workflow: str | None, limit: int, output: str
+) -> int:
+    """Print instances as a table, as JSON or as ids."""
+    query = InstanceQuery(statuses=_statuses(statuses), definition_id=workflow, limit=limit)
+    async with reading(url) as reader:
+        page = await reader.store.instances(query)
+        now = reader.clock.now()
+    if output == "json":
+        show_json({"items": [_item(row) for row in page.items], "nextCursor": page.next_after})
+    elif output == "id":
+        for row in page.items:
+            show(row.id)
+    elif not page.items:
+        say(f"no instances{' like that' if statuses or workflow else ''} in {described(url)}")
+    else:
+        show(_table(page.items, now))
+        if page.next_after is not None:
+            say(f"the newest {limit}; --limit shows more", style="dim")
+    return exits.DONE
+
+
+def _statuses(names: Sequence[str]) -> tuple[Status, ...]:
+    known = [status.value for status in Status]
+    problems = [
+        Problem(
+            code="TEN-2000",
+            path="--status",
+            message=f"{name!r} is not a status",
+            advice=did_you_mean(name.upper(), known, f"There are {', '.join(known)}."),
+        )
+        for name in names
+        if name.upper() not in known
+    ]
+    if problems:
+        raise InvalidInput("the instances cannot be listed", problems)
+    return tuple(Status(name.upper()) for name in names)
+
+
+def _table(rows: Sequence[InstanceRow], now: datetime) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("STEP", no_wrap=True, overflow="ellipsis")
+    table.add_column("ERROR", no_wrap=True, overflow="ellipsis")
+    is_narrow = data().width < 140
+    ids = short_ids([row.id for row in rows]) if is_narrow else {}
+    for row in rows:
+        mark, style = STATUS_MARKS[row.status]
+        summary = Summary.of(row)
+        error = summary.last_error or {}
+        table.add_row(
+            Text(f"{mark} {row.status.value}", style=style),
+            ids.get(row.id, row.id),
+            f"{row.definition_id}@{row.definition_version}",
+            ago(row.started_at or row.created_at, now),
+            length((row.completed_at or now) - (row.started_at or row.created_at)),
+            ", ".join(row.current_steps[:3]) or str(error.get("stepId") or ""),
+            Text(one_line(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
+        )
+    return table
+
+
+def _item(row: InstanceRow) -> Object:
+    """An instance in a list, with the names of the specification."""
+    from tenuto.model.durations import iso
+
+    summary = Summary.of(row)
+    return {
+        "id": row.id,
+        "workflowDefinitionId": row.definition_id,
+        "definitionVersion": row.definition_version,
+        "status": row.status.value,
+        "correlationId": row.correlation_id,
+        "createdAt": iso(row.created_at),
+        "startedAt": iso(row.started_at) if row.started_at else None,
+        "completedAt": iso(row.completed_at) if row.completed_at else None,
+        "updatedAt": iso(row.updated_at),
+        "currentSteps": list(row.current_steps),
+        "lastError": summary.last_error,
+    }

@@ -1,0 +1,114 @@
+"""`tenuto run --outstanding`: go on with all that has not ended, until all of it has."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tenuto.cli import exits
+from tenuto.cli.logs import logs_on_stderr
+from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.running import engine, interruptible
+from tenuto.cli.stores import described, refuse_memory
+from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.terminal import say
+from tenuto.compose import open_reader
+from tenuto.model.status import FINAL, Status
+from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+
+if TYPE_CHECKING:
+    from tenuto.engine.draft import Draft
+
+OPEN: Final = tuple(status for status in Status if status not in FINAL)
+
+
+async def go_on(
+    url: str,
+    tasks: Sequence[str],
+    file: Path | None,
+    timeout: float | None,  # noqa: ASYNC109
+) -> int:
+    """Work on what is open; 0 when all of it has ended, 1 when something of it failed."""
+    refuse_memory(url)
+    open_reader(url)
+    load_tasks(tasks, file)
+    with redirect_stdout(sys.stderr), logs_on_stderr():
+        async with engine(url) as app:
+            waiting = await _open_instances(app.engine.store)
+            if not waiting:
+                say(f"nothing is outstanding in {described(url)}")
+                return exits.DONE
+            say(f"{len(waiting)} outstanding in {described(url)}; Ctrl-C stops, nothing is lost")
+            following = _Following(waiting)
+            unlisten = app.engine.listen(following.changed)
+            try:
+                following.recheck(await _open_instances(app.engine.store))
+                return await _until_done(following, timeout)
+            finally:
+                unlisten()
+
+
+class _Following:
+    """Which instances are still open, and whether one of them failed."""
+
+    def __init__(self, rows: Sequence[InstanceRow]) -> None:
+        self._status = {row.id: row.status for row in rows}
+        self._names = {row.id: f"{row.definition_id}@{row.definition_version}" for row in rows}
+        self.has_failed = False
+        self.all_ended = asyncio.Event()
+        for row in rows:
+            self._tell(row.id, row.status)
+
+    def changed(self, draft: Draft) -> None:
+        self._move(draft.instance_id, draft.state.status)
+
+    def recheck(self, rows: Sequence[InstanceRow]) -> None:
+        """What ended between listing and listening."""
+        still_open = {row.id for row in rows}
+        for instance_id in [each for each in self._status if each not in still_open]:
+            self._move(instance_id, Status.COMPLETED)
+
+    def _move(self, instance_id: str, status: Status) -> None:
+        if self._status.get(instance_id) in (None, status):
+            return
+        self._status[instance_id] = status
+        self._tell(instance_id, status)
+        if status.is_final:
+            del self._status[instance_id]
+            self.has_failed = self.has_failed or status is not Status.COMPLETED
+            if not self._status:
+                self.all_ended.set()
+
+    def _tell(self, instance_id: str, status: Status) -> None:
+        mark, style = STATUS_MARKS[status]
+        say(f"{mark} {self._names[instance_id]}  {instance_id}  {status.value}", style=style)
+
+
+async def _until_done(following: _Following, timeout: float | None) -> int:  # noqa: ASYNC109
+    with interruptible() as stopped:
+        ended = asyncio.ensure_future(following.all_ended.wait())
+        enough = asyncio.ensure_future(stopped.wait())
+        done, pending = await asyncio.wait(
+            {ended, enough}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in pending:
+            task.cancel()
+        if ended in done:
+            return exits.FAILED if following.has_failed else exits.DONE
+        say("stopped; the rest goes on next time", style="yellow")
+        return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
+
+
+async def _open_instances(store: Store) -> list[InstanceRow]:
+    rows: list[InstanceRow] = []
+    query: InstanceQuery | None = InstanceQuery(statuses=OPEN, limit=1000)
+    while query is not None:
+        page = await store.instances(query)
+        rows += page.items
+        following = page.next_after
+        query = InstanceQuery(statuses=OPEN, limit=1000, after=following) if following else None
+    return rows

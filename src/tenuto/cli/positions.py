@@ -1,0 +1,91 @@
+"""Where in a file the value of a JSONPath stands, so that an editor can jump there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_STEP: Final = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR: Final = re.compile(r"[^\s,\]}]+")
+_BLANK: Final = re.compile(r"\s*")
+
+
+class Positions:
+    """The places of one JSON text that has been read without fault."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file = file
+        self._text = text
+        self._found: dict[tuple[str | int, ...], int] | None = None
+
+    def place(self, path: str) -> str | None:
+        """`file:line:column` of the value at `path`, or of the nearest one around it."""
+        if self._found is None:
+            self._found = dict(_walk(self._text))
+        steps = _steps(path)
+        while steps and steps not in self._found:
+            steps = steps[:-1]
+        offset = self._found.get(steps)
+        if offset is None:
+            return None
+        line = self._text.count("\n", 0, offset) + 1
+        column = offset - self._text.rfind("\n", 0, offset)
+        return f"{self._file}:{line}:{column}"
+
+
+def _steps(path: str) -> tuple[str | int, ...]:
+    steps: list[str | int] = []
+    for name, index, quoted in _STEP.findall(path):
+        steps.append(int(index) if index else name or quoted.replace("\\'", "'"))
+    return tuple(steps)
+
+
+def _walk(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Every value with its path; a stack of its own, since documents may be nested deeply."""
+    open_: list[list[str | int]] = []
+    kinds: list[str] = []
+    at = 0
+    is_key = False
+    while at < len(text):
+        at = _blank(text, at)
+        if at >= len(text):
+            return
+        mark = text[at]
+        if mark in "]}":
+            open_.pop()
+            kinds.pop()
+            is_key = bool(kinds) and kinds[-1] == "{"
+            at += 1
+        elif mark == ",":
+            if kinds[-1] == "[":
+                last = open_[-1][0]
+                assert isinstance(last, int)
+                open_[-1][0] = last + 1
+            is_key = kinds[-1] == "{"
+            at += 1
+        elif is_key:
+            key = _STRING.match(text, at)
+            assert key is not None
+            open_[-1][0] = json.loads(key.group())
+            at = _blank(text, key.end()) + 1
+            is_key = False
+        else:
+            yield tuple(each[0] for each in open_), at
+            if mark in "[{":
+                open_.append([0] if mark == "[" else [""])
+                kinds.append(mark)
+                is_key = mark == "{"
+                at += 1
+            else:
+                value = _STRING.match(text, at) or _SCALAR.match(text, at)
+                assert value is not None
+                at = value.end()
+
+
+def _blank(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    assert found is not None
+    return found.end()

@@ -1,0 +1,65 @@
+"""`tenuto events send`: publish an event into a store that nobody else has open."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import redirect_stdout
+
+from tenuto.cli import exits
+from tenuto.cli.commanding import LOCKED
+from tenuto.cli.running import engine
+from tenuto.cli.stores import described, refuse_memory, store_flag
+from tenuto.cli.terminal import say, show, show_json
+from tenuto.compose import open_reader
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.json import JSON
+
+
+async def send_event(
+    url: str,
+    pattern: str,
+    payload: JSON,
+    id: str | None,
+    correlation_id: str | None,
+    *,
+    is_json: bool,
+) -> int:
+    """Store the event and tell how many waits took it."""
+    refuse_memory(url)
+    open_reader(url)
+    try:
+        with redirect_stdout(sys.stderr):
+            async with engine(url) as app:
+                published = await app.publish(
+                    pattern, payload, id=id, correlation_id=correlation_id
+                )
+                await asyncio.gather(*(lane.idle() for lane in app.engine.lanes))
+    except StoreUnavailable as error:
+        if error.code != LOCKED:
+            raise
+        raise StoreUnavailable(
+            f"{error.message}; only that process can take events",
+            code=LOCKED,
+            advice="Publish from that process (app.publish), or stop it, send the event, and start "
+            "it again: nothing is lost, and the event is found when it goes on.",
+        ) from None
+    if is_json:
+        show_json(
+            {
+                "eventId": published.event_id,
+                "duplicate": published.duplicate,
+                "resumed": published.resumed,
+            }
+        )
+        return exits.DONE
+    if published.duplicate:
+        show(f"✓ {published.event_id} was sent before; nothing is done twice")
+    elif published.resumed:
+        several = "1 wait" if published.resumed == 1 else f"{published.resumed} waits"
+        show(f"✓ {pattern} sent to {described(url)}: {several} resumed")
+        say(f"  Their next steps run with: tenuto run FILE --outstanding{store_flag(url)}")
+    else:
+        show(f"✓ {pattern} stored in {described(url)}; nobody waits for it now")
+        say("  A wait that opens later looks back at it.")
+    return exits.DONE

@@ -1,0 +1,207 @@
+"""`tenuto run`: start an instance, or go on with one, and watch it to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tenuto.cli import exits
+from tenuto.cli.errors import show_error
+from tenuto.cli.finding import find_instance
+from tenuto.cli.logs import logs_on_stderr
+from tenuto.cli.moments import length
+from tenuto.cli.progress import STATUS_MARKS, elapsed
+from tenuto.cli.sources import Source, read_source
+from tenuto.cli.stores import MEMORY, described, make_room, store_flag
+from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
+from tenuto.cli.terminal import say, show_json
+from tenuto.cli.watchers import watcher_for
+from tenuto.model.errors import WorkflowFailed
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
+    from tenuto.engine.draft import Draft
+    from tenuto.engine.held import Held
+    from tenuto.instances import InstanceRef
+
+GRACE = 3.0
+"""Seconds that running tasks have when the command ends."""
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What the command line asked for."""
+
+    store: str
+    file: Path | None = None
+    input: JSON = None
+    instance: str | None = None
+    tasks: Sequence[str] = ()
+    timeout: float | None = None
+    key: str | None = None
+    correlation_id: str | None = None
+    is_json: bool = False
+
+
+async def run(wish: Wish) -> int:
+    """Do it; the exit code."""
+    source = read_source(wish.file) if wish.file is not None else None
+    if source is not None and wish.instance is None:
+        source.checked()
+    loaded = load_tasks(wish.tasks, wish.file)
+    make_room(wish.store)
+    with redirect_stdout(sys.stderr), logs_on_stderr():
+        async with engine(wish.store) as app:
+            if source is not None and wish.instance is None:
+                refuse_unknown_tasks(source, app.tasks, loaded)
+                reference = await _start(app, source, wish)
+            else:
+                reference = await _find(app, wish)
+            ended = await _watch(app, reference, wish)
+    return _conclude(ended, reference, wish)
+
+
+@asynccontextmanager
+async def engine(store: str) -> AsyncIterator[Tenuto]:
+    """An engine that leaves steps alone whose tasks it does not know: another process has them."""
+    from tenuto.app import Tenuto
+    from tenuto.engine.engine import Settings
+
+    app = Tenuto(
+        None if store == MEMORY else store,
+        settings=Settings(unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5),
+    )
+    taken_over = await app.open()
+    if taken_over:
+        several = "an instance" if taken_over == 1 else f"{taken_over} instances"
+        say(f"going on with {several} that an earlier process left", style="dim")
+    try:
+        yield app
+    finally:
+        await app.close()
+
+
+@contextmanager
+def interruptible() -> Iterator[asyncio.Event]:
+    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop(number: int) -> None:
+        stopped.set()
+        loop.remove_signal_handler(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield stopped
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+async def _start(app: Tenuto, source: Source, wish: Wish) -> InstanceRef:
+    document = source.document
+    assert isinstance(document, dict)
+    await app.deploy(document)
+    definition = source.checked()
+    return await app.start(
+        definition.id,
+        wish.input,
+        key=wish.key,
+        correlation_id=wish.correlation_id,
+    )
+
+
+async def _find(app: Tenuto, wish: Wish) -> InstanceRef:
+    assert wish.instance is not None
+    row = await find_instance(app.engine.store, wish.instance)
+    return await app.instance(row.id)
+
+
+async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ended:
+    """Follow the instance to its end, or until somebody has seen enough."""
+    ours = app.engine
+    held = await ours.state_of(reference.id)
+    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    say(f"{where}  {reference.id}  in {described(wish.store)}", style="bold")
+    with interruptible() as stopped, watcher_for(held.plan, held.state, ours.clock.now) as watcher:
+
+        def changed(draft: Draft) -> None:
+            if draft.instance_id == reference.id:
+                steps = [row.node_id for row in draft.rows if row.node_id is not None]
+                watcher.changed(draft.state, steps)
+
+        unlisten = ours.listen(changed)
+        final = asyncio.ensure_future(ours.final_state(reference.id))
+        enough = asyncio.ensure_future(stopped.wait())
+        try:
+            newest = await ours.state_of(reference.id)
+            watcher.changed(newest.state, newest.plan.nodes)
+            done, _ = await asyncio.wait(
+                {final, enough}, timeout=wish.timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+            if final in done:
+                ended = final.result()
+                watcher.changed(ended.state, ())
+                return ended
+            return Ended(exits.INTERRUPTED if enough in done else exits.TIMED_OUT)
+        finally:
+            unlisten()
+            for task in (final, enough):
+                task.cancel()
+            await asyncio.gather(final, enough, return_exceptions=True)
+
+
+class Ended(Struct, frozen=True):
+    """The watching ended before the instance did."""
+
+    code: int
+
+
+def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
+    if isinstance(ended, Ended):
+        _say_how_to_go_on(ended.code, reference.id, wish)
+        return ended.code
+    from tenuto.core.ending import output_of
+    from tenuto.instances import instance_view
+
+    state = ended.state
+    mark, style = STATUS_MARKS[state.status]
+    took = length(elapsed(state, state.updated_at))
+    say(f"{mark} {state.status.value} after {took}", style=style)
+    code = exits.DONE if state.status is Status.COMPLETED else exits.FAILED
+    if wish.is_json:
+        show_json(instance_view(ended))
+    elif state.status is Status.COMPLETED:
+        show_json(output_of(ended.plan, state))
+    if state.status is Status.FAILED and state.last_error is not None:
+        show_error(WorkflowFailed(state.last_error))
+        say(f"  The whole story: tenuto show {reference.id} --history{store_flag(wish.store)}")
+    elif state.status is Status.CANCELLED and state.cancellation is not None:
+        reason = state.cancellation.reason or "no reason given"
+        say(f"cancelled by {state.cancellation.requested_by}: {reason}")
+    return code
+
+
+def _say_how_to_go_on(code: int, instance_id: str, wish: Wish) -> None:
+    if code == exits.TIMED_OUT:
+        say(f"not ended within {wish.timeout:g} s; stopped watching", style="yellow")
+    else:
+        say("stopped watching", style="yellow")
+    if wish.store == MEMORY:
+        say("  The store was in memory: the instance is gone with this process.")
+        return
+    say("  Everything up to here is kept. To go on:")
+    file = f" {wish.file}" if wish.file is not None else ""
+    tasks = "".join(f" --tasks {each}" for each in wish.tasks)
+    say(f"    tenuto run{file} --instance {instance_id}{tasks}{store_flag(wish.store)}")

@@ -1,0 +1,160 @@
+"""`tenuto show`: one instance as its log says it is now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tenuto.cli import exits
+from tenuto.cli.finding import find_instance
+from tenuto.cli.moments import ago, length
+from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
+from tenuto.cli.stores import Reader, reading
+from tenuto.cli.terminal import one_line, show, show_json
+from tenuto.core.ending import output_of
+from tenuto.engine.held import Held
+from tenuto.instances import history_view, instance_view
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+
+async def show_instance(url: str, text: str, *, with_history: bool, is_json: bool) -> int:
+    """Print an instance, and its log if asked for."""
+    async with reading(url) as reader:
+        row = await find_instance(reader.store, text)
+        held = await held_instance(reader, row.id)
+        history = await _history(reader, row.id) if with_history else None
+        now = reader.clock.now()
+    if is_json:
+        view = instance_view(held)
+        if history is not None:
+            items: list[JSON] = list(history)
+            view["history"] = items
+        show_json(view)
+        return exits.DONE
+    _show_head(held, now)
+    show(_steps(held, now))
+    _show_end(held)
+    if history is not None:
+        show("")
+        show(_log(history, held.state.created_at))
+    return exits.DONE
+
+
+async def held_instance(reader: Reader, instance_id: str) -> Held:
+    """An instance from its log."""
+    found = (await reader.loader.load([instance_id])).get(instance_id)
+    if found is None:
+        raise NotFound(f"there is no instance {instance_id}")
+    if isinstance(found, TenutoError):
+        raise found
+    return found
+
+
+async def _history(reader: Reader, instance_id: str) -> list[Object]:
+    history: list[Object] = []
+    after = 0
+    while rows := await reader.store.entries(instance_id, after=after):
+        history += [history_view(row) for row in rows]
+        after = rows[-1].seq
+    return history
+
+
+def _show_head(held: Held, now: datetime) -> None:
+    state = held.state
+    mark, style = STATUS_MARKS[state.status]
+    show(_text(f"{mark} {state.status.value}", style, f"  {state.id}"))
+    facts = [
+        ("workflow", f"{state.definition_id}@{state.definition_version}"),
+        ("started", f"{ago(state.created_at, now)}, took {length(elapsed(state, now))}"),
+        ("input", one_line(state.input)),
+    ]
+    if state.correlation_id is not None:
+        facts.append(("correlates", state.correlation_id))
+    if state.pause is not None:
+        facts.append(("paused by", f"{state.pause.by}  {state.pause.reason or ''}".rstrip()))
+    facts.append(("log", f"{state.version} entries"))
+    for name, value in facts:
+        show(_text(f"  {name:<10}", "dim", f"  {value}"))
+    show("")
+
+
+def _steps(held: Held, now: datetime) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column(" STEP", no_wrap=True)
+    table.add_column("", overflow="fold")
+    table.add_column("OUTPUT", no_wrap=True, overflow="ellipsis")
+    for line in lines_of(held.plan, held.state, now):
+        node = held.state.nodes.get(NodeKey(line.step))
+        output = one_line(node.output, 60) if node is not None and node.output is not None else ""
+        note = Text(line.note, style=line.style if line.style != "green" else "")
+        if line.detail:
+            note.append(f"  {line.detail}", style="red")
+        table.add_row(Text(f"{line.mark} {line.step}", style=line.style), note, output)
+    return table
+
+
+def _show_end(held: Held) -> None:
+    state = held.state
+    if state.last_error is not None:
+        error = state.last_error
+        show("")
+        place = f" in {error.step_id}, attempt {error.attempt}" if error.step_id else ""
+        show(_text("last error", "bold red", f"  {error.code}{place}: {error.message}"))
+        if error.details is not None:
+            show(f"  details   {one_line(error.details)}")
+    if state.cancellation is not None:
+        cancellation = state.cancellation
+        show("")
+        why = cancellation.reason or "no reason given"
+        show(_text("cancelled", "bold", f"  by {cancellation.requested_by}: {why}"))
+    if state.status is Status.COMPLETED:
+        show("")
+        show(_text("output", "bold", f"  {one_line(output_of(held.plan, state), 1000)}"))
+
+
+def _log(history: list[Object], start: datetime) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("SEQ", justify="right")
+    table.add_column("AFTER", justify="right", no_wrap=True)
+    table.add_column("ENTRY", no_wrap=True)
+    table.add_column("STEP", no_wrap=True)
+    table.add_column("ATTEMPT", justify="right")
+    table.add_column("", no_wrap=True, overflow="ellipsis")
+    for item in history:
+        moment = datetime.fromisoformat(str(item["at"]))
+        payload = item["payload"]
+        table.add_row(
+            str(item["seq"]),
+            length(moment - start),
+            str(item["eventType"]),
+            str(item["nodeId"] or ""),
+            str(item["attempt"]) if item["nodeId"] else "",
+            one_line(str(item["errorMessage"] or "") or (_plain(payload) if payload else ""), 100),
+        )
+    return table
+
+
+def _plain(value: JSON) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _text(first: str, style: str, rest: str) -> Text:
+    from rich.text import Text
+
+    text = Text(first, style=style)
+    text.append(rest, style="default")
+    return text

@@ -1,0 +1,130 @@
+"""Reads what a command is given as text: a definition's file, or JSON."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+from msgspec import Struct
+
+from tenuto.cli.positions import Positions
+from tenuto.definition import check, parse_document
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotAvailable, NotFound, Problem
+from tenuto.model.graph import Definition
+from tenuto.model.json import JSON
+
+
+class Located(Exception):
+    """An error about a file's content, with the means to name lines."""
+
+    def __init__(self, error: InvalidDefinition | InvalidInput, positions: Positions) -> None:
+        super().__init__(error)
+        self.error = error
+        self.positions = positions
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A definition's file, read."""
+
+    path: Path
+    document: JSON
+    positions: Positions
+    definition: Definition | None
+    problems: tuple[Problem, ...]
+
+    def checked(self) -> Definition:
+        """The definition; Located when it has errors."""
+        if self.definition is None:
+            error = InvalidDefinition(f"{self.path} has {self.counted}", self.problems)
+            raise Located(error, self.positions)
+        return self.definition
+
+    @property
+    def counted(self) -> str:
+        """`2 errors and 1 warning`."""
+        errors = sum(problem.severity == "error" for problem in self.problems)
+        warnings = len(self.problems) - errors
+        parts = [_several(errors, "error")] if errors or not warnings else []
+        if warnings:
+            parts.append(_several(warnings, "warning"))
+        return " and ".join(parts)
+
+
+def read_source(path: Path) -> Source:
+    """Read and check a definition; a document without an id is called like its file."""
+    if path.suffix == ".py" or ".py:" in path.name:
+        raise NotAvailable(
+            f"{path} is Python",
+            [
+                Problem(
+                    code="TEN-1900",
+                    path="FILE",
+                    message="workflows written as Python functions are not run by this version",
+                    advice="Write the workflow as JSON, and its tasks in tasks.py beside it.",
+                )
+            ],
+        )
+    text = read_file(path)
+    document = parse_document(text, str(path))
+    if isinstance(document, dict) and "id" not in document:
+        document = {"id": path.stem, **document}
+    checked = check(document)
+    return Source(
+        path=path,
+        document=document,
+        positions=Positions(str(path), text.decode("utf-8").removeprefix("\ufeff")),
+        definition=checked.definition,
+        problems=checked.problems,
+    )
+
+
+def read_json(text: str, option: str) -> JSON:
+    """JSON given on the command line: itself, `@FILE`, or `-` for stdin."""
+    content: str | bytes
+    if text == "-":
+        content, where = sys.stdin.buffer.read(), "stdin"
+    elif text.startswith("@"):
+        content, where = read_file(Path(text[1:])), text[1:]
+    else:
+        content, where = text, option
+    try:
+        return parse_document(content, where)
+    except InvalidDefinition as error:
+        problems = [
+            Problem(
+                code="TEN-2004",
+                path=option,
+                message=problem.message,
+                advice="Write JSON in single quotes, such as '{\"orderId\": 7}', "
+                "or @FILE to read it from a file.",
+            )
+            for problem in error.problems
+        ]
+        raise InvalidInput(f"{option} is not JSON", problems) from None
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file; NotFound with the nearest name when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", advice=_near(path)) from None
+    except IsADirectoryError:
+        raise NotFound(f"{path} is a folder", advice="Name a file in it.") from None
+    except OSError as error:
+        advice = "Check that this user may read it."
+        raise NotFound(f"cannot read {path}: {error.strerror}", advice=advice) from None
+
+
+def _near(path: Path) -> str:
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.is_file()]
+    except OSError:
+        return "Correct the path."
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"Did you mean {path.parent / near[0]}?" if near else "Correct the path."
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

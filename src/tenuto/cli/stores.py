@@ -1,0 +1,79 @@
+"""Which store a command acts on, and how it is opened for reading beside a running engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tenuto.cli.defaults import STORE
+from tenuto.compose import open_reader, sqlite_path
+from tenuto.engine.loading import Loader
+from tenuto.engine.plans import Plans
+from tenuto.model.errors import StoreUnavailable
+from tenuto.ports import Clock, SystemClock, SystemIds
+from tenuto.store.protocol import Store
+from tenuto.tasks.registry import Registry
+
+MEMORY = "memory://"
+
+
+class Reader:
+    """A store that is read while another process may be writing it."""
+
+    def __init__(self, url: str, store: Store, clock: Clock) -> None:
+        self.url = url
+        self.store = store
+        self.clock = clock
+        self.plans = Plans(store, clock, Registry())
+        self.loader = Loader(store, self.plans)
+
+
+@asynccontextmanager
+async def reading(url: str) -> AsyncIterator[Reader]:
+    """The store at `url`, for looking and for leaving mail; the engine's lock is not taken."""
+    refuse_memory(url)
+    clock = SystemClock()
+    store = open_reader(url)
+    await store.open(SystemIds().short(), clock.now())
+    try:
+        yield Reader(url, store, clock)
+    finally:
+        await store.close(clock.now(), clean=True)
+
+
+def make_room(url: str) -> None:
+    """Make the folder of the default store; a folder that somebody named is not guessed at."""
+    if url != STORE:
+        return
+    folder = sqlite_path(url).parent
+    folder.mkdir(exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
+def exists(url: str) -> bool:
+    """Whether there is a file at `url`."""
+    return url != MEMORY and sqlite_path(url).exists()
+
+
+def refuse_memory(url: str) -> None:
+    """What is kept in memory is gone with its process: there is nothing to look at."""
+    if url == MEMORY:
+        raise StoreUnavailable(
+            f"{MEMORY} belongs to one process and cannot be looked at from another",
+            advice="Name a file: --store sqlite:///FILE.",
+        )
+
+
+def store_flag(url: str) -> str:
+    """What has to be typed to name this store again: nothing where it is the usual one."""
+    return "" if url == os.environ.get("TENUTO_STORE", STORE) else f" --store {url}"
+
+
+def described(url: str) -> str:
+    """A store as people know it: its file."""
+    if url == MEMORY:
+        return "memory"
+    return str(sqlite_path(url))

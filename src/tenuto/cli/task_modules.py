@@ -1,0 +1,144 @@
+"""Imports the modules that have the tasks, and says which tasks are missing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tenuto.cli.sources import Located, Source
+from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.graph import Task
+from tenuto.model.json import JSON
+from tenuto.tasks.registry import Registry
+
+BESIDE: Final = "tasks.py"
+_HOMES: Final = (("steps", "stepId", "taskId"), ("nodes", "id", "config.taskId"))
+
+
+def load_tasks(named: Sequence[str], definition: Path | None) -> list[str]:
+    """Import what was named, else `tasks.py` beside the definition; returns what was imported."""
+    if named:
+        for each in named:
+            _load(each)
+        return list(named)
+    if definition is not None and (beside := definition.parent / BESIDE).is_file():
+        _load(str(beside))
+        return [str(beside)]
+    return []
+
+
+def refuse_unknown_tasks(source: Source, registry: Registry, loaded: Sequence[str]) -> None:
+    """Located when a step runs a task that nobody has registered."""
+    places = _places(source.document)
+    problems = [
+        Problem(
+            code="TEN-2003",
+            path=places.get(node.id, "$"),
+            message=f"no task is registered as {node.config.task_id!r} (UNKNOWN_TASK)",
+            advice=_advice(node.config.task_id, registry, loaded, source.path),
+        )
+        for node in source.checked().graph.nodes
+        if isinstance(node.config, Task) and node.config.task_id not in registry
+    ]
+    if problems:
+        count = "a task" if len(problems) == 1 else f"{len(problems)} tasks"
+        message = f"{source.path} uses {count} that nobody has registered"
+        raise Located(InvalidInput(message, problems), source.positions)
+
+
+def _load(named: str) -> None:
+    path = Path(named)
+    if named.endswith(".py") and not path.is_file():
+        raise NotFound(f"--tasks: there is no file {named}", advice="Correct the path.")
+    folder = path.parent.resolve() if path.is_file() else Path.cwd()
+    name = path.stem if path.is_file() else named
+    # The folder comes first, so that what stands beside the tasks can be imported by them, and
+    # so that child processes find the module under the same name.
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        if path.is_file() and _is_taken(name, path):
+            _load_as_another(path)
+        else:
+            importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            advice = "Name a module that Python finds from here, or a file: --tasks tasks.py."
+            raise NotFound(f"--tasks: there is no module {name}", advice=advice) from None
+        raise _broken(named, error) from error
+    except Exception as error:
+        raise _broken(named, error) from error
+
+
+def _is_taken(name: str, path: Path) -> bool:
+    """Whether `name` is another module than this file."""
+    known = sys.modules.get(name)
+    if known is not None:
+        return getattr(known, "__file__", None) != str(path.resolve())
+    found = importlib.util.find_spec(name)
+    return found is None or found.origin != str(path.resolve())
+
+
+def _load_as_another(path: Path) -> None:
+    number = sum(each.startswith("tenuto_tasks_") for each in sys.modules) + 1
+    name = f"tenuto_tasks_{number}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+def _broken(named: str, error: Exception) -> InvalidInput:
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "importlib" not in frame.filename and frame.filename != __file__
+    ]
+    place = named
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{os.path.relpath(error.filename)}:{error.lineno}"
+    elif frames:
+        place = f"{os.path.relpath(frames[-1].filename)}:{frames[-1].lineno}"
+    return InvalidInput(
+        f"the tasks in {named} cannot be loaded",
+        [
+            Problem(
+                code="TEN-1803",
+                path=place,
+                message=f"{type(error).__name__}: {error}",
+                advice="Correct the file, then try again.",
+            )
+        ],
+    )
+
+
+def _advice(task_id: str, registry: Registry, loaded: Sequence[str], path: Path) -> str:
+    near = registry.nearest(task_id)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    if not loaded:
+        return (
+            f"Write it as a function with @task in {path.parent / BESIDE}, "
+            "or name the module that has it: --tasks MODULE."
+        )
+    known = ", ".join(registry) or "none"
+    return f"Tasks in {', '.join(loaded)}: {known}."
+
+
+def _places(document: JSON) -> dict[str, str]:
+    """Where each step names its task."""
+    places: dict[str, str] = {}
+    for name, key, field in _HOMES:
+        items = document.get(name) if isinstance(document, dict) else None
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(item, dict):
+                places[str(item.get(key))] = f"$.{name}[{index}].{field}"
+    return places

@@ -1,0 +1,58 @@
+"""The two streams: data goes to stdout, talk goes to stderr."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+@cache
+def talk() -> Console:
+    """What people read: progress, advice, errors."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+@cache
+def data() -> Console:
+    """What people asked for, as tables; without a terminal nothing is cut off."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, width=10_000)
+
+
+def say(text: RenderableType = "", *, style: str | None = None) -> None:
+    """A line of talk; text is shown as it is, square brackets included."""
+    talk().print(text, style=style, markup=False, soft_wrap=not talk().is_terminal)
+
+
+def show(what: RenderableType) -> None:
+    """A table or a text that was asked for."""
+    data().print(what, markup=False, soft_wrap=isinstance(what, str))
+
+
+def show_json(value: object, *, lines: bool = False) -> None:
+    """A value as JSON: pretty for a terminal, or one value a line."""
+    text = msgspec.json.encode(value)
+    if not lines:
+        text = msgspec.json.format(text, indent=2)
+    sys.stdout.write(text.decode() + "\n")
+    sys.stdout.flush()
+
+
+def one_line(value: JSON, most: int = 120) -> str:
+    """A value on one line, cut when it is long."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
