@@ -1,0 +1,128 @@
+"""What the product takes from the world: time and ids; tests and the simulator bring their own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RANDOM_BITS = 74
+"""What a UUIDv7 has beside its time, version and variant."""
+_STEP_BITS = 40
+"""How far apart two ids of one millisecond may be: too far to guess a neighbour."""
+
+
+class Timer(Protocol):
+    """Something that will be called, and can still be called off."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Time, as everything in the product sees it."""
+
+    def now(self) -> datetime:
+        """The moment, aware, UTC, in whole milliseconds; never before one given earlier."""
+        ...
+
+    def ticks(self) -> float:
+        """Seconds since some fixed moment, for measuring; from any thread."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        """Wait for `event`, but no longer than `seconds`; whether it came."""
+        ...
+
+    def call_later(self, seconds: float, function: Callable[[], object]) -> Timer:
+        """Call `function` in the running loop after `seconds`, unless cancelled."""
+        ...
+
+
+class Ids(Protocol):
+    """Names that nobody else has."""
+
+    def instance_id(self, now: datetime) -> str:
+        """A UUID that sorts by `now`, and within one millisecond by when it was made."""
+        ...
+
+    def short(self) -> str:
+        """Sixteen characters, random: to tell processes and turns apart."""
+        ...
+
+
+class SystemClock:
+    """The machine's time, for the running event loop."""
+
+    def __init__(self) -> None:
+        self._latest = _EPOCH
+
+    def now(self) -> datetime:
+        now = datetime.now(UTC)
+        now = now.replace(microsecond=now.microsecond // 1000 * 1000)
+        # The machine's clock may be set back; what has been written must not lie in the future.
+        if now < self._latest:
+            return self._latest
+        self._latest = now
+        return now
+
+    def ticks(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await event.wait()
+        except TimeoutError:
+            return False
+
+    def call_later(self, seconds: float, function: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, function)
+
+
+class SystemIds:
+    """Ids from the operating system's randomness."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._millisecond = -1
+        self._random = 0
+
+    def instance_id(self, now: datetime) -> str:
+        delta = now - _EPOCH
+        millisecond = (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+        with self._lock:
+            if millisecond == self._millisecond:
+                # Rising within a millisecond: rows made together lie together (RFC 9562, 6.2).
+                self._random += 1 + _random_bits(_STEP_BITS)
+                random = self._random % (1 << _RANDOM_BITS)
+            else:
+                # The highest bit is left out of the start, so that there is room to rise.
+                random = _random_bits(_RANDOM_BITS - 1)
+                self._millisecond, self._random = millisecond, random
+        number = (
+            (millisecond & ((1 << 48) - 1)) << 80
+            | 0x7 << 76
+            | (random >> 62) << 64
+            | 0b10 << 62
+            | (random & ((1 << 62) - 1))
+        )
+        text = f"{number:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def short(self) -> str:
+        return os.urandom(8).hex()
+
+
+def _random_bits(count: int) -> int:
+    size = (count + 7) // 8
+    return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)

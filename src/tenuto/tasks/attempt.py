@@ -1,0 +1,146 @@
+"""One attempt in flight."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from math import inf
+from typing import Any, Protocol
+
+from tenuto.model.effects import StartAttempt
+from tenuto.model.failure import UNKNOWN_HANDLE, Failure
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.json import Object
+from tenuto.tasks.context import Cancelled, Context, Facts
+from tenuto.tasks.failures import Refused, cancelled, failure_of
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.output import Result, to_json
+
+Key = tuple[str, str, str, int]
+"""Instance, node, iteration, attempt."""
+Outcome = TaskSucceeded | TaskFailed
+
+
+class Place(Protocol):
+    """Where attempts run: the event loop, threads, or child processes. Used from the loop alone."""
+
+    def add(self, attempt: Attempt) -> None:
+        """Run it as soon as there is room."""
+        ...
+
+    def stop(self, attempt: Attempt, grace: float) -> None:
+        """Pass on that a running attempt was told to stop."""
+        ...
+
+    def abandon(self, attempt: Attempt) -> None:
+        """Its outcome is settled: get rid of it if that can be done, and go on without it."""
+        ...
+
+
+class Attempt:
+    """What is known about an attempt between its start and its outcome.
+
+    Changed from the loop alone, except for the heartbeat, which is one assignment from anywhere.
+    """
+
+    __slots__ = (
+        "_ticks",
+        "beat_at",
+        "details",
+        "due",
+        "facts",
+        "has_begun",
+        "is_asked_to_stop",
+        "is_settled",
+        "key",
+        "order",
+        "place",
+        "runner",
+        "task",
+    )
+
+    def __init__(
+        self,
+        key: Key,
+        order: StartAttempt,
+        facts: Facts,
+        task: TaskFunction[..., Any],
+        ticks: Callable[[], float],
+    ) -> None:
+        self.key = key
+        self.order = order
+        self.facts = facts
+        self.task = task
+        self.place: Place | None = None
+        self.runner: asyncio.Task[None] | None = None
+        self.has_begun = False
+        self.is_asked_to_stop = False
+        self.is_settled = False
+        self.due = inf
+        self.beat_at = inf
+        self.details: object = None
+        self._ticks = ticks
+
+    @property
+    def is_told_to_stop(self) -> bool:
+        # A settled attempt came too late: whatever it still does counts for nothing.
+        return self.is_asked_to_stop or self.is_settled
+
+    def beat(self, details: object) -> None:
+        self.beat_at = self._ticks()
+        self.details = details
+
+    def previous_outputs(self) -> Object:
+        return self.facts.previous_outputs()
+
+    def context(self) -> Context:
+        order, facts = self.order, self.facts
+        return Context(
+            instance_id=self.key[0],
+            step_id=order.node,
+            attempt=order.attempt,
+            idempotency_key=order.idempotency_key,
+            correlation_id=facts.correlation_id,
+            deadline=facts.deadline,
+            link=self,
+        )
+
+    def succeeded(self, value: object, limit: int) -> Outcome:
+        """The outcome of an attempt whose function returned `value`."""
+        order = self.order
+        handle = "default"
+        try:
+            if type(value) is Result:
+                handle = checked_handle(value.handle, order)
+                value = value.output
+            output = to_json(value, limit)
+        except Exception as error:  # noqa: BLE001 - what a task returns may raise when looked at
+            return self.failed(error)
+        return TaskSucceeded(
+            node=order.node,
+            attempt=order.attempt,
+            output=output,
+            iteration=order.iteration,
+            handle=handle,
+        )
+
+    def failed(self, error: BaseException | Failure) -> TaskFailed:
+        """The outcome of an attempt that raised."""
+        if isinstance(error, Failure):
+            failure = error
+        elif self.is_asked_to_stop and isinstance(error, asyncio.CancelledError | Cancelled):
+            failure = cancelled()
+        else:
+            failure = failure_of(error)
+        order = self.order
+        return TaskFailed(
+            node=order.node, attempt=order.attempt, error=failure, iteration=order.iteration
+        )
+
+
+def checked_handle(handle: str, order: StartAttempt) -> str:
+    known = ("default", "error", *order.handles)
+    if handle not in known:
+        message = f"the task answered with handle {handle!r}; this node has {', '.join(known)}"
+        raise Refused(Failure(code=UNKNOWN_HANDLE, message=message, retryable=False))
+    return handle

@@ -1,0 +1,191 @@
+"""The process that runs tasks with isolation="process": `python -m tenuto.tasks.child IN OUT`.
+
+Messages go through two pipes of their own, so that nothing a task prints can get between them. The
+main thread runs tasks; another reads, so that a task can be told to stop, and ends the process as
+soon as the parent is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import ctypes
+import inspect
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Coroutine
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import Raw
+
+from tenuto.model.json import Object
+from tenuto.tasks.address import find
+from tenuto.tasks.context import Cancelled, Context
+from tenuto.tasks.failures import details_of, failure_of
+from tenuto.tasks.frames import (
+    AskOutputs,
+    Beat,
+    Done,
+    Failed,
+    Frames,
+    FromChild,
+    Outputs,
+    Ready,
+    Run,
+    Stop,
+    encode,
+    frame,
+)
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.output import Result, to_json
+
+_CHUNK = 1 << 16
+_PR_SET_PDEATHSIG = 1
+
+
+class Parent:
+    """The child's end of the pipes; the link of whatever task is running."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._lock = threading.Lock()
+        self._outputs: queue.SimpleQueue[Raw] = queue.SimpleQueue()
+        self.orders: queue.SimpleQueue[Run] = queue.SimpleQueue()
+        self.is_told_to_stop = False
+        self.is_busy = False
+        self.running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
+
+    def say(self, message: FromChild) -> None:
+        data = memoryview(frame(message))
+        with self._lock:
+            while data:
+                data = data[os.write(self._writing, data) :]
+
+    def beat(self, details: object) -> None:
+        self.say(Beat(Raw(encode(details_of(details)))))
+
+    def previous_outputs(self) -> Object:
+        self.say(AskOutputs())
+        outputs: Object = msgspec.json.decode(self._outputs.get())
+        return outputs
+
+    def listen(self) -> NoReturn:
+        """Take in what the parent says until it is gone."""
+        frames = Frames()
+        while True:
+            try:
+                data = os.read(self._reading, _CHUNK)
+            except OSError:
+                data = b""
+            if not data:
+                self._end()
+            frames.feed(data)
+            while (message := frames.from_parent()) is not None:
+                match message:
+                    case Run():
+                        # A word to stop belongs to the order before it.
+                        self.is_told_to_stop = False
+                        self.orders.put(message)
+                    case Stop():
+                        self._stop()
+                    case Outputs():
+                        self._outputs.put(message.value)
+
+    def _end(self) -> NoReturn:
+        """The parent is gone: end at once, and with it whatever a running task has started."""
+        if self.is_busy and os.getpgrp() == os.getpid():
+            os.killpg(os.getpgrp(), signal.SIGKILL)
+        os._exit(0)
+
+    def _stop(self) -> None:
+        self.is_told_to_stop = True
+        running = self.running
+        if running is not None:
+            loop, task = running
+            # The task may have ended just now, and its loop with it.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+
+
+def main() -> NoReturn:
+    reading, writing = int(sys.argv[1]), int(sys.argv[2])
+    for descriptor in (reading, writing):
+        os.set_inheritable(descriptor, False)  # noqa: FBT003 - takes no keywords
+    _die_with_parent()
+    parent = Parent(reading, writing)
+    threading.Thread(target=parent.listen, name="tenuto-parent", daemon=True).start()
+    parent.say(Ready())
+    while True:
+        order = parent.orders.get()
+        parent.is_busy = True
+        # What a task does to context variables ends with it.
+        outcome = contextvars.copy_context().run(_perform, parent, order)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        parent.is_busy = False
+        parent.say(outcome)
+
+
+def _perform(parent: Parent, order: Run) -> Done | Failed:
+    try:
+        for folder in order.path:
+            if folder not in sys.path:
+                sys.path.append(folder)
+        value = _call(parent, find(order.address), order)
+        handle = "default"
+        if type(value) is Result:
+            handle, value = str(value.handle), value.output
+        output = to_json(value, order.output_limit)
+        return Done(Raw(encode(output)), handle)
+    except BaseException as error:  # noqa: BLE001 - SystemExit of a task is the task's failure
+        is_stop = isinstance(error, asyncio.CancelledError | Cancelled)
+        return Failed(failure_of(error), was_told=is_stop and parent.is_told_to_stop)
+
+
+def _call(parent: Parent, task: TaskFunction[..., Any], order: Run) -> object:
+    binding = task.binding
+    context = None
+    if binding.takes_context:
+        context = Context(
+            instance_id=order.instance_id,
+            step_id=order.step_id,
+            attempt=order.attempt,
+            idempotency_key=order.idempotency_key,
+            correlation_id=order.correlation_id,
+            deadline=order.deadline,
+            link=parent,
+        )
+    value = binding.call(context, msgspec.json.decode(order.input))
+    if inspect.iscoroutine(value):
+        return asyncio.run(_await(parent, value))
+    return value
+
+
+async def _await(parent: Parent, coroutine: Coroutine[Any, Any, object]) -> object:
+    task = asyncio.current_task()
+    assert task is not None  # asyncio.run made one
+    parent.running = (asyncio.get_running_loop(), task)
+    try:
+        if parent.is_told_to_stop:
+            task.cancel()
+        return await coroutine
+    finally:
+        parent.running = None
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel for the end when the parent ends, even while a task holds the interpreter."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""A child process, seen from its parent: start, talk, kill."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+from tenuto.tasks.frames import Frames, FromChild, FromParent, frame
+
+_CHUNK = 1 << 16
+_LOOK_MILLISECONDS = 500
+"""How often it is looked whether a silent child is still there.
+
+Its end closes the pipe and is seen at once, unless a process that the task started holds it open.
+"""
+_END_SECONDS = 1.0
+
+WhenWoken = Callable[["Child"], None]
+
+
+class ChildDied(Exception):
+    """The child is gone."""
+
+
+class Child:
+    """A running interpreter that waits for orders; used by one thread."""
+
+    def __init__(self, wake: int) -> None:
+        """Start it; `wake` is a descriptor that becomes readable when the owner is to look up."""
+        self._wake = wake
+        self._frames = Frames()
+        childs_in, self._writing = os.pipe()
+        self._reading, childs_out = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "tenuto.tasks.child", str(childs_in), str(childs_out)],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(childs_in, childs_out),
+                # A session of its own: Ctrl-C in the terminal is for the parent, and a kill reaches
+                # whatever the task has started.
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(self._writing)
+            os.close(self._reading)
+            raise ChildDied(f"it cannot be started: {error}") from error
+        finally:
+            os.close(childs_in)
+            os.close(childs_out)
+        os.set_blocking(self._writing, False)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, message: FromParent, when_woken: WhenWoken) -> None:
+        data = memoryview(frame(message))
+        while data:
+            try:
+                data = data[os.write(self._writing, data) :]
+            except BlockingIOError:
+                self._await(self._writing, select.POLLOUT, when_woken)
+            except BrokenPipeError:
+                raise self._death() from None
+
+    def receive(self, when_woken: WhenWoken) -> FromChild:
+        while (message := self._frames.from_child()) is None:
+            self._await(self._reading, select.POLLIN, when_woken)
+            data = os.read(self._reading, _CHUNK)
+            if not data:
+                raise self._death()
+            self._frames.feed(data)
+        return message
+
+    def kill(self) -> None:
+        """End it and everything that it started."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._close_pipes()
+
+    def end(self) -> None:
+        """Let it end by itself, which an idle child does when its pipe is closed."""
+        self._close_pipes()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _await(self, descriptor: int, what: int, when_woken: WhenWoken) -> None:
+        """Return when `descriptor` is ready; meanwhile do what the owner wants."""
+        poll = select.poll()
+        poll.register(descriptor, what)
+        poll.register(self._wake, select.POLLIN)
+        while True:
+            ready = dict(poll.poll(_LOOK_MILLISECONDS))
+            if self._wake in ready:
+                os.read(self._wake, _CHUNK)
+                when_woken(self)
+            if descriptor in ready:
+                return
+            if not ready and not self.is_alive():
+                raise self._death()
+
+    def _death(self) -> ChildDied:
+        """What is known about the end of a child whose pipe is closed."""
+        try:
+            status = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return ChildDied("it closed its pipe")
+        if status < 0:
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = str(-status)
+            return ChildDied(f"signal {name}")
+        return ChildDied(f"exit code {status}")
+
+    def _close_pipes(self) -> None:
+        for name in ("_writing", "_reading"):
+            descriptor = getattr(self, name)
+            if descriptor >= 0:
+                os.close(descriptor)
+                setattr(self, name, -1)

@@ -1,0 +1,93 @@
+"""What a task is told about its attempt, and how it says that it is still alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct, to_builtins
+
+from tenuto.model.json import Object
+
+
+class Cancelled(BaseException):
+    """Raised by `heartbeat` in an attempt that was told to stop, or came too late.
+
+    Not an `Exception`, so that a task's own `except Exception` does not swallow it.
+    """
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What an attempt may know about its instance, beside its order."""
+
+    correlation_id: str | None = None
+    deadline: datetime | None = None
+    previous_outputs: Callable[[], Object] = dict
+    """Outputs of completed steps by id; called when a task asks, in the thread that it runs in."""
+
+
+class Link(Protocol):
+    """The way from a running task back to whoever runs it."""
+
+    @property
+    def is_told_to_stop(self) -> bool: ...
+
+    def beat(self, details: object) -> None: ...
+
+    def previous_outputs(self) -> Object: ...
+
+
+class Context:
+    """What a task gets as `ctx`; the same in the event loop, in a thread and in a child process."""
+
+    __slots__ = (
+        "_link",
+        "_outputs",
+        "attempt",
+        "correlation_id",
+        "deadline",
+        "idempotency_key",
+        "instance_id",
+        "step_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        instance_id: str = "",
+        step_id: str = "",
+        attempt: int = 1,
+        idempotency_key: str = "",
+        correlation_id: str | None = None,
+        deadline: datetime | None = None,
+        link: Link | None = None,
+    ) -> None:
+        self.instance_id = instance_id
+        self.step_id = step_id
+        self.attempt = attempt
+        self.idempotency_key = idempotency_key
+        self.correlation_id = correlation_id
+        self.deadline = deadline
+        self._link = link
+        self._outputs: Object | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the attempt was told to stop, or is too late to count."""
+        return self._link is not None and self._link.is_told_to_stop
+
+    @property
+    def previous_outputs(self) -> Object:
+        """The outputs of the steps completed so far, by step id; a copy, made when asked for."""
+        if self._outputs is None:
+            outputs = {} if self._link is None else self._link.previous_outputs()
+            self._outputs = to_builtins(outputs)
+        return self._outputs
+
+    def heartbeat(self, details: object = None) -> None:
+        """Say that the task is alive; raises Cancelled once it is to stop. From any thread."""
+        if self._link is not None:
+            self._link.beat(details)
+            if self._link.is_told_to_stop:
+                raise Cancelled

@@ -1,0 +1,162 @@
+"""Asynchronous tasks run in a pool of coroutines that outlive them.
+
+An asyncio task for each attempt would cost more than most attempts. So a runner, which is one
+asyncio task, takes attempts from a queue and awaits them one after the other; an attempt that
+never suspends costs no turn of the loop. Before it begins one, a runner sees to it that another is
+about to wake if more wait: whoever suspends holds up nobody.
+
+A runner is fit for another attempt only if the last one left nothing behind in it. One that was
+cancelled, or whose context variables were changed, ends; the next gets a fresh one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Callable
+
+from tenuto.ports import Clock
+from tenuto.tasks.attempt import Attempt, Outcome
+
+_IN_ONE_GO = 128
+"""So many attempts run before the loop gets to breathe."""
+_KEPT = 256
+"""So many runners are kept for later when there is nothing to do."""
+_SETTLING_SECONDS = 1.0
+
+
+class Coroutines:
+    """Runs asynchronous attempts in the event loop."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        begin: Callable[[Attempt], None],
+        settle: Callable[[Attempt, Outcome], None],
+        output_limit: int,
+    ) -> None:
+        self._clock = clock
+        self._begin = begin
+        self._settle = settle
+        self._limit = output_limit
+        self._queue: deque[Attempt] = deque()
+        self._idle: list[asyncio.Future[None]] = []
+        self._runners: set[asyncio.Task[None]] = set()
+        self._abandoned: set[asyncio.Task[None]] = set()
+        self._is_waking = False
+        self._is_closed = False
+        # What attempts see is what was set when the engine was made, not who asked for a start.
+        self._around = contextvars.copy_context()
+
+    @property
+    def stuck(self) -> int:
+        """How many attempts are settled and still run: they ignore their cancellation."""
+        return len(self._abandoned)
+
+    def add(self, attempt: Attempt) -> None:
+        self._queue.append(attempt)
+        if not self._is_waking:
+            self._wake()
+
+    def stop(self, attempt: Attempt, grace: float) -> None:  # noqa: ARG002 - the core counts the grace
+        if attempt.runner is not None:
+            attempt.runner.cancel()
+
+    def abandon(self, attempt: Attempt) -> None:
+        runner = attempt.runner
+        if runner is not None and not runner.done():
+            self._abandoned.add(runner)
+            runner.add_done_callback(self._abandoned.discard)
+            runner.cancel()
+
+    async def close(self, patience: float) -> None:
+        """End every runner; those that do not end within `patience` seconds are let go."""
+        self._is_closed = True
+        self._queue.clear()
+        runners = set(self._runners)
+        for runner in runners:
+            runner.cancel()
+        if not runners:
+            return
+        _, stubborn = await asyncio.wait(runners, timeout=patience)
+        for runner in stubborn:
+            # `asyncio.run` waits for every task that it knows, for ever. This is what the asyncio
+            # documentation gives to those who manage tasks themselves.
+            asyncio._unregister_task(runner)  # noqa: SLF001
+            runner._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001
+
+    def _wake(self) -> None:
+        self._is_waking = True
+        while self._idle:
+            idle = self._idle.pop()
+            if not idle.done():
+                idle.set_result(None)
+                return
+        loop = asyncio.get_running_loop()
+        runner = loop.create_task(self._live(), context=self._around.copy())
+        self._runners.add(runner)
+        runner.add_done_callback(self._runners.discard)
+
+    async def _live(self) -> None:
+        runner = asyncio.current_task()
+        assert runner is not None
+        fresh = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                self._is_waking = False
+                if not await self._work(runner, fresh) or len(self._idle) >= _KEPT:
+                    return
+                if self._queue and not self._is_waking:
+                    self._wake()
+                idle = loop.create_future()
+                self._idle.append(idle)
+                await idle
+        finally:
+            self._is_waking = False
+            if self._queue and not self._is_closed:
+                self._wake()
+
+    async def _work(self, runner: asyncio.Task[None], fresh: contextvars.Context) -> bool:
+        """Run what waits, and say whether the runner is fit for more."""
+        queue = self._queue
+        for _ in range(_IN_ONE_GO):
+            if not queue:
+                break
+            attempt = queue.popleft()
+            if attempt.is_settled:
+                continue
+            if queue and not self._is_waking:
+                self._wake()
+            attempt.runner = runner
+            self._begin(attempt)
+            try:
+                binding = attempt.task.binding
+                context = attempt.context() if binding.takes_context else None
+                value = await binding.call(context, attempt.order.input)
+            except GeneratorExit:
+                # The loop is gone, and with it whoever would hear of an outcome.
+                raise
+            except asyncio.CancelledError as error:
+                if runner.cancelling() and not attempt.is_told_to_stop:
+                    self._settle_unless_loop_ends(attempt, error)
+                    raise
+                outcome: Outcome = attempt.failed(error)
+            except BaseException as error:  # noqa: BLE001 - SystemExit of a task is the task's failure
+                outcome = attempt.failed(error)
+            else:
+                outcome = attempt.succeeded(value, self._limit)
+            self._settle(attempt, outcome)
+            if runner.cancelling() or contextvars.copy_context() != fresh:
+                return False
+        return True
+
+    def _settle_unless_loop_ends(self, attempt: Attempt, error: BaseException) -> None:
+        """Somebody else cancelled the runner: the task itself, or whoever ends the loop.
+
+        When the loop ends the attempt has no outcome, it is lost with its process. Whether it ends
+        shows by whether a timer still fires.
+        """
+        outcome = attempt.failed(error)
+        self._clock.call_later(_SETTLING_SECONDS, lambda: self._settle(attempt, outcome))

@@ -1,0 +1,122 @@
+"""What a parent and its child process say to each other: JSON in frames with a length."""
+
+from __future__ import annotations
+
+import struct
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from tenuto.model.failure import Failure
+
+_LENGTH = struct.Struct(">I")
+
+
+class Address(Struct, frozen=True):
+    """Where a child process finds a function."""
+
+    module: str | None
+    """The module's name; None for a script, which has none that can be imported."""
+    file: str | None
+    qualname: str
+
+
+class Run(Struct, frozen=True, kw_only=True, tag="run"):
+    """Parent: run this attempt."""
+
+    path: list[str]
+    """Where the parent looks for modules."""
+    address: Address
+    input: Raw
+    instance_id: str
+    step_id: str
+    attempt: int
+    idempotency_key: str
+    correlation_id: str | None
+    deadline: datetime | None
+    output_limit: int
+
+
+class Stop(Struct, frozen=True, tag="stop"):
+    """Parent: the attempt is to stop."""
+
+
+class Outputs(Struct, frozen=True, tag="outputs"):
+    """Parent: the previous outputs that were asked for."""
+
+    value: Raw
+
+
+class Ready(Struct, frozen=True, tag="ready"):
+    """Child: the interpreter is up."""
+
+
+class Beat(Struct, frozen=True, tag="beat"):
+    """Child: the task is alive."""
+
+    details: Raw
+
+
+class AskOutputs(Struct, frozen=True, tag="ask-outputs"):
+    """Child: the task wants the previous outputs."""
+
+
+class Done(Struct, frozen=True, tag="done"):
+    """Child: the task returned."""
+
+    output: Raw
+    handle: str
+
+
+class Failed(Struct, frozen=True, tag="failed"):
+    """Child: the task did not succeed."""
+
+    failure: Failure
+    was_told: bool = False
+    """It ended because it was told to stop."""
+
+
+FromParent: TypeAlias = Run | Stop | Outputs
+FromChild: TypeAlias = Ready | Beat | AskOutputs | Done | Failed
+
+encode = msgspec.json.encode
+_from_parent = msgspec.json.Decoder(FromParent)
+_from_child = msgspec.json.Decoder(FromChild)
+
+
+def frame(message: FromParent | FromChild) -> bytes:
+    body = encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames:
+    """Cuts the bytes of a pipe into frames."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._bytes += data
+
+    def from_parent(self) -> FromParent | None:
+        """The next message, or None while it is not complete."""
+        body = self._next()
+        return None if body is None else _from_parent.decode(body)
+
+    def from_child(self) -> FromChild | None:
+        """The next message, or None while it is not complete."""
+        body = self._next()
+        return None if body is None else _from_child.decode(body)
+
+    def _next(self) -> bytes | None:
+        if len(self._bytes) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._bytes)
+        end = _LENGTH.size + length
+        if len(self._bytes) < end:
+            return None
+        body = bytes(self._bytes[_LENGTH.size : end])
+        del self._bytes[:end]
+        return body

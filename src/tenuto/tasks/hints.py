@@ -1,0 +1,95 @@
+"""What the annotation of a parameter asks for: the context, a conversion, or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import inspect
+import re
+import types
+import typing
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tenuto.tasks.context import Context
+
+UNRESOLVED = object()
+"""The annotation names something that is not there (yet), such as a class behind TYPE_CHECKING."""
+
+_OUR_CONTEXT = re.compile(r"(?:\w+\.)*Context\Z")
+_JSON = frozenset({dict, list, tuple, str, int, float, bool, type(None), object, Any})
+_CONVERTIBLE = (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID)
+
+
+def resolve(parameter: inspect.Parameter, scope: dict[str, Any], local: Mapping[str, Any]) -> Any:  # noqa: ANN401 - annotations are anything
+    """The annotation itself where it was written as text, or UNRESOLVED."""
+    annotation = parameter.annotation
+    if not isinstance(annotation, str):
+        return annotation
+    # Each alone, so that one name that cannot be found does not hide the others.
+    lone = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(lone, scope, dict(local), include_extras=True)["it"]
+    except Exception:  # noqa: BLE001 - annotations are code
+        return UNRESOLVED
+
+
+def is_context(parameter: inspect.Parameter, annotation: object) -> bool:
+    if annotation is UNRESOLVED:
+        return _OUR_CONTEXT.match(parameter.annotation) is not None
+    if typing.get_origin(annotation) in {typing.Union, types.UnionType}:
+        return any(is_context(parameter, member) for member in typing.get_args(annotation))
+    return isinstance(annotation, type) and issubclass(annotation, Context)
+
+
+def needs_conversion(annotation: object) -> bool:
+    """Whether values of plain JSON have to be converted to fit; False where nobody knows how."""
+    leaves = set(_leaves(annotation))
+    return not leaves <= _JSON and all(leaf in _JSON or _is_convertible(leaf) for leaf in leaves)
+
+
+def convert(value: object, annotation: Any) -> Any:  # noqa: ANN401 - annotations are anything
+    """`value` as what the annotation asks for; msgspec.ValidationError if it does not fit."""
+    return msgspec.convert(value, annotation, dec_hook=_read_model)
+
+
+def _leaves(annotation: object) -> typing.Iterator[Any]:
+    if annotation is inspect.Parameter.empty or annotation is UNRESOLVED:
+        return
+    origin = typing.get_origin(annotation)
+    if origin is None:
+        yield annotation
+    elif origin is typing.Annotated:
+        yield from _leaves(typing.get_args(annotation)[0])
+    elif origin is typing.Literal:
+        yield str
+    elif origin in {typing.Union, types.UnionType} or origin in _JSON:
+        for member in typing.get_args(annotation):
+            if member is not Ellipsis:
+                yield from _leaves(member)
+    else:
+        yield origin
+
+
+def _is_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are anything
+    if not isinstance(leaf, type):
+        return False
+    return (
+        dataclasses.is_dataclass(leaf)
+        or typing.is_typeddict(leaf)
+        or hasattr(leaf, "model_validate")
+        or issubclass(leaf, (msgspec.Struct, enum.Enum, decimal.Decimal, *_CONVERTIBLE))
+    )
+
+
+def _read_model(kind: type, value: object) -> object:
+    # Pydantic is the user's choice, never imported here.
+    validate = getattr(kind, "model_validate", None)
+    if validate is None:
+        raise NotImplementedError
+    return validate(value)

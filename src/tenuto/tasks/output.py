@@ -1,0 +1,187 @@
+"""What a task returns becomes JSON that nobody else can change.
+
+Plain JSON values are taken as they are, tuples as arrays; a dataclass, msgspec Struct or pydantic
+model is written by the rules of its type, everything in it included. Anything else is refused
+where it stands: a set, bytes or a date in a plain dict has more than one spelling in JSON, and
+choosing one is the task's business. Integers keep all their digits, up to the 4,300 that Python
+reads back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from typing import Any
+
+import msgspec
+
+from tenuto.model.failure import NOT_JSON, TOO_LARGE
+from tenuto.model.json import JSON
+
+DEEPEST = 100
+"""How deep objects and arrays may be nested, as in definitions."""
+
+_SMALL = 1 << 63
+
+
+class Result(msgspec.Struct, frozen=True):
+    """An output together with the handle that the node is left by."""
+
+    output: Any = None
+    handle: str = "default"
+
+
+class Unusable(Exception):
+    """A value that cannot be recorded."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def to_json(value: object, limit: int, name: str = "the output") -> JSON:
+    """A copy of `value` in plain JSON values of at most `limit` encoded bytes, or Unusable."""
+    if value is None or value is True or value is False:
+        return value
+    if type(value) is int and -_SMALL <= value < _SMALL:
+        return value
+    try:
+        encoded = _encode(value)
+        # msgspec writes NaN as null, 1 as a key as "1", sets as arrays, and so on: whatever is not
+        # JSON comes back as something else. What comes back equal is JSON, and a copy.
+        if len(encoded) <= limit and _NUL not in encoded and _is_shallow(encoded):
+            copy: JSON = _decode(encoded)
+            if copy == value:
+                return copy
+    except Exception:  # noqa: BLE001 - the walk finds out what is wrong, and where
+        encoded = b""
+    if len(encoded) > limit:
+        raise _too_large(len(encoded), limit, name)
+    return _walk_and_measure(value, limit, name)
+
+
+def is_typed(value: object) -> bool:
+    """Whether `value` says by its type how it is written."""
+    return (
+        isinstance(value, msgspec.Struct)
+        or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+        or _is_model(value)
+    )
+
+
+_NUL = b"\\u0000"
+
+
+def _is_model(value: object) -> bool:
+    # Pydantic is the user's choice, never imported here.
+    return hasattr(type(value), "model_validate") and hasattr(type(value), "model_dump")
+
+
+def _write_model(value: Any) -> object:  # noqa: ANN401 - a pydantic model, known by its methods
+    if _is_model(value):
+        return value.model_dump(mode="json")
+    raise NotImplementedError
+
+
+_encode = msgspec.json.Encoder(enc_hook=_write_model).encode
+_decode = msgspec.json.Decoder().decode
+
+
+def _is_shallow(encoded: bytes) -> bool:
+    return encoded.count(b"[") + encoded.count(b"{") <= DEEPEST
+
+
+def _walk_and_measure(value: object, limit: int, name: str) -> JSON:
+    plain = _walk(value, "$", 0, name)
+    size = len(_encode(plain))
+    if size > limit:
+        raise _too_large(size, limit, name)
+    return plain
+
+
+def _walk(value: object, path: str, depth: int, name: str) -> JSON:
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _check_text(str.__str__(value), path, name)
+        case int():
+            return _check_integer(int(value), path, name)
+        case float():
+            if not math.isfinite(value):
+                raise _not_json(name, path, f"{value}, which JSON cannot carry")
+            return float(value)
+        case dict() | list() | tuple() if depth >= DEEPEST:
+            raise _not_json(name, path, f"nested more than {DEEPEST} deep")
+        case dict():
+            return {
+                _check_key(key, path, name): _walk(item, _member(path, key), depth + 1, name)
+                for key, item in value.items()
+            }
+        case list() | tuple():
+            return [
+                _walk(item, f"{path}[{index}]", depth + 1, name) for index, item in enumerate(value)
+            ]
+        case _ if is_typed(value):
+            return _walk(_by_type(value, path, name), path, depth, name)
+        case _ if inspect.iscoroutine(value):
+            value.close()
+            raise _not_json(name, path, "a coroutine that nobody awaits: write `async def`")
+        case _:
+            raise _not_json(name, path, f"of type {_type_name(value)}, which is not JSON")
+
+
+def _by_type(value: object, path: str, name: str) -> object:
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=_write_model)
+    except Exception as error:
+        problem = f"of type {_type_name(value)}, which cannot be written as JSON: {error}"
+        raise _not_json(name, path, problem) from error
+
+
+def _check_text(text: str, path: str, name: str) -> str:
+    if "\0" in text:
+        raise _not_json(name, path, "text with the character NUL, which cannot be stored")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _not_json(name, path, "text with a lone surrogate, which is not Unicode") from None
+    return text
+
+
+def _check_key(key: object, path: str, name: str) -> str:
+    if not isinstance(key, str):
+        problem = f"an object with the key {key!r} of type {_type_name(key)}; keys are text"
+        raise _not_json(name, path, problem)
+    return _check_text(str.__str__(key), path, f"a key of {name}")
+
+
+def _check_integer(number: int, path: str, name: str) -> int:
+    try:
+        _encode(number)
+    except ValueError:
+        raise _not_json(name, path, "an integer of more than 4,300 digits") from None
+    return number
+
+
+def _member(path: str, key: object) -> str:
+    if isinstance(key, str) and key.isidentifier():
+        return f"{path}.{key}"
+    return f"{path}[{key!r}]"
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _not_json(name: str, path: str, problem: str) -> Unusable:
+    return Unusable(NOT_JSON, f"{name} at {path} is {problem}")
+
+
+def _too_large(size: int, limit: int, name: str) -> Unusable:
+    return Unusable(TOO_LARGE, f"{name} is {size:,} bytes of JSON; at most {limit:,} are allowed")

@@ -1,0 +1,124 @@
+"""Which function stands behind which task name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar, overload
+
+from tenuto.model.errors import TenutoError
+from tenuto.model.policy import NO_POLICY, RetryPolicy, TaskPolicy
+from tenuto.tasks.function import Isolation, TaskFunction, names_around
+from tenuto.tasks.retry import Length, Retry
+
+NAME_TAKEN = "TEN-1801"
+"""Two functions are registered under one name."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Registry:
+    """Tasks by name; names that it does not have are looked up in `behind`."""
+
+    def __init__(self, behind: Registry | None = None) -> None:
+        self._tasks: dict[str, TaskFunction[..., Any]] = {}
+        self._behind = behind
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """Every name that can be looked up, in order."""
+        names = set(self._tasks)
+        if self._behind is not None:
+            names.update(self._behind)
+        return iter(sorted(names))
+
+    def get(self, name: str) -> TaskFunction[..., Any] | None:
+        found = self._tasks.get(name)
+        if found is None and self._behind is not None:
+            return self._behind.get(name)
+        return found
+
+    def policy(self, name: str) -> TaskPolicy:
+        """How a task wants to be tried, where a step does not say."""
+        found = self.get(name)
+        return NO_POLICY if found is None else found.policy
+
+    def add(self, task: TaskFunction[..., Any]) -> None:
+        """Register a task; a second function under one name is refused.
+
+        The same place in the same file is the same function, loaded again: it takes the old one's
+        place.
+        """
+        other = self._tasks.get(task.name)
+        if other is not None and other.fn is not task.fn and other.location != task.location:
+            raise TenutoError(
+                f"two functions are registered as task {task.name!r}: "
+                f"{other.location} and {task.location}",
+                code=NAME_TAKEN,
+                advice='Give one of them another name: @task(name="…").',
+            )
+        self._tasks[task.name] = task
+
+    def nearest(self, name: str) -> list[str]:
+        """Registered names that `name` may be a misspelling of, the likeliest first."""
+        spelled = {candidate.lower(): candidate for candidate in self}
+        close = difflib.get_close_matches(name.lower(), spelled, n=3)
+        return [spelled[candidate] for candidate in close]
+
+    @overload
+    def task(self, fn: Callable[P, R], /) -> TaskFunction[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        retry: Retry | RetryPolicy | None = None,
+        timeout: Length | None = None,
+        heartbeat_timeout: Length | None = None,
+        isolation: Isolation = None,
+    ) -> Callable[[Callable[P, R]], TaskFunction[P, R]]: ...
+
+    def task(
+        self,
+        fn: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        retry: Retry | RetryPolicy | None = None,
+        timeout: Length | None = None,
+        heartbeat_timeout: Length | None = None,
+        isolation: Isolation = None,
+    ) -> Any:
+        """Make a function a task of this registry: `@task`, or `@task(timeout="PT20S")`."""
+        around = names_around(1)
+
+        def register(fn: Callable[..., Any]) -> TaskFunction[..., Any]:
+            made = TaskFunction(
+                fn.fn if isinstance(fn, TaskFunction) else fn,
+                name=name,
+                retry=retry,
+                timeout=timeout,
+                heartbeat_timeout=heartbeat_timeout,
+                isolation=isolation,
+                names_around=around,
+            )
+            self.add(made)
+            return made
+
+        if fn is None:
+            return register
+        if isinstance(fn, TaskFunction):
+            # A task of another registry is known here as it is.
+            self.add(fn)
+            return fn
+        return register(fn)
+
+
+DEFAULT_REGISTRY = Registry()
+"""The registry of the whole process, which `@task` fills."""
+
+task = DEFAULT_REGISTRY.task

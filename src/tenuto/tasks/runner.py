@@ -1,0 +1,205 @@
+"""Runs attempts of in-process tasks, and reports the outcome of each exactly once.
+
+Reports come from the event loop, never from within `start` or `stop`. After a report nothing more
+is heard of an attempt: what a task does after its time-out counts for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tenuto.model.effects import StartAttempt
+from tenuto.model.failure import UNKNOWN_TASK, Failure
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.policy import DEFAULT_CANCEL_GRACE, Limits
+from tenuto.ports import Clock
+from tenuto.tasks.attempt import Attempt, Key, Outcome, Place
+from tenuto.tasks.context import Facts
+from tenuto.tasks.coroutines import Coroutines
+from tenuto.tasks.deadlines import Deadlines
+from tenuto.tasks.failures import cancelled
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.processes import Processes
+from tenuto.tasks.registry import Registry
+from tenuto.tasks.threads import Threads
+
+_log = logging.getLogger("tenuto.tasks")
+
+_PATIENCE = 1.0
+"""Seconds that attempts have to obey once their grace is over."""
+
+
+class Report(Protocol):
+    """Who is told how an attempt ended."""
+
+    def __call__(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None: ...
+
+
+class Runner:
+    """Everything in-process that runs for an engine."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        report: Report,
+        *,
+        limits: Limits,
+        max_threads: int = 32,
+        max_stuck_threads: int = 32,
+        max_processes: int | None = None,
+        on_block: Callable[[str], None] | None = None,
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._ticks = clock.ticks
+        self._report = report
+        self._attempts: dict[Key, Attempt] = {}
+        self._deadlines = Deadlines(clock, self._attempts, self._expire)
+        limit = limits.output_bytes
+        self._coroutines = Coroutines(clock, self._deadlines.begin, self._settle, limit)
+        self._threads = Threads(
+            self._deadlines.begin,
+            self._settle,
+            output_limit=limit,
+            max_threads=max_threads,
+            max_stuck=max_stuck_threads,
+            on_block=on_block,
+        )
+        self._processes = Processes(
+            clock, self._deadlines.begin, self._settle, output_limit=limit, most=max_processes
+        )
+        self._is_draining = False
+        self._all_ended: asyncio.Future[None] | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Attempts that were started and not yet reported."""
+        return len(self._attempts)
+
+    @property
+    def stuck_threads(self) -> int:
+        """Threads whose attempt was reported as late and that have not come back."""
+        return self._threads.stuck
+
+    @property
+    def stuck_coroutines(self) -> int:
+        """Asynchronous attempts that were reported as late and ignore their cancellation."""
+        return self._coroutines.stuck
+
+    def start(self, instance_id: str, order: StartAttempt, facts: Facts) -> None:
+        """Run an attempt and report its outcome later. Never blocks, never raises.
+
+        An attempt that is already in flight is not started again: its outcome will come.
+        """
+        key = (instance_id, order.node, order.iteration, order.attempt)
+        if key in self._attempts or self._is_draining:
+            return
+        task = self._registry.get(order.task_id)
+        if task is None:
+            self._refuse(key, order, facts)
+            return
+        attempt = Attempt(key, order, facts, task, self._ticks)
+        self._attempts[key] = attempt
+        attempt.place = place = self._place(task)
+        place.add(attempt)
+
+    def stop(
+        self, instance_id: str, node: str, iteration: str, attempt: int, grace: float | None = None
+    ) -> None:
+        """Tell an attempt to stop; one that is not in flight is left alone.
+
+        Asynchronous tasks are cancelled, threads see `ctx.cancelled`, child processes see it and
+        are killed after `grace` seconds.
+        """
+        found = self._attempts.get((instance_id, node, iteration, attempt))
+        if found is None or found.is_asked_to_stop:
+            return
+        found.is_asked_to_stop = True
+        if not found.has_begun:
+            outcome = found.failed(cancelled())
+            asyncio.get_running_loop().call_soon(self._settle, found, outcome)
+        elif found.place is not None:
+            seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
+            found.place.stop(found, seconds)
+
+    async def drain(self, grace: float) -> int:
+        """Shut down: give what runs `grace` seconds to end, then end it without a report.
+
+        What had not begun is dropped at once. Returns how many attempts were left without a report;
+        the log knows them, and the next engine starts them.
+        """
+        self._is_draining = True
+        queued = [attempt for attempt in self._attempts.values() if not attempt.has_begun]
+        self._forget(queued)
+        if self._attempts:
+            self._all_ended = asyncio.get_running_loop().create_future()
+            timer = self._clock.call_later(grace, self._end_waiting)
+            await self._all_ended
+            timer.cancel()
+        running = list(self._attempts.values())
+        self._forget(running)
+        self._deadlines.rest()
+        await self._coroutines.close(_PATIENCE)
+        self._threads.close()
+        await self._processes.close(_PATIENCE)
+        return len(queued) + len(running)
+
+    def _place(self, task: TaskFunction[..., Any]) -> Place:
+        if task.isolation == "process":
+            return self._processes
+        return self._coroutines if task.is_async else self._threads
+
+    def _refuse(self, key: Key, order: StartAttempt, facts: Facts) -> None:
+        near = self._registry.nearest(order.task_id)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        failure = Failure(
+            code=UNKNOWN_TASK,
+            message=f"no task is registered as {order.task_id!r}{hint}",
+            retryable=False,
+        )
+        attempt = Attempt(key, order, facts, _NOBODY, self._ticks)
+        self._attempts[key] = attempt
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._settle, attempt, attempt.failed(failure))
+
+    def _settle(self, attempt: Attempt, outcome: Outcome) -> None:
+        """The one place where an attempt gets its outcome; whoever comes second is ignored."""
+        if attempt.is_settled:
+            return
+        attempt.is_settled = True
+        del self._attempts[attempt.key]
+        if not self._attempts:
+            self._deadlines.rest()
+            self._end_waiting()
+        try:
+            self._report(attempt.key[0], outcome)
+        except Exception:  # noqa: BLE001 - logged with its traceback
+            # A runner that dies of it would take other attempts with it.
+            _log.exception("the report of an attempt was not taken")
+
+    def _expire(self, attempt: Attempt, failure: Failure) -> None:
+        self._settle(attempt, attempt.failed(failure))
+        if attempt.place is not None:
+            attempt.place.abandon(attempt)
+
+    def _forget(self, attempts: list[Attempt]) -> None:
+        for attempt in attempts:
+            attempt.is_settled = True
+            del self._attempts[attempt.key]
+            if attempt.place is not None and attempt.has_begun:
+                attempt.place.abandon(attempt)
+
+    def _end_waiting(self) -> None:
+        if self._all_ended is not None and not self._all_ended.done():
+            self._all_ended.set_result(None)
+
+
+def _nobody() -> None:
+    """Stands where a task would, in an attempt of a task that is not there."""
+
+
+_NOBODY = TaskFunction(_nobody)
