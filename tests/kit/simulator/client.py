@@ -1,0 +1,176 @@
+"""A client that starts one instance, does to it what is planned, and sees it to its end.
+
+It outlives the processes that it talks to: a request without an answer is unknown, and asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import timedelta
+from random import Random
+from typing import assert_never
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.requests import Answer
+from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
+from tenuto.model.status import Status
+from tests.kit.checker.record import Fields
+from tests.kit.simulator.clock import SimClock
+from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.scenario import Job
+from tests.kit.workload import Action, Cancel, Pause, Publish, Resume
+from tests.kit.workload.actions import concrete
+
+TENANT = "default"
+_NUDGE_EVERY = 120.0
+_NUDGES_UNTIL_CANCEL = 20
+
+
+class Client:
+    """Plays one job, in whatever process there is."""
+
+    def __init__(self, job: Job, own_id: str, ledgers: Ledgers, random: Random) -> None:
+        self.job = job
+        self.instance_id = own_id
+        """The id that the client chooses, or that the engine chose when it was started by key."""
+        self.has_ended = False
+        self._is_started = False
+        self._started_at = 0.0
+        self._left = list(job.actions)
+        self._ledgers = ledgers
+        self._random = random
+        self._nudges = 0
+
+    async def play(self, engines: list[Engine], clock: SimClock) -> None:
+        """Do what is left to do, until the instance has ended."""
+        if not self._is_started and clock.ticks() < self.job.at:
+            await clock.sleep(self.job.at - clock.ticks())
+        while not self._is_started:
+            await self._start(self._random.choice(engines), clock)
+        while self._left:
+            moment = self._started_at + self._left[0].at_ms / 1000
+            if clock.ticks() < moment:
+                await clock.sleep(moment - clock.ticks())
+            if await self._is_over(engines, clock):
+                break
+            if await self._act(self._random.choice(engines), clock, self._left[0]):
+                self._left.pop(0)
+        while not await self._is_over(engines, clock):
+            await clock.sleep(_NUDGE_EVERY)
+            await self._nudge(self._random.choice(engines), clock)
+        self.has_ended = True
+
+    async def _is_over(self, engines: list[Engine], clock: SimClock) -> bool:
+        status = await self._status(self._random.choice(engines), clock)
+        return status is None or status.is_final
+
+    async def _status(self, engine: Engine, clock: SimClock) -> Status | None:
+        while True:
+            try:
+                return (await engine.state_of(self.instance_id)).state.status
+            except StoreUnavailable:
+                await clock.sleep(1.0)
+            except NotFound:
+                return None
+
+    async def _start(self, engine: Engine, clock: SimClock) -> None:
+        job = self.job
+        asked: Fields = {"input": job.input}
+        if job.has_key:
+            asked["key"] = job.key
+        else:
+            asked["instance"] = self.instance_id
+        entry = self._ledgers.request("start", **asked)
+        try:
+            deployed = await engine.plans.get(TENANT, str(job.document["id"]))
+            answer = await engine.start(
+                deployed.plan,
+                Started(
+                    definition_id=str(job.document["id"]),
+                    definition_version=deployed.version,
+                    input=job.input,
+                ),
+                instance_id=None if job.has_key else self.instance_id,
+                key=job.key if job.has_key else None,
+                content_hash=hashlib.sha256(json.dumps(job.input).encode()).digest(),
+            )
+        except (StoreUnavailable, Overloaded):
+            entry["outcome"] = "refused"
+            await clock.sleep(0.5)
+            return
+        entry["instance"] = answer.instance_id
+        entry["outcome"] = "ok" if answer.rejection is None else "refused"
+        self.instance_id = answer.instance_id
+        self._is_started = True
+        self._started_at = clock.ticks()
+
+    async def _act(self, engine: Engine, clock: SimClock, action: Action) -> bool:
+        """Whether it was answered, one way or the other."""
+        match action:
+            case Publish():
+                return await self._publish(engine, clock, action.id, action.pattern, action.payload)
+            case Cancel():
+                return await self._ask(engine, clock, "cancel", CancelAsked(by="client"))
+            case Pause(at_ms=at, until_ms=until):
+                paused = None if until is None else clock.now() + timedelta(milliseconds=until - at)
+                asked = PauseAsked(by="client", until=paused)
+                return await self._ask(engine, clock, "pause", asked)
+            case Resume():
+                return await self._ask(engine, clock, "resume", ResumeAsked(by="client"))
+            case _:
+                assert_never(action)
+
+    async def _publish(
+        self, engine: Engine, clock: SimClock, id: str, pattern: str, payload: Fields
+    ) -> bool:
+        event = Event(id=id, pattern=pattern, payload=payload, received_at=clock.now())
+        entry = self._ledgers.request("publish", event=id, pattern=pattern, payload=payload)
+        try:
+            await engine.publish(event)
+        except (StoreUnavailable, Overloaded):
+            # It may have been stored before the store went away.
+            await clock.sleep(0.5)
+            return self._random.random() < 0.5
+        except Conflict:
+            entry["outcome"] = "refused"
+            return True
+        entry["outcome"] = "ok"
+        return True
+
+    async def _ask(self, engine: Engine, clock: SimClock, op: str, input: Input) -> bool:
+        entry = self._ledgers.request(op, instance=self.instance_id)
+        try:
+            answer: Answer = await engine.ask(self.instance_id, input)
+        except (StoreUnavailable, Overloaded):
+            entry["outcome"] = "refused"
+            await clock.sleep(0.5)
+            return False
+        except NotFound:
+            entry["outcome"] = "refused"
+            return True
+        entry["outcome"] = "ok" if answer.rejection is None else "refused"
+        return True
+
+    async def _nudge(self, engine: Engine, clock: SimClock) -> None:
+        """Nothing more is planned and it has not ended: give it what it may be waiting for."""
+        self._nudges += 1
+        try:
+            held = await engine.state_of(self.instance_id)
+            waits = await engine.store.waits(self.instance_id)
+        except StoreUnavailable:
+            return
+        if held.state.status is Status.PAUSED:
+            await self._ask(engine, clock, "resume", ResumeAsked(by="client"))
+        for number, wait in enumerate(waits):
+            await self._publish(
+                engine,
+                clock,
+                f"{self.job.key}/nudge-{self._nudges}-{number}",
+                concrete(wait.pattern, wait.node),
+                {"k": self.job.input["k"], "amount": number},
+            )
+        if self._nudges >= _NUDGES_UNTIL_CANCEL:
+            await self._ask(engine, clock, "cancel", CancelAsked(by="client"))

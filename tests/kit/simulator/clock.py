@@ -1,0 +1,57 @@
+"""Simulated time: the machine's clock may be set, while the loop's time only passes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from tests.kit.simulator.loop import SimLoop
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Wall:
+    """The clock on the machine's wall; it outlives processes and may be set at any moment."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+        """Seconds by which it differs from the time that has passed."""
+
+    def set(self, seconds: float) -> None:
+        """Put it forward, or back when negative."""
+        self.ahead += seconds
+
+    def read(self, passed: float) -> datetime:
+        # Sums of floats are a hair off: round before the rest of a millisecond is cut off.
+        microseconds = round((passed + self.ahead) * 1e6)
+        return BEGIN + timedelta(milliseconds=microseconds // 1000)
+
+
+class SimClock:
+    """The clock port of one simulated process."""
+
+    def __init__(self, loop: SimLoop, wall: Wall) -> None:
+        self._loop = loop
+        self._wall = wall
+        self._latest = BEGIN - timedelta(days=36_500)
+
+    def now(self) -> datetime:
+        self._latest = max(self._latest, self._wall.read(self._loop.time()))
+        return self._latest
+
+    def ticks(self) -> float:
+        return self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await event.wait()
+        except TimeoutError:
+            return False
+
+    def call_later(self, seconds: float, function: Callable[[], object]) -> asyncio.TimerHandle:
+        return self._loop.call_later(seconds, function)

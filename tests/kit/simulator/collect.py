@@ -1,0 +1,169 @@
+"""Reads all that a run left behind, in the plain form that the checker takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import msgspec
+
+from tenuto.core.view import state_of
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.plans import Plans
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Mail, Store, TimerRow
+from tenuto.tasks.registry import Registry
+from tests.kit.checker import Instance, Run
+from tests.kit.checker.expression import Json
+from tests.kit.checker.record import Fields
+from tests.kit.simulator.clock import SimClock, Wall
+from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.loop import SimLoop
+from tests.kit.simulator.places import Place
+from tests.kit.workload import Document
+
+TENANT = "default"
+_ALL = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATER = timedelta(days=365_000)
+
+
+def collect(
+    place: Place, documents: Mapping[str, Document], ledgers: Ledgers, *, now: datetime
+) -> Run:
+    """The run, read back from its disk."""
+    loop = SimLoop(Random(0))
+    try:
+        return loop.run_until_complete(_collect(loop, place, documents, ledgers, now))
+    finally:
+        loop.bury()
+
+
+async def _collect(
+    loop: SimLoop,
+    place: Place,
+    documents: Mapping[str, Document],
+    ledgers: Ledgers,
+    now: datetime,
+) -> Run:
+    store = place.store()
+    await store.open("inspector", now)
+    try:
+        reader = _Reader(store, place, documents)
+        await reader.prepare(loop, now)
+        instances = [await reader.instance(row) for row in await reader.rows()]
+        events = await store.events_since(TENANT, None, _EPOCH, limit=_ALL)
+    finally:
+        store.abandon()
+    return Run(
+        instances=instances,
+        events=[_event(event) for _, event in events],
+        effects=ledgers.effects,
+        client=ledgers.client,
+        faults=ledgers.faults,
+        commits=ledgers.commits,
+        now=epoch_ms(now),
+    )
+
+
+class _Reader:
+    def __init__(self, store: Store, place: Place, documents: Mapping[str, Document]) -> None:
+        self._store = store
+        self._documents = documents
+        self._owners = place.owners()
+        self._keys = place.keys()
+        self._timers: list[TimerRow] = []
+        self._mail: list[Mail] = []
+        self._letters: list[DeadLetterRow] = []
+
+    async def prepare(self, loop: SimLoop, now: datetime) -> None:
+        store = self._store
+        self._timers, _ = await store.due_timers(now + _LATER, _ALL)
+        self._mail = await store.mail(_ALL)
+        self._letters = await store.dead_letters(TENANT, _ALL)
+        self._loader = Loader(store, Plans(store, SimClock(loop, Wall()), Registry()))
+
+    async def rows(self) -> list[InstanceRow]:
+        page = await self._store.instances(InstanceQuery(limit=_ALL))
+        return sorted(page.items, key=lambda row: row.id)
+
+    async def instance(self, row: InstanceRow) -> Instance:
+        id = row.id
+        history = await self._store.entries(id, limit=_ALL)
+        held = (await self._loader.load([id]))[id]
+        assert isinstance(held, Held), held
+        return Instance(
+            id=id,
+            document=self._documents[row.definition_id],
+            history=[history_item(line) for line in history],
+            row={
+                "status": row.status.value,
+                "output": _decoded(row.output),
+                "deadline": None if row.deadline is None else iso(row.deadline),
+                "definitionId": row.definition_id,
+                "definitionVersion": row.definition_version,
+                "currentSteps": list(row.current_steps),
+                "key": self._keys.get(id),
+            },
+            state=state_of(held.plan, held.state),
+            waits=[
+                {"node": wait.node, "iteration": wait.iteration}
+                for wait in await self._store.waits(id)
+            ],
+            timers=[_timer(timer) for timer in self._timers if timer.instance_id == id],
+            mail=[{"id": mail.id} for mail in self._mail if mail.instance_id == id],
+            dead_letters=[
+                {
+                    "id": letter.id,
+                    "kind": letter.kind,
+                    "node": letter.node,
+                    "attempt": letter.attempt,
+                }
+                for letter in self._letters
+                if letter.instance_id == id
+            ],
+            owner=self._owners.get(id),
+        )
+
+
+def history_item(row: LogRow) -> Fields:
+    """A line of the log as the history API gives it."""
+    return {
+        "seq": row.seq,
+        "eventType": row.event_type,
+        "nodeId": row.node_id,
+        "iteration": row.iteration,
+        "attempt": row.attempt,
+        "nodeStatus": row.node_status,
+        "outputVariable": row.output_variable,
+        "payload": _decoded(row.payload) or {},
+        "errorMessage": row.error_message,
+        "at": iso(from_epoch_ms(row.at_ms)),
+    }
+
+
+def _timer(timer: TimerRow) -> Fields:
+    return {
+        "kind": timer.key.kind.value,
+        "node": timer.key.node,
+        "iteration": timer.key.iteration,
+        "due": iso(timer.due),
+    }
+
+
+def _event(event: Event) -> Fields:
+    return {
+        "id": event.id,
+        "pattern": event.pattern,
+        "payload": event.payload,
+        "receivedAt": iso(event.received_at),
+        "correlationId": event.correlation_id,
+    }
+
+
+def _decoded(value: bytes | None) -> Json:
+    return None if value is None else msgspec.json.decode(value)

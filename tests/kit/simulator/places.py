@@ -1,0 +1,73 @@
+"""Where data survive a crash, and how to read all of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import apsw
+
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.memory.disk import Owner, UsedKey, unpack
+from tenuto.store.sqlite import Inline, SqliteStore
+from tests.kit.simulator.store import Handle
+
+
+class Place(Protocol):
+    """A disk on which one process after the other opens its store."""
+
+    def store(self) -> Handle: ...
+
+    def owners(self) -> dict[str, str]:
+        """Instance → the process that owns it."""
+        ...
+
+    def keys(self) -> dict[str, str]:
+        """Instance → the idempotency key that it was started with."""
+        ...
+
+
+class InMemory:
+    """Keeps everything as encoded rows in this process."""
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self.disk = MemoryDisk()
+        self._shared = shared
+
+    def store(self) -> Handle:
+        return MemoryStore(self.disk, shared=self._shared)
+
+    def owners(self) -> dict[str, str]:
+        return {id: unpack(Owner, row).process_id for id, row in self.disk.owners.items()}
+
+    def keys(self) -> dict[str, str]:
+        return {unpack(UsedKey, row).instance_id: key for (_, key), row in self.disk.keys.items()}
+
+
+class InSqlite:
+    """Keeps everything in a file, read and written where the caller is."""
+
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        self.path = path
+        self._shared = shared
+
+    def store(self) -> Handle:
+        return SqliteStore(self.path, threads=Inline, shared=self._shared)
+
+    def owners(self) -> dict[str, str]:
+        with self._connection() as connection:
+            return dict(connection.execute("SELECT instance_id, process_id FROM owners"))
+
+    def keys(self) -> dict[str, str]:
+        with self._connection() as connection:
+            return dict(connection.execute("SELECT instance_id, key FROM idempotency_keys"))
+
+    @contextmanager
+    def _connection(self) -> Iterator[apsw.Connection]:
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            yield connection
+        finally:
+            connection.close()

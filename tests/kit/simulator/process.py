@@ -1,0 +1,164 @@
+"""One process from its start to its end, in a loop of its own, with the shipped engine in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+
+from tenuto.engine.engine import Engine, Settings
+from tenuto.model.errors import StoreUnavailable
+from tests.kit.simulator.client import TENANT, Client
+from tests.kit.simulator.clock import SimClock, Wall
+from tests.kit.simulator.ids import SimIds
+from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.loop import Crashed, SimLoop
+from tests.kit.simulator.places import Place
+from tests.kit.simulator.scenario import Jump, Scenario
+from tests.kit.simulator.store import FaultStore
+from tests.kit.simulator.tasks import ScriptedTasks
+from tests.kit.simulator.weather import Fault
+from tests.kit.simulator.wire import Report, Wire
+from tests.kit.workload import Behaviours
+
+
+class EngineFault(Exception):
+    """A background loop of the engine died, though nothing had gone wrong but the weather."""
+
+
+class Process:
+    """Lives until it crashes, is stopped, or every client has seen its instance end."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        place: Place,
+        ledgers: Ledgers,
+        *,
+        wall: Wall,
+        ids: SimIds,
+        started_at: float,
+        number: int,
+    ) -> None:
+        self.loop = SimLoop(Random(f"loop {scenario.seed} {number}"), started_at=started_at)
+        self.loop.before_step = self._before_step
+        self._scenario = scenario
+        self._ledgers = ledgers
+        self._wall = wall
+        self.clock = SimClock(self.loop, wall)
+        self._ids = ids
+        self._random = Random(f"process {scenario.seed} {number}")
+        self._stores = [
+            FaultStore(place.store(), self.loop, scenario.weather, ledgers)
+            for _ in range(scenario.engines)
+        ]
+
+    def run(
+        self,
+        clients: Sequence[Client],
+        stray: list[Report],
+        behaviours_of: Callable[[str], Behaviours],
+    ) -> bool:
+        """Whether it ended in good order."""
+        wire = Wire(self.loop, self._scenario.weather, self._ledgers, self._random, stray)
+        asyncio.set_event_loop(None)
+        try:
+            self.loop.run_until_complete(self._main(clients, wire, behaviours_of))
+        except (Crashed, StoreUnavailable):
+            self._ledgers.process_ended("lost")
+            return False
+        except BaseException as error:
+            error.add_note(self.loop.dump())
+            raise
+        else:
+            self._ledgers.process_ended("stopped")
+            return True
+        finally:
+            for store in self._stores:
+                store.kill()
+            self.loop.bury()
+
+    async def _main(
+        self, clients: Sequence[Client], wire: Wire, behaviours_of: Callable[[str], Behaviours]
+    ) -> None:
+        engines = [self._engine(store, wire, behaviours_of) for store in self._stores]
+        for engine in engines:
+            await engine.open()
+        await self._deploy(engines[0])
+        wire.deliver_stray()
+        playing = [
+            asyncio.create_task(client.play(engines, self.clock), name=f"client {number}")
+            for number, client in enumerate(clients)
+            if not client.has_ended
+        ]
+        jumping = asyncio.create_task(self._jump(), name="clock")
+        stopping = asyncio.create_task(self._until_stopped(), name="stop")
+        watching = asyncio.create_task(self._watch(engines), name="watch")
+        everything = asyncio.create_task(_all(playing), name="clients")
+        ends = (everything, stopping, watching)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if watching.done():
+            watching.result()
+        if everything.done():
+            everything.result()
+        rest = (*playing, *ends, jumping)
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        for engine in engines:
+            await engine.close()
+
+    def _engine(
+        self, store: FaultStore, wire: Wire, behaviours_of: Callable[[str], Behaviours]
+    ) -> Engine:
+        tasks = ScriptedTasks(self.clock, self._ledgers, behaviours_of)
+        knobs = self._scenario.knobs
+        engine = Engine(
+            store,
+            registry=tasks.registry(),
+            clock=self.clock,
+            ids=self._ids,
+            settings=Settings(mail_every=knobs.mail_every, project_every=knobs.project_every),
+        )
+        wire.lead_to(engine._reported)
+        engine.runner._report = wire
+        return engine
+
+    async def _deploy(self, engine: Engine) -> None:
+        for document in self._scenario.documents.values():
+            await engine.plans.save(TENANT, document)
+
+    async def _jump(self) -> None:
+        while self._scenario.jumps:
+            jump: Jump = self._scenario.jumps[0]
+            await self.clock.sleep(max(0.0, jump.at - self.clock.ticks()))
+            self._scenario.jumps.pop(0)
+            self._wall.set(jump.seconds)
+            forward = jump.seconds > 0
+            self._ledgers.fault(
+                Fault.CLOCK_FORWARD if forward else Fault.CLOCK_BACK, self.loop.time()
+            )
+
+    async def _until_stopped(self) -> None:
+        stops = self._scenario.stops
+        if not stops:
+            await self.loop.create_future()
+        await self.clock.sleep(max(0.0, stops[0] - self.clock.ticks()))
+        stops.pop(0)
+        self._ledgers.fault(Fault.CLEAN_STOP, self.loop.time())
+
+    async def _watch(self, engines: Sequence[Engine]) -> None:
+        while True:
+            await self.clock.sleep(60.0)
+            for engine in engines:
+                if engine.fault is not None:
+                    raise EngineFault(repr(engine.fault)) from engine.fault
+
+    def _before_step(self, step: int) -> None:
+        if self._scenario.weather.is_crash(step):
+            self._ledgers.fault(Fault.CRASH_BETWEEN, self.loop.time())
+            self.loop.crash(Fault.CRASH_BETWEEN)
+
+
+async def _all(tasks: Sequence[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks)

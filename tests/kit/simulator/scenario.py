@@ -1,0 +1,150 @@
+"""A seed as a plan: which instances start, what their tasks and clients do, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.kit.checker.record import Fields
+from tests.kit.simulator.weather import Stormy, Weather
+from tests.kit.workload import (
+    Action,
+    Behaviours,
+    Document,
+    Seeded,
+    Taste,
+    make_input,
+    plan_actions,
+    plan_behaviours,
+    random_document,
+    topologies,
+)
+
+
+@dataclass(slots=True)
+class Job:
+    """One instance: what it runs, and what its client does once it has started."""
+
+    document: Document
+    input: Fields
+    behaviours: Behaviours
+    actions: list[Action]
+    key: str
+    has_key: bool = True
+    """Started with an idempotency key; else under an id of the client's own."""
+    at: float = 0.0
+    """Seconds into the run at which it is started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """The machine's clock is set."""
+
+    at: float
+    seconds: float
+
+
+@dataclass(slots=True)
+class Knobs:
+    """Bounds that are so wide in production that few runs would reach them."""
+
+    snapshot_every: int = 100
+    most_rows: int = 2_000
+    page: int = 500
+    mail_every: float = 600.0
+    project_every: float = 600.0
+
+
+@dataclass(slots=True)
+class Scenario:
+    """All that a run depends on."""
+
+    seed: int | str
+    jobs: list[Job]
+    weather: Weather
+    jumps: list[Jump] = field(default_factory=list)
+    stops: list[float] = field(default_factory=list)
+    """Moments at which the process is stopped in good order and started again."""
+    knobs: Knobs = field(default_factory=Knobs)
+    engines: int = 1
+
+    @property
+    def documents(self) -> dict[str, Document]:
+        return {str(job.document["id"]): job.document for job in self.jobs}
+
+
+TASTE = Taste(largest=16)
+
+
+def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
+    """The scenario of a seed: topologies and random documents, several instances, bad weather."""
+    random = Random(f"scenario {seed}")
+    shapes = list(topologies().values())
+    documents: list[Document] = [
+        random.choice(shapes) if random.random() < 0.4 else random_document(f"{seed}-{n}", taste)
+        for n in range(random.randint(1, 3))
+    ]
+    jobs = [
+        job_of(f"{seed}-{number}", random.choice(documents), random)
+        for number in range(random.randint(1, 5))
+    ]
+    weather = Stormy(
+        random=Random(f"weather {seed}"),
+        faults=random.choice((3, 6, 12, 20)),
+        rate=random.choice((0.05, 0.1, 0.25)),
+    )
+    return Scenario(
+        seed=seed,
+        jobs=jobs,
+        weather=weather,
+        jumps=_jumps(random),
+        stops=[random.uniform(0.5, 60.0)] if random.random() < 0.25 else [],
+        knobs=_knobs(random),
+    )
+
+
+def job_of(name: str, document: Document, random: Random, *, interrupts: bool = True) -> Job:
+    """A job for an instance of `document`."""
+    input = make_input(Seeded(f"input {name}"))
+    return Job(
+        document=document,
+        input=input,
+        behaviours=plan_behaviours(document, name),
+        actions=plan_actions(document, input, name, prefix=f"{name}/", interrupts=interrupts),
+        key=f"key {name}",
+        has_key=random.random() < 0.7,
+        at=random.choice((0.0, 0.0, random.uniform(0.0, 5.0))),
+    )
+
+
+def plain_jobs(documents: Sequence[Document], seed: int | str) -> list[Job]:
+    """One job for each document, all started at once."""
+    random = Random(f"jobs {seed}")
+    return [
+        job_of(f"{seed}-{number}", document, random) for number, document in enumerate(documents)
+    ]
+
+
+def _jumps(random: Random) -> list[Jump]:
+    if random.random() < 0.6:
+        return []
+    ahead = (0.5, 45.0, 3_600.0, 86_400.0)
+    back = (-0.5, -45.0, -3_600.0)
+    return sorted(
+        (
+            Jump(random.uniform(0.0, 30.0), random.choice(ahead + back))
+            for _ in range(random.randint(1, 3))
+        ),
+        key=lambda jump: jump.at,
+    )
+
+
+def _knobs(random: Random) -> Knobs:
+    return Knobs(
+        snapshot_every=random.choice((1, 4, 100)),
+        most_rows=random.choice((10, 2_000)),
+        page=random.choice((1, 2, 500)),
+        mail_every=random.choice((20.0, 600.0)),
+        project_every=random.choice((10.0, 600.0)),
+    )

@@ -1,0 +1,58 @@
+"""Tasks that do what a table says, and write down every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tenuto.model.errors import TaskError
+from tenuto.tasks.context import Context
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.output import Result
+from tenuto.tasks.registry import Registry
+from tests.kit.simulator.clock import SimClock
+from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.workload import TASKS, Behaviour, Behaviours, behaviour_of
+
+
+class ScriptedTasks:
+    """The tasks of one process; what they do depends on the instance, the node and the try."""
+
+    def __init__(
+        self, clock: SimClock, ledgers: Ledgers, behaviours_of: Callable[[str], Behaviours]
+    ) -> None:
+        self._clock = clock
+        self._ledgers = ledgers
+        self._behaviours_of = behaviours_of
+
+    def registry(self) -> Registry:
+        registry = Registry()
+        for name in TASKS:
+            registry.add(TaskFunction(self._run, name=name))
+        return registry
+
+    async def _run(self, ctx: Context) -> Result:
+        instance, node = ctx.instance_id, ctx.step_id
+        tried = self._ledgers.tries(instance, node)
+        effect = self._ledgers.call(ctx.idempotency_key, instance, node, ctx.attempt)
+        behaviour = behaviour_of(self._behaviours_of(instance), node, tried)
+        try:
+            await self._spend(behaviour)
+        except asyncio.CancelledError:
+            self._ledgers.ended(effect, "cancelled")
+            raise
+        if behaviour.does == "fail":
+            self._ledgers.ended(effect, "failed")
+            raise TaskError(behaviour.code, "as planned", retryable=behaviour.retryable)
+        self._ledgers.ended(effect, "completed")
+        effect["output"] = behaviour.value
+        return Result(behaviour.value, handle=behaviour.handle)
+
+    async def _spend(self, behaviour: Behaviour) -> None:
+        end = self._clock.ticks() + behaviour.takes_ms / 1000
+        while (left := end - self._clock.ticks()) > 0:
+            try:
+                await self._clock.sleep(left)
+            except asyncio.CancelledError:
+                if behaviour.obeys:
+                    raise

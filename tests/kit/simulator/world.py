@@ -1,0 +1,87 @@
+"""A whole run: one process after the other on one disk, until every instance has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from tests.kit.checker import Run
+from tests.kit.simulator.client import Client
+from tests.kit.simulator.clock import Wall
+from tests.kit.simulator.collect import collect
+from tests.kit.simulator.ids import SimIds
+from tests.kit.simulator.knobs import turned
+from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.places import InMemory, Place
+from tests.kit.simulator.process import Process
+from tests.kit.simulator.scenario import Scenario
+from tests.kit.simulator.wire import Report
+from tests.kit.workload import Behaviours
+
+MOST_PROCESSES = 100
+
+
+@dataclass(slots=True)
+class Finished:
+    """A run that has come to rest."""
+
+    run: Run
+    processes: int
+    steps: int
+    ledgers: Ledgers
+
+
+class World:
+    """What outlives processes: disk, ledgers, clients, the clock on the wall."""
+
+    def __init__(self, scenario: Scenario, place: Place | None = None) -> None:
+        self._scenario = scenario
+        self._place = place or InMemory()
+        self._ledgers = Ledgers()
+        self._wall = Wall()
+        self._ids = SimIds(Random(f"ids {scenario.seed}"))
+        self._stray: list[Report] = []
+        random = Random(f"clients {scenario.seed}")
+        self._clients = [
+            Client(job, self._ids.instance_id(self._wall.read(0.0)), self._ledgers, random)
+            for job in scenario.jobs
+        ]
+
+    def run(self) -> Finished:
+        """Let it happen."""
+        with turned(self._scenario.knobs):
+            return self._run()
+
+    def _run(self) -> Finished:
+        passed, steps, processes = 0.0, 0, 0
+        while True:
+            processes += 1
+            process = Process(
+                self._scenario,
+                self._place,
+                self._ledgers,
+                wall=self._wall,
+                ids=self._ids,
+                started_at=passed,
+                number=processes,
+            )
+            ended_well = process.run(self._clients, self._stray, self._behaviours_of)
+            passed, steps = process.loop.time(), steps + process.loop.steps
+            if ended_well and all(client.has_ended for client in self._clients):
+                break
+            assert processes < MOST_PROCESSES, "it crashes for ever"
+            passed += 0.1
+        run = collect(
+            self._place,
+            self._scenario.documents,
+            self._ledgers,
+            now=self._wall.read(passed),
+        )
+        return Finished(run, processes, steps, self._ledgers)
+
+    def _behaviours_of(self, instance_id: str) -> Behaviours:
+        for client in self._clients:
+            if client.instance_id == instance_id:
+                return client.job.behaviours
+        key = self._place.keys()[instance_id]
+        return next(client.job.behaviours for client in self._clients if client.job.key == key)
