@@ -117,3 +117,10 @@ def test_conditions_that_are_never_read_are_warned_about() -> None:
 def test_one_handle_is_refused_once_however_many_targets_it_has() -> None:
     step = task("a", transitions={"bogus": ["b", "c"]})
     assert found(step, task("b"), task("c")) == [("TEN-1044", "$.steps[0].transitions.bogus[0]")]
+
+
+def test_a_handle_that_is_not_there_is_refused_even_without_targets() -> None:
+    assert found(task("a", transitions={"bogus": []})) == [
+        ("TEN-1044", "$.steps[0].transitions.bogus")
+    ]
+    assert found(task("a", transitions={"error": []})) == []

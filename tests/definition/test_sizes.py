@@ -36,6 +36,7 @@ def test_a_thousand_nodes_compile_in_less_than_a_second() -> None:
     assert min(seconds(chain(1000)) for _ in range(3)) < 1
 
 
+@pytest.mark.slow
 def test_a_chain_of_twenty_thousand_steps_compiles() -> None:
     checked = check(chain(20_000))
     assert checked.problems == ()
@@ -44,6 +45,7 @@ def test_a_chain_of_twenty_thousand_steps_compiles() -> None:
     assert len(to_steps_form(checked.definition)["steps"]) == 20_000  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_circle_of_twenty_thousand_steps_is_one_readable_problem() -> None:
     document = chain(20_000)
     document["steps"][-1]["transitions"] = {"default": "s0"}
@@ -52,6 +54,7 @@ def test_a_circle_of_twenty_thousand_steps_is_one_readable_problem() -> None:
     assert len(problem.message) < 1000
 
 
+@pytest.mark.slow
 def test_loops_nested_thousands_deep_compile() -> None:
     depth = 3000
     nodes: list[Any] = [
@@ -74,6 +77,7 @@ def test_loops_nested_thousands_deep_compile() -> None:
     assert check({"nodes": nodes, "edges": edges}).problems == ()
 
 
+@pytest.mark.slow
 def test_wide_joins_compile() -> None:
     names = [f"w{number}" for number in range(19_998)]
     steps: Value = [
@@ -121,4 +125,13 @@ def test_unknown_targets_by_the_thousand_are_answered_soon() -> None:
         step["transitions"] = {"default": step["stepId"] + "x"}
     start = time.process_time()
     assert len(check(document).problems) == 1000
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.slow
+def test_a_large_literal_is_walked_in_place() -> None:
+    document = chain(1)
+    document["steps"][0]["input"] = [[1, "x"]] * 500_000
+    start = time.process_time()
+    assert check(document).problems == ()
     assert time.process_time() - start < 20

@@ -133,3 +133,15 @@ def containers(value: Value) -> Value:
         yield value, key
         if isinstance(inner, dict | list):
             yield from containers(inner)
+
+
+@pytest.mark.parametrize(
+    "value", [{1, 2}, (1, 2), b"x", {1: 2}, {None: 1}, 10**5000, -(10**5000), object()]
+)
+@pytest.mark.parametrize("field", ["name", "inputSchema", "steps", "options", "triggers"])
+def test_python_values_that_are_no_json_are_answered(field: str, value: Value) -> None:
+    document = {**steps_document(), field: value}
+    assert "TEN-1003" in {each.code for each in check(document).problems}
+    document = steps_document()
+    document["steps"][3]["input"] = {"deep": [value]}
+    assert "TEN-1003" in {each.code for each in check(document).problems}

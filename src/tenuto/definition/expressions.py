@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tenuto.definition.report import Place
 from tenuto.expr import (
     ALL_ROOTS,
@@ -34,6 +36,8 @@ def check_expression(source: str, place: Place) -> bool:
 
 def check_template(value: JSON, place: Place) -> None:
     """Report what keeps `value` from being a template for this place."""
+    if not _holds_template(value):
+        return
     faults = template_problems(value, roots=place.roots)
     if not faults:
         return
@@ -63,6 +67,25 @@ def names_root(value: JSON, root: str) -> bool:
 
 def is_templated(text: str) -> bool:
     return "{{" in text
+
+
+def _holds_template(value: JSON) -> bool:
+    """Whether there is anything to check: large literals are common, and cost nothing this way."""
+    todo: list[Iterator[JSON]] = [iter((value,))]
+    while todo:
+        for inner in todo[-1]:
+            if isinstance(inner, str):
+                if is_templated(inner):
+                    return True
+            elif isinstance(inner, list):
+                todo.append(iter(inner))
+                break
+            elif isinstance(inner, dict):
+                todo.append(iter(inner.values()))
+                break
+        else:
+            todo.pop()
+    return False
 
 
 def _is_broken(source: str) -> bool:
