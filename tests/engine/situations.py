@@ -1,0 +1,64 @@
+"""Workflows and stores in the situations that the engine must cope with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.json import Object
+from tenuto.store.memory import MemoryStore
+from tenuto.store.protocol import CommitUnknown, DataRefused, Turn, TurnResult
+
+
+def steps(*names: str, task: str = "work", id: str = "flow") -> Object:
+    """A line of task steps."""
+    listed: list[Any] = [{"stepId": name, "type": "TASK", "taskId": task} for name in names]
+    for step, following in zip(listed, names[1:], strict=False):
+        step["transitions"] = {"default": following}
+    return {"id": id, "steps": listed}
+
+
+ONE_WAIT: Object = {
+    "id": "waiting",
+    "steps": [
+        {
+            "stepId": "wait",
+            "type": "EVENT_WAIT",
+            "eventPattern": "payment.received",
+            "eventCondition": "event.payload.orderId === workflow.input.orderId",
+        }
+    ],
+}
+
+
+class Moody(MemoryStore):
+    """A store whose next commits go as scripted: "away", "unknown", "unknown-done", or well."""
+
+    def __init__(self, moods: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.moods = list(moods)
+        self.commits = 0
+        self.refused_text: str | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        await self.gate.wait()
+        self.commits += 1
+        mood = self.moods.pop(0) if self.moods else "well"
+        if mood == "away":
+            raise StoreUnavailable("the store is away")
+        if mood == "unknown":
+            raise CommitUnknown("the connection broke")
+        if self.refused_text is not None and self.refused_text.encode() in _all_payloads(turn):
+            raise DataRefused("no store takes this")
+        result = await super().commit(turn, lane)
+        if mood == "unknown-done":
+            raise CommitUnknown("the connection broke after the commit")
+        return result
+
+
+def _all_payloads(turn: Turn) -> bytes:
+    return b"".join(row.payload or b"" for write in turn.writes for row in write.rows)

@@ -1,0 +1,191 @@
+"""Turns: one transaction for all that waits; answered when durable; one bad input stops nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+import pytest
+
+from tenuto import Overloaded, StoreUnavailable, Tenuto, TenutoError, WorkflowFailed
+from tenuto.core import Decision, InstanceState, Plan
+from tenuto.engine import lane
+from tenuto.model.inputs import Input
+from tests.engine.situations import Moody, steps
+
+pytestmark = pytest.mark.asyncio
+
+
+def app_on(store: Moody) -> Tenuto:
+    app = Tenuto(store)
+
+    @app.task
+    async def work(input: object) -> object:
+        return input
+
+    return app
+
+
+async def test_many_starts_share_few_commits() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a", "b", "c"))
+        before = store.commits
+        started = await asyncio.gather(*(app.start("flow", n) for n in range(500)))
+        assert [await each.result(10) for each in started] == list(range(500))
+        # Four commits would do: the starts, and three rounds of results.
+        assert store.commits - before <= 12
+
+
+async def test_nothing_is_answered_before_it_is_durable() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.gate.clear()
+        start = asyncio.ensure_future(app.start("flow", 1))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not start.done()
+        store.gate.set()
+        assert await (await start).result(10) == 1
+
+
+async def test_a_start_is_refused_while_the_store_is_away_and_nothing_of_it_is_left() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.moods = ["away"]
+        with pytest.raises(StoreUnavailable):
+            await app.start("flow", 1)
+        assert await app.instances() == []
+        assert await (await app.start("flow", 2)).result(10) == 2
+
+
+async def test_a_result_waits_out_a_store_that_is_away() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a", "b"))
+        store.moods = ["well", "away", "away", "well"]
+        instance = await app.start("flow", "kept")
+        assert await instance.result(10) == "kept"
+
+
+@pytest.mark.parametrize("mood", ["unknown", "unknown-done"])
+async def test_an_unknown_commit_is_settled_by_sending_the_same_turn_again(mood: str) -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a", "b"))
+        store.moods = [mood, mood, "well", mood]
+        instance = await app.start("flow", "once")
+        assert await instance.result(10) == "once"
+        seqs = [item["seq"] for item in await instance.history()]
+        assert seqs == list(range(1, len(seqs) + 1))
+        dispatched = [
+            item["nodeId"]
+            for item in await instance.history()
+            if item["eventType"] == "NODE_DISPATCHED"
+        ]
+        assert dispatched == ["a", "b"]
+
+
+async def test_one_input_that_no_store_takes_fails_its_own_instance_alone() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+
+        @app.task
+        async def poison(input: object) -> object:
+            return "unstorable" if input == 7 else input
+
+        await app.deploy(steps("a", task="poison", id="mixed"))
+        store.refused_text = "unstorable"
+        started = await asyncio.gather(*(app.start("mixed", n) for n in range(40)))
+        outcomes = await asyncio.gather(
+            *(each.result(10) for each in started), return_exceptions=True
+        )
+        assert [n for n, outcome in enumerate(outcomes) if outcome != n] == [7]
+        assert isinstance(outcomes[7], WorkflowFailed)
+        assert outcomes[7].error.code == "NOT_STORABLE"
+
+
+async def test_a_start_that_no_store_takes_is_refused_and_others_go_through() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.refused_text = "unstorable"
+        outcomes = await asyncio.gather(
+            *(app.start("flow", "unstorable" if n == 3 else n) for n in range(10)),
+            return_exceptions=True,
+        )
+        refused = [n for n, outcome in enumerate(outcomes) if isinstance(outcome, Exception)]
+        assert refused == [3]
+        assert isinstance(outcomes[3], TenutoError)
+        assert len(await app.instances()) == 9
+
+
+async def test_an_instance_that_cannot_be_decided_on_fails_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Moody()
+    decide = lane.decide
+
+    def broken(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
+        if state.input == "bad" and state.version:
+            raise ZeroDivisionError("a bug of ours")
+        return decide(plan, state, input, now)
+
+    monkeypatch.setattr(lane, "decide", broken)
+    async with app_on(store) as app:
+        await app.deploy(steps("a", "b"))
+        good, bad = await app.start("flow", "good"), await app.start("flow", "bad")
+        assert await good.result(10) == "good"
+        with pytest.raises(WorkflowFailed) as caught:
+            await bad.result(10)
+        assert caught.value.error.code == "INTERNAL"
+        assert "ZeroDivisionError" in str((await bad.context())["system"])
+
+
+async def test_too_many_waiting_starts_are_refused_and_none_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lane, "MOST_BEGINNING", 20)
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.gate.clear()
+        starts = [asyncio.ensure_future(app.start("flow", n)) for n in range(60)]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        store.gate.set()
+        outcomes = await asyncio.gather(*starts, return_exceptions=True)
+        refused = [outcome for outcome in outcomes if isinstance(outcome, Overloaded)]
+        accepted = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+        assert refused
+        assert len(refused) + len(accepted) == 60
+        assert len(await app.instances()) == len(accepted)
+
+
+async def test_the_same_key_starts_once_and_other_content_is_refused() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        first, second = await asyncio.gather(
+            app.start("flow", 1, key="order-1"), app.start("flow", 1, key="order-1")
+        )
+        third = await app.start("flow", 1, key="order-1")
+        assert first.id == second.id == third.id
+        with pytest.raises(TenutoError) as caught:
+            await app.start("flow", 2, key="order-1")
+        assert caught.value.code == "TEN-3004"
+        assert first.id in str(caught.value)
+
+
+async def test_a_given_instance_id_is_used_once() -> None:
+    id = "0190a0b0-0000-7000-8000-000000000001"
+    async with app_on(Moody()) as app:
+        await app.deploy(steps("a"))
+        first = await app.start("flow", 1, instance_id=id)
+        assert first.id == id
+        with pytest.raises(TenutoError) as caught:
+            await app.start("flow", 1, instance_id=id)
+        assert caught.value.code == "TEN-3002"
