@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -32,6 +32,8 @@ from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
 log = logging.getLogger("tenuto.engine")
+
+T = TypeVar("T")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +80,8 @@ class Engine:
             self.runner, self.timekeeper, self._look_back, self._leaves_to_others
         )
         self._loops = Loops(clock, self._loop_died)
-        self._looking_back: set[asyncio.Task[bool]] = set()
+        self._errands: set[asyncio.Task[Any]] = set()
+        """What goes on beside the loops: look-backs, and events on their way to waits."""
         self._watchers: dict[str, list[asyncio.Future[Held]]] = {}
         self._listeners: list[Callable[[Draft], None]] = []
         self._is_open = False
@@ -116,9 +119,9 @@ class Engine:
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
-        for task in list(self._looking_back):
+        for task in list(self._errands):
             task.cancel()
-        await asyncio.gather(*self._looking_back, return_exceptions=True)
+        await asyncio.gather(*self._errands, return_exceptions=True)
         await self._settle()
         await self._loops.stop()
         await self.store.close(self.clock.now(), clean=True)
@@ -160,7 +163,14 @@ class Engine:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; answered once that is durable."""
         self._refuse_when_closed()
-        return await self.postmaster.publish(event)
+        # Once it is stored it is matched, whether or not its sender still waits.
+        errand = self._errand(self.postmaster.publish(event))
+        try:
+            return await asyncio.shield(errand)
+        except asyncio.CancelledError:
+            if errand.cancelled():
+                raise StoreUnavailable("the engine stopped before the event was matched") from None
+            raise
 
     async def state_of(self, instance_id: str) -> Held:
         """An instance as its log says it is now."""
@@ -245,9 +255,13 @@ class Engine:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry
 
     def _look_back(self, wait: WaitRow) -> None:
-        task = asyncio.get_running_loop().create_task(self._looked_back(wait))
-        self._looking_back.add(task)
-        task.add_done_callback(self._looking_back.discard)
+        _ = self._errand(self._looked_back(wait))
+
+    def _errand(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+        return task
 
     async def _looked_back(self, wait: WaitRow) -> bool:
         while True:

@@ -17,7 +17,7 @@ from tenuto.engine.lane import Lane
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
-from tenuto.model.errors import Conflict
+from tenuto.model.errors import Conflict, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON
@@ -36,6 +36,8 @@ from tenuto.store.protocol import (
 log = logging.getLogger("tenuto.events")
 
 PAGE = 500
+_BAD_WEATHER = 1.0
+"""Seconds until matching is tried again with a store that was away."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -70,12 +72,25 @@ class Postmaster:
             )
         if stored.outcome == "duplicate" and stored.matched:
             return stored
-        resumed = await self.match(event)
-        return stored._replace(resumed=resumed)
+        while True:
+            try:
+                return stored._replace(resumed=await self.match(event))
+            except StoreUnavailable as error:
+                # It is in the inbox: from here on it may be late, but not left alone.
+                log.warning("event %s waits to be matched: %s", event.id, error)
+                await self._clock.sleep(_BAD_WEATHER)
 
     async def match(self, event: Event) -> int:
         """Find the open waits that an event fits and leave it in their mail; returns how many."""
-        waits = await self._fitting(event)
+        waits: list[WaitRow] = []
+        resumed = 0
+        for wait in await self._fitting(event):
+            if event.received_at < wait.opened_at:
+                # It came first: the wait takes the oldest that it has not had, perhaps another.
+                resumed += await self.look_back(wait)
+            else:
+                waits.append(wait)
+        resumed += len(waits)
         now = self._clock.now()
         mail = tuple(
             Mail(
@@ -95,7 +110,7 @@ class Postmaster:
                 event_id=event.id,
                 mail=mail,
                 deliveries=deliveries,
-                resumed=len(waits),
+                resumed=resumed,
                 matched_at=now,
             )
         )
@@ -103,7 +118,7 @@ class Postmaster:
             self._lane_of(wait.instance_id).report(
                 Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
             )
-        return len(waits)
+        return resumed
 
     async def look_back(self, wait: WaitRow) -> bool:
         """Offer a new wait the events that came before it was committed, oldest first."""
