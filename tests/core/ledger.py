@@ -1,0 +1,74 @@
+"""What the core has ordered of the world and not called off: the other side of `outstanding`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import assert_never
+
+from tenuto.model.effects import (
+    ClearTimer,
+    CloseWait,
+    Effect,
+    KeepDeadLetter,
+    OpenWait,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
+from tenuto.model.entries import Entry, NodeCancelled, NodeCompleted, NodeFailed
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey
+
+
+class Ledger:
+    """Attempts in flight, timers set, waits open, letters kept: from effects and entries alone."""
+
+    def __init__(self) -> None:
+        self.running: dict[NodeKey, StartAttempt] = {}
+        self.told_to_stop: set[NodeKey] = set()
+        self.timers: dict[TimerKey, datetime] = {}
+        self.held_back: dict[TimerKey, datetime] = {}
+        """Timers that came due and were put off: they wait for the instance, not for the clock."""
+        self.waits: dict[NodeKey, OpenWait] = {}
+        self.dead_letters: list[KeepDeadLetter] = []
+
+    def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
+        for entry in entries:
+            if isinstance(entry, NodeCompleted | NodeFailed | NodeCancelled):
+                self.running.pop(entry.key, None)
+                self.told_to_stop.discard(entry.key)
+        for effect in effects:
+            self._take(effect, put_off=not entries)
+
+    def _take(self, effect: Effect, *, put_off: bool) -> None:
+        match effect:
+            case StartAttempt():
+                key = NodeKey(effect.node, effect.iteration)
+                assert key not in self.running, f"two attempts of {key} at once"
+                self.running[key] = effect
+            case StopAttempt():
+                key = NodeKey(effect.node, effect.iteration)
+                assert self.running[key].attempt == effect.attempt
+                self.told_to_stop.add(key)
+            case SetTimer():
+                assert effect.key not in self.timers, f"{effect.key} is set already"
+                self.timers[effect.key] = effect.due
+            case ClearTimer():
+                self._clear(effect, put_off=put_off)
+            case OpenWait():
+                self.waits[NodeKey(effect.node, effect.iteration)] = effect
+            case CloseWait():
+                del self.waits[NodeKey(effect.node, effect.iteration)]
+            case KeepDeadLetter():
+                self.dead_letters.append(effect)
+            case _:
+                assert_never(effect)
+
+    def _clear(self, effect: ClearTimer, *, put_off: bool) -> None:
+        due = self.timers.pop(effect.key, None)
+        if due is None:
+            assert self.held_back.pop(effect.key) == effect.due
+        else:
+            assert due == effect.due
+            if put_off:
+                self.held_back[effect.key] = due

@@ -1,0 +1,43 @@
+"""A log as one reads it aloud: `NODE_DISPATCHED a#1`, `NODE_FAILED a#1 OOPS retry`."""
+
+from __future__ import annotations
+
+from tenuto.model.entries import (
+    CancelRequested,
+    Entry,
+    NodeCompleted,
+    NodeFailed,
+    NodeSkipped,
+    StatusChanged,
+    SystemSet,
+    WaitResolved,
+)
+
+
+def line(entry: Entry) -> str:
+    """One entry: its kind, whose it is, and what tells it from others of its kind."""
+    node: str | None = getattr(entry, "node", None)
+    attempt: int = getattr(entry, "attempt", 1)
+    place = f"{node}#{attempt}" if node is not None else ""
+    return " ".join(part for part in (entry.event_type.value, place, _said(entry)) if part)
+
+
+def _said(entry: Entry) -> str:
+    match entry:
+        case StatusChanged():
+            return entry.to.value
+        case NodeCompleted(status=status, handles=handles):
+            routed = f"-> {','.join(handles)}" if handles != ("default",) else ""
+            return f"error {routed}" if status == "error" else routed
+        case NodeFailed():
+            return f"{entry.error.code} {entry.then}"
+        case NodeSkipped():
+            return entry.reason
+        case WaitResolved():
+            return entry.outcome
+        case CancelRequested():
+            return entry.source
+        case SystemSet():
+            return ",".join(entry.values)
+        case _:
+            return ""

@@ -1,0 +1,268 @@
+"""Histories as they are told: `play(draw("a>b")).start({"n": 1}).succeed("a").fail("b", "OOPS")`.
+
+Time is virtual and moves only when it is told to. After every step the properties of
+`tests.core.holding` are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide
+from tenuto.core.ending import output_of
+from tenuto.core.view import context_of, state_of
+from tenuto.definition import compile_definition
+from tenuto.events import fits
+from tenuto.expr import ExpressionError, split_condition
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.entries import Entry
+from tenuto.model.events import Event
+from tenuto.model.failure import Failure
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import (
+    AttemptLost,
+    CancelAsked,
+    EventMatched,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    Started,
+    TaskFailed,
+    TaskSucceeded,
+    TimerDue,
+    TimerKey,
+    TimerKind,
+)
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+from tests.core.holding import check_step
+from tests.core.ledger import Ledger
+from tests.core.notation import line
+
+ID = "00000000-0000-7000-8000-000000000001"
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+Check = Callable[["Run", InstanceState, Decision], None]
+
+
+class Run:
+    """One instance, its log so far, and the world's side of it."""
+
+    def __init__(self, document: JSON, *, id: str = ID, check: Check | None = check_step) -> None:
+        self.document = document
+        self.plan = Plan(compile_definition(document))
+        self.state = blank(id)
+        self.entries: list[Entry] = []
+        self.told: list[Input] = []
+        self.news: list[str] = []
+        """The entries of the last step."""
+        self.now = BEGIN
+        self.ledger = Ledger()
+        self.rejection: Rejection | None = None
+        self._events = 0
+        self._check = check
+        self._refusing = False
+
+    # -- what can happen
+
+    def tell(self, input: Input) -> Run:
+        """Whatever can happen; a rejection that the test does not expect is an error."""
+        before = self.state
+        decision = decide(self.plan, before, input, self.now)
+        self.told.append(input)
+        self.entries += decision.entries
+        self.state = decision.state
+        self.news = [line(entry) for entry in decision.entries]
+        self.rejection = decision.rejection
+        self.ledger.take(decision.entries, decision.effects)
+        if self._check is not None:
+            self._check(self, before, decision)
+        if not self._refusing:
+            assert decision.rejection is None, decision.rejection
+        return self
+
+    @contextmanager
+    def refusing(self, code: str) -> Iterator[None]:
+        """What is told within is refused with `code`, and nothing became true."""
+        before, self._refusing = self.state, True
+        yield
+        self._refusing = False
+        assert self.rejection is not None, f"it was taken: {self.news}"
+        assert self.rejection.code == code, self.rejection
+        assert code in CATALOGUE
+        assert self.state is before
+        assert self.news == []
+
+    def start(self, input: JSON = None, **more: Any) -> Run:  # noqa: ANN401
+        asked = Started(definition_id="w", definition_version=1, input=input, **more)
+        return self.tell(asked)
+
+    def succeed(
+        self, node: str, output: JSON = None, *, handle: str = "default", attempt: int | None = None
+    ) -> Run:
+        attempt = attempt or self.attempt(node)
+        return self.tell(TaskSucceeded(node=node, attempt=attempt, output=output, handle=handle))
+
+    def fail(
+        self,
+        node: str,
+        code: str = "OOPS",
+        *,
+        retryable: bool = False,
+        details: JSON = None,
+        attempt: int | None = None,
+    ) -> Run:
+        error = Failure(
+            code=code, message=f"{code} in {node}", details=details, retryable=retryable
+        )
+        return self.tell(TaskFailed(node=node, attempt=attempt or self.attempt(node), error=error))
+
+    def lose(self, node: str, *, clean: bool = False, attempt: int | None = None) -> Run:
+        attempt = attempt or self.attempt(node)
+        return self.tell(AttemptLost(node=node, attempt=attempt, clean=clean))
+
+    def later(self, **length: float) -> Run:
+        """Let time pass; nothing fires by itself."""
+        self.now += timedelta(**length)
+        return self
+
+    def at(self, moment: datetime) -> Run:
+        """Set the clock, also back."""
+        self.now = moment
+        return self
+
+    def fire(self, kind: TimerKind | None = None) -> Run:
+        """Report the timers that are due, those of `kind` alone if one is named."""
+        due = sorted(
+            (moment, key)
+            for key, moment in self.ledger.timers.items()
+            if moment <= self.now and kind in (None, key.kind)
+        )
+        assert due, f"nothing is due: {self.ledger.timers}"
+        news: list[str] = []
+        for moment, key in due:
+            if self.ledger.timers.get(key) == moment:
+                self.tell(TimerDue(key=key, due=moment))
+                news += self.news
+        self.news = news
+        return self
+
+    def skip(self) -> Run:
+        """Go to the next timer and fire it."""
+        self.now = max(self.now, min(self.ledger.timers.values()))
+        return self.fire()
+
+    def event(
+        self,
+        pattern: str,
+        payload: JSON = None,
+        *,
+        id: str | None = None,
+        correlation_id: str | None = None,
+    ) -> Run:
+        """An event reaches every open wait that it fits."""
+        self._events += 1
+        event = Event(
+            id=id or f"e{self._events}",
+            pattern=pattern,
+            payload=payload,
+            received_at=self.now,
+            correlation_id=correlation_id,
+        )
+        keys = [key for key in sorted(self.ledger.waits) if self._fits(key, event)]
+        assert keys, f"no open wait takes {pattern} {payload}"
+        news: list[str] = []
+        for key in keys:
+            self.hand(key.node, event)
+            news += self.news
+        self.news = news
+        return self
+
+    def hand(self, node: str, event: Event, *, by_lookback: bool = False) -> Run:
+        """Give an event to one wait."""
+        return self.tell(EventMatched(node=node, attempt=1, event=event, by_lookback=by_lookback))
+
+    def pause(self, *, until: datetime | None = None, reason: str | None = None) -> Run:
+        return self.tell(PauseAsked(by="ada", until=until, reason=reason))
+
+    def resume(self) -> Run:
+        return self.tell(ResumeAsked(by="ada"))
+
+    def cancel(self, reason: str | None = None) -> Run:
+        return self.tell(CancelAsked(by="ada", reason=reason))
+
+    # -- what is to be seen
+
+    @property
+    def log(self) -> list[str]:
+        return [line(entry) for entry in self.entries]
+
+    @property
+    def status(self) -> Status:
+        return self.state.status
+
+    @property
+    def ctx(self) -> Object:
+        return context_of(self.state)
+
+    @property
+    def view(self) -> Any:  # noqa: ANN401
+        return state_of(self.plan, self.state)
+
+    @property
+    def output(self) -> JSON:
+        assert self.status is Status.COMPLETED
+        return output_of(self.plan, self.state)
+
+    @property
+    def code(self) -> str | None:
+        """The code of the instance's last error."""
+        return None if self.state.last_error is None else self.state.last_error.code
+
+    @property
+    def running(self) -> list[str]:
+        return sorted(key.node for key in self.ledger.running)
+
+    @property
+    def timers(self) -> dict[str, timedelta]:
+        """What is set, by node (or kind, for the instance's own), and how far ahead it is."""
+        return {
+            key.node or key.kind.value: due - self.now for key, due in self.ledger.timers.items()
+        }
+
+    def timer(self, kind: TimerKind, node: str = "") -> datetime:
+        return self.ledger.timers[TimerKey(kind, node)]
+
+    def step(self, node: str) -> str:
+        """The status of a step."""
+        status: str = self.view["steps"][node]["status"]
+        return status
+
+    def attempt(self, node: str) -> int:
+        """The newest attempt of a node."""
+        return self.state.nodes[NodeKey(node)].attempt
+
+    def count(self, entry: str) -> int:
+        """How often the log has an entry that begins so."""
+        return sum(f"{each} ".startswith(f"{entry} ") for each in self.log)
+
+    def _fits(self, key: NodeKey, event: Event) -> bool:
+        wait = self.ledger.waits[key]
+        if not fits(wait.pattern, event.pattern):
+            return False
+        if wait.correlation_id not in (None, event.correlation_id):
+            return False
+        if wait.condition is None:
+            return True
+        try:
+            return split_condition(wait.condition).matches(event.as_value(), wait.captures)
+        except ExpressionError:
+            return False
+
+
+def play(document: JSON, *, check: Check | None = check_step) -> Run:
+    """An instance of `document` that has not started yet."""
+    return Run(document, check=check)
