@@ -136,7 +136,9 @@ def containers(value: Value) -> Value:
 
 
 @pytest.mark.parametrize(
-    "value", [{1, 2}, (1, 2), b"x", {1: 2}, {None: 1}, 10**5000, -(10**5000), object()]
+    "value",
+    [{1, 2}, (1, 2), b"x", {1: 2}, {None: 1}, 10**5000, -(10**5000), object()],
+    ids=["set", "tuple", "bytes", "whole key", "no key", "huge", "hugely negative", "object"],
 )
 @pytest.mark.parametrize("field", ["name", "inputSchema", "steps", "options", "triggers"])
 def test_python_values_that_are_no_json_are_answered(field: str, value: Value) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array, is_object
+from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, did_you_mean, kind_of, shown
 from tenuto.model.ids import NAME
 from tenuto.model.json import JSON
@@ -139,16 +139,6 @@ class Anything:
 
     def read(self, value: JSON, place: Place) -> object:  # noqa: ARG002  nothing to report
         return value
-
-    def write(self, value: object) -> JSON:
-        return cast("JSON", value)
-
-
-class AnyObject:
-    """Any object, kept as it is."""
-
-    def read(self, value: JSON, place: Place) -> object:
-        return value if is_object(value, place) else UNUSABLE
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)

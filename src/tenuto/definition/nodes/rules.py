@@ -18,15 +18,6 @@ def exactly_one(settings: Object, names: Sequence[str], place: Place) -> None:
         place.at(name).wrong("TEN-1018", f"`{name}` and `{given[0]}` exclude each other")
 
 
-def only_with(settings: Object, names: Iterable[str], needed: str, place: Place) -> None:
-    """Report those of `names` that are given although `needed` is not."""
-    if needed in settings:
-        return
-    for name in names:
-        if name in settings:
-            place.at(name).wrong("TEN-1018", f"`{name}` means nothing without `{needed}`")
-
-
 def not_beside(settings: Object, names: Iterable[str], other: str, place: Place) -> None:
     """Report those of `names` that are given beside `other`."""
     if other not in settings:
