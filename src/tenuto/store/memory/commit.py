@@ -107,6 +107,7 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     if taken is not None:
         return taken
     first = write.rows[0]
+    pack(first)
     if disk.log_ends.get(write.instance_id, 0) != first.seq - 1:
         return LOST
     _append(disk, write.instance_id, first)

@@ -47,7 +47,9 @@ class Query:
 def read_queries(text: str) -> dict[str, Query]:
     """Name → statement; every one has a description."""
     queries = {
-        name: Query(Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql))
+        name: Query(
+            Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
+        )
         for name, description, sql in _NAMED.findall(text)
     }
     names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)

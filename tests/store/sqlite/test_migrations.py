@@ -1,0 +1,145 @@
+"""Migrated equals fresh, from every version there ever was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.sqlite import Inline, SqliteStore
+from tenuto.store.sqlite.migrations import MIGRATIONS, NEWEST, migrate
+from tenuto.store.sqlite.session import Session
+from tests.store.situations import NOON, begin, turn
+
+SHELF = Path(__file__).parent / "schemas"
+"""The schema of each version as it was released. A file here never changes."""
+
+
+def opened(path: Path) -> Session:
+    return Session(str(path), "writer_settings", may_create=True)
+
+
+def schema(session: Session) -> str:
+    rows = session.connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type <> 'table', type, name"
+    )
+    return "".join(f"{sql};\n\n" for (sql,) in rows)
+
+
+def test_migrations_are_numbered_without_holes() -> None:
+    assert [each.version for each in MIGRATIONS] == list(range(1, NEWEST + 1))
+    assert all(each.oldest_program <= each.version for each in MIGRATIONS)
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST + 1))
+def test_each_version_is_on_the_shelf(tmp_path: Path, version: int) -> None:
+    session = opened(tmp_path / "old.db")
+    migrate(session, newest=version)
+    assert schema(session) == (SHELF / f"{version:04}.sql").read_text("utf-8")
+    session.close()
+
+
+@pytest.mark.parametrize("version", range(1, NEWEST + 1))
+def test_migrated_equals_fresh(tmp_path: Path, version: int) -> None:
+    old = opened(tmp_path / "old.db")
+    old.connection.execute((SHELF / f"{version:04}.sql").read_text("utf-8"))
+    old.connection.execute("INSERT INTO schema_info VALUES (1, ?, ?)", (version, version))
+    assert [each.version for each in migrate(old)] == list(range(version + 1, NEWEST + 1))
+    fresh = opened(tmp_path / "fresh.db")
+    migrate(fresh)
+    assert schema(old) == schema(fresh)
+    assert old.rows("schema_info") == fresh.rows("schema_info")
+    assert old.connection.execute("PRAGMA integrity_check").get == "ok"
+    for session in (old, fresh):
+        session.close()
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(tmp_path: Path) -> None:
+    session = opened(tmp_path / "old.db")
+    migrate(session, newest=1)
+    before = schema(session)
+    session.connection.execute("CREATE TABLE timers (in_the_way)")
+    with pytest.raises(apsw.SQLError):
+        migrate(session)
+    session.connection.execute("DROP TABLE timers")
+    assert schema(session) == before
+    assert session.rows("schema_info") == [(1, 1)]
+    session.close()
+
+
+@pytest.mark.asyncio
+async def test_opening_brings_an_old_database_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    session = opened(path)
+    migrate(session, newest=1)
+    session.close()
+    store = SqliteStore(path, threads=Inline)
+    await store.open("p1", NOON)
+    await store.commit(turn("t1", begin("i1")))
+    await store.close(NOON, clean=True)
+
+
+@pytest.mark.asyncio
+async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    session = opened(path)
+    migrate(session, newest=2)
+    session.close()
+    store = SqliteStore(path)
+    assert await store.migrate() == ["0003 timers_mail_and_owners"]
+    assert await store.migrate() == []
+    await store.open("p1", NOON)
+    with pytest.raises(StoreUnavailable):
+        await SqliteStore(path).migrate()
+    await store.close(NOON, clean=True)
+
+
+async def refusal(store: SqliteStore) -> StoreUnavailable:
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.open("p1", NOON)
+    assert refused.value.advice
+    return refused.value
+
+
+@pytest.mark.asyncio
+async def test_a_database_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    session = opened(path)
+    migrate(session)
+    session.run("put_schema_info", (NEWEST + 1, NEWEST + 1))
+    assert (await refusal(SqliteStore(path))).code == "TEN-4005"
+    assert (await refusal(SqliteStore.reader(path))).code == "TEN-4005"
+    session.run("put_schema_info", (NEWEST + 1, NEWEST))
+    session.close()
+    store = SqliteStore(path)
+    await store.open("p1", NOON)
+    await store.close(NOON, clean=True)
+
+
+@pytest.mark.asyncio
+async def test_a_reader_does_not_migrate(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    session = opened(path)
+    migrate(session, newest=1)
+    session.close()
+    refused = await refusal(SqliteStore.reader(path))
+    assert refused.code == "TEN-4005"
+    assert "tenuto migrate" in refused.advice
+
+
+@pytest.mark.asyncio
+async def test_what_is_no_database_of_ours_is_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "letter.txt"
+    text.write_text("Dear Ada, " * 1000)
+    assert (await refusal(SqliteStore(text))).code == "TEN-4006"
+    assert text.read_text().startswith("Dear Ada")
+    foreign = tmp_path / "foreign.db"
+    connection = apsw.Connection(str(foreign))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    assert (await refusal(SqliteStore(foreign))).code == "TEN-4006"
+    connection = apsw.Connection(str(foreign))
+    assert connection.execute("SELECT count(*) FROM sqlite_schema").get == 1
+    connection.close()

@@ -1,0 +1,138 @@
+"""Every look-up goes through an index, whatever is stored."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import tenuto.store.sqlite
+from tenuto.store.sqlite.migrations import migrate
+from tenuto.store.sqlite.queries import QUERIES, WIDTHS, Query, read_queries
+from tenuto.store.sqlite.session import Session
+
+NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
+
+SMALL = {
+    "processes": "as many rows as processes own something",
+    "schema_info": "one row",
+    "sqlite_schema": "one row per table and index",
+}
+
+IN_INDEX_ORDER = {
+    "first_timers": "reads the first rows of the index of due times, and stops at its limit",
+    "unlooked_waits": "reads the partial index of waits that have not looked back",
+    "unmatched_events": "reads the partial index of events that are not matched",
+}
+
+SORTED = {
+    "positions_by_id": "as many rows as ids were asked for",
+    "wait_terms": "as many rows as there are distinct terms",
+}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    made = Session(str(tmp_path / "plans.db"), "writer_settings", may_create=True)
+    migrate(made)
+    yield made
+    made.close()
+
+
+def plan(session: Session, query: Query) -> list[str]:
+    names = re.findall(r":(\w+)", query.sql)
+    parameters = dict.fromkeys(names) if names else (None,) * query.sql.count("?")
+    explained = session.connection.execute(f"EXPLAIN QUERY PLAN {query.sql}", parameters)
+    return [row[3] for row in explained]
+
+
+def aliases(sql: str) -> dict[str, str]:
+    """Alias → table, and each table under its own name."""
+    found = re.findall(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)(?:\s+AS\s+(\w+))?", sql)
+    return {alias or table: table for table, alias in found} | {table: table for table, _ in found}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_no_query_walks_a_table_that_grows(session: Session, query: Query) -> None:
+    if NOT_PLANNED.match(query.sql):
+        return
+    tables = {row[0] for row in session.connection.execute("SELECT name FROM sqlite_schema")}
+    for line in plan(session, query):
+        scanned = re.match(r"SCAN (\w+)", line)
+        table = aliases(query.sql).get(scanned.group(1)) if scanned else None
+        if table in tables and table not in SMALL:
+            assert query.name in IN_INDEX_ORDER, line
+            assert " INDEX " in line, line
+        if "TEMP B-TREE" in line:
+            assert query.name in SORTED, line
+        assert "AUTOMATIC" not in line, line
+
+
+def test_a_walk_would_be_seen(session: Session) -> None:
+    """The test above is not vacuous."""
+    (walk,) = read_queries(
+        "-- name: walk\n-- All.\nSELECT * FROM events WHERE payload = ?;\n"
+    ).values()
+    assert plan(session, walk) == ["SCAN events"]
+    assert aliases(walk.sql) == {"events": "events"}
+
+
+def test_every_exception_is_needed(session: Session) -> None:
+    plans = {
+        query.name: "\n".join(plan(session, query))
+        for query in QUERIES.values()
+        if not NOT_PLANNED.match(query.sql)
+    }
+    assert all(re.search(r"SCAN \w+ USING", plans[name]) for name in IN_INDEX_ORDER)
+    assert all("TEMP B-TREE" in plans[name] for name in SORTED)
+
+
+def test_every_query_is_described_and_used() -> None:
+    folder = Path(tenuto.store.sqlite.__file__).parent
+    words = {
+        node.value
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert [name for name in QUERIES if name not in words] == []
+    assert all(query.description.endswith(".") for query in QUERIES.values())
+
+
+def test_no_module_has_sql_in_it() -> None:
+    folder = Path(tenuto.store.sqlite.__file__).parent
+    looks_like_sql = re.compile(
+        r"\b(?:SELECT .* FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b", re.DOTALL
+    )
+    assert [
+        file.name for file in folder.glob("*.py") if looks_like_sql.search(file.read_text())
+    ] == []
+
+
+def test_wide_forms_are_valid_and_stay_prepared(session: Session) -> None:
+    """SQLite's statement cache leaves texts over 16 KB out."""
+    for query in QUERIES.values():
+        if "for each row" in query.sql:
+            assert list(query.wide) == list(WIDTHS)
+            for width, sql in query.wide.items():
+                marks = query.sql.count("?") * width
+                session.connection.execute(f"EXPLAIN {sql}", (None,) * marks).fetchall()
+                assert len(sql.encode()) < 16_384, query.name
+
+
+def test_a_query_without_description_or_with_a_name_taken_is_refused() -> None:
+    for text in ("-- name: a\nSELECT 1;\n", "-- name: a\n-- One.\nSELECT 1;\n" * 2):
+        with pytest.raises(ValueError, match="without description"):
+            read_queries(text)
+    (plain,) = read_queries("-- name: a\n-- One.\nSELECT 1;\n").values()
+    with pytest.raises(LookupError):
+        _ = plain.wide
+    assert repr(plain) == "<a: One.>"
+
+
+def test_the_bundled_sqlite_is_safe() -> None:
+    assert apsw.SQLITE_VERSION_NUMBER >= tenuto.store.sqlite.store.SAFE_SQLITE

@@ -1,0 +1,330 @@
+"""The same operations on memory and on SQLite give the same answers, whatever they are."""
+
+# ruff: noqa: ANN401 - answers are only compared
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+from tenuto.store.memory import MemoryStore
+from tenuto.store.protocol import (
+    DataRefused,
+    Delivery,
+    DeliveryOutcome,
+    InstanceQuery,
+    InstanceUpdate,
+    InstanceWrite,
+    Mail,
+    MatchWrite,
+    Ownership,
+    Snapshot,
+    Turn,
+    WaitKey,
+    WaitRow,
+)
+from tenuto.store.sqlite import Inline, SqliteStore
+from tests.store.conftest import Handle
+from tests.store.situations import (
+    NOON,
+    dead_letter,
+    entry,
+    event,
+    mail,
+    moment,
+    new_instance,
+    node_entry,
+    timer,
+    update,
+    wait,
+)
+
+IDS = [f"i{number}" for number in range(12)]
+NODES = ["a", "b"]
+TENANTS = ["default", "other"]
+PATTERNS = ["order.paid", "order.shipped", "order.*"]
+KEYS = [None, None, "k1", "k2", "k3"]
+OUTCOMES: list[DeliveryOutcome] = ["matched", "resumed", "discarded"]
+
+OPERATIONS = 150
+"""In each of the runs below: 3,000 in all."""
+
+
+class Scenario:
+    """Random operations that follow from a seed, applied to two stores at once."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = random.Random(seed)
+        self.memory = MemoryStore()
+        self.sqlite = SqliteStore(folder / "tenuto.db", threads=Inline)
+        self.processes = 0
+        self.turns = 0
+        self.turns_to_resend: list[Turn] = []
+        self.versions = dict.fromkeys(IDS, 0)
+
+    def leave(self) -> None:
+        self.memory.abandon()
+        self.sqlite.abandon()
+
+    async def both(self, verb: Callable[[Handle], Awaitable[Any]]) -> Any:
+        answers = [await self._answer(verb, store) for store in (self.memory, self.sqlite)]
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    async def _answer(self, verb: Callable[[Handle], Awaitable[Any]], store: Handle) -> Any:
+        try:
+            return await verb(store)
+        except (DataRefused, StoreUnavailable) as error:
+            return type(error).__name__
+
+    async def start(self) -> None:
+        # A turn is sent again by the process that made it, and by no other.
+        self.turns_to_resend = []
+        self.processes += 1
+        name = f"p{self.processes}"
+        await self.both(lambda store: store.open(name, NOON))
+
+    async def restart(self) -> None:
+        match self.random.choice(["clean", "unclean", "crash"]):
+            case "crash":
+                self.leave()
+            case how:
+                await self.both(lambda store: store.close(NOON, clean=how == "clean"))
+        await self.start()
+
+    def some(self, make: Callable[[], Any], most: int = 2) -> tuple[Any, ...]:
+        if self.random.random() < 0.6:
+            return ()
+        return tuple(make() for _ in range(self.random.randint(1, most)))
+
+    def rows(self, version: int) -> tuple[LogRow, ...]:
+        return tuple(
+            node_entry(
+                seq,
+                self.random.choice(["NODE_COMPLETED", "NODE_DISPATCHED"]),
+                self.random.choice(NODES),
+                attempt=self.random.randint(1, 40),
+            )
+            if self.random.random() < 0.5
+            else entry(seq, error_message=self._text(is_first=seq == version + 1))
+            for seq in range(version + 1, version + self.random.randint(2, 4))
+        )
+
+    def _text(self, *, is_first: bool) -> str | None:
+        # Whether a loser's first row is looked at before it loses is left open.
+        return self.random.choice([None, "x" if is_first else "\ud800", *["x"] * 40])
+
+    def an_id(self) -> str:
+        return self.random.choice(IDS)
+
+    def wait_key(self, id: str) -> WaitKey:
+        return WaitKey(id, self.random.choice(NODES), "")
+
+    def write(self, id: str) -> InstanceWrite:
+        choose = self.random.choice
+        version = self.versions[id]
+        stale = self.random.random() < 0.15
+        if stale:
+            version = max(0, version + choose([-2, -1, 1]))
+        rows = self.rows(version) if self.random.random() < 0.85 else ()
+        create = None
+        if version == 0 and rows:
+            create = new_instance(
+                tenant=choose(TENANTS),
+                key=choose(KEYS),
+                content_hash=choose([b"1", b"2"]),
+                created_at=moment(self.random.randint(0, 5)),
+                definition_id=choose(["d1", "d2"]),
+                correlation_id=choose([None, "c1"]),
+                current_steps=tuple(self.random.sample(NODES, 1)),
+            )
+        return InstanceWrite(
+            instance_id=id,
+            version=version,
+            rows=rows,
+            create=create,
+            update=choose([None, None, self.an_update()]),
+            snapshot=choose([None, None, Snapshot(version=version, state=b"%d" % version)]),
+            timers_set=self.some(lambda: timer(id, self.random.randint(0, 9), choose(NODES))),
+            timers_cleared=self.some(lambda: TimerKey(TimerKind.DELAY, choose(NODES))),
+            waits_opened=self.some(lambda: self.a_wait(id)),
+            waits_closed=self.some(lambda: self.wait_key(id)),
+            deliveries=self.some(lambda: self.a_delivery(id)),
+            mail_taken=self.some(lambda: f"m{self.random.randint(0, 9)}"),
+            dead_letters=self.some(
+                lambda: dead_letter(
+                    f"d{self.random.randint(0, 9)}", id, at=moment(self.random.randint(0, 3))
+                )
+            ),
+            ownership=choose(list(Ownership)),
+        )
+
+    def an_update(self) -> InstanceUpdate:
+        return update(
+            status=self.random.choice(list(Status)),
+            current_steps=tuple(self.random.sample(NODES, self.random.randint(0, 2))),
+            output=self.random.choice([None, b"1"]),
+        )
+
+    def a_wait(self, id: str) -> WaitRow:
+        pattern = self.random.choice(PATTERNS)
+        return wait(
+            id,
+            self.random.choice(NODES),
+            tenant=self.random.choice(TENANTS),
+            pattern=pattern,
+            is_wildcard="*" in pattern,
+            term_paths=self.random.choice(["", "p"]),
+            term_values=self.random.choice(["", "1"]),
+            looked_back=self.random.random() < 0.5,
+        )
+
+    def a_delivery(self, id: str) -> Delivery:
+        event_id = f"e{self.random.randint(0, 9)}"
+        return Delivery(event_id, *self.wait_key(id), self.random.choice(OUTCOMES))
+
+    def a_mail(self) -> Mail:
+        return mail(f"m{self.random.randint(0, 9)}", self.an_id())
+
+    def an_event(self, id: str) -> Event:
+        return event(
+            id,
+            pattern=self.random.choice(PATTERNS[:2]),
+            payload=self.random.choice([1, 2]),
+            received_at=moment(self.random.randint(0, 5)),
+        )
+
+    def a_match(self) -> MatchWrite:
+        return MatchWrite(
+            event_id=f"e{self.random.randint(0, 9)}",
+            mail=self.some(self.a_mail),
+            deliveries=self.some(lambda: self.a_delivery(self.an_id())),
+            resumed=self.random.randint(0, 3),
+            matched_at=NOON,
+        )
+
+    async def commit(self) -> None:
+        if self.turns_to_resend and self.random.random() < 0.1:
+            turn = self.random.choice(self.turns_to_resend[-5:])
+        else:
+            ids = sorted(self.random.sample(IDS, self.random.randint(0, 6)))
+            event_ids = [f"e{number}" for number in self.random.sample(range(10), 2)]
+            turn = Turn(
+                id=f"t{self.turns}",
+                process_id=f"p{self.processes}",
+                at=NOON,
+                writes=tuple(self.write(id) for id in ids),
+                events=tuple(self.an_event(id) for id in event_ids)
+                if self.random.random() < 0.4
+                else (),
+                matches=self.some(self.a_match),
+                looked_back=self.some(lambda: self.wait_key(self.an_id())),
+            )
+            self.turns += 1
+            self.turns_to_resend.append(turn)
+        await self.both(lambda store: store.commit(turn))
+        for id in IDS:
+            self.versions[id] = len(await self.memory.entries(id))
+
+    async def act(self) -> None:
+        action = self.random.choices(
+            [self.commit, self.send, self.claim, self.define, self.restart, self.page],
+            weights=[60, 10, 10, 5, 5, 10],
+        )[0]
+        await action()
+
+    async def send(self) -> None:
+        sent = self.some(self.a_mail, most=5)
+        await self.both(lambda store: store.send(sent))
+
+    async def claim(self) -> None:
+        limit = self.random.randint(0, 5)
+        await self.both(lambda store: store.claim_orphans(limit))
+
+    async def define(self) -> None:
+        content = self.random.choice([b"1", b"2"])
+        await self.both(
+            lambda store: store.save_definition("default", "d1", content, content, NOON)
+        )
+
+    async def page(self) -> None:
+        choose = self.random.choice
+        query = InstanceQuery(
+            statuses=choose([(), (Status.RUNNING,), (Status.RUNNING, Status.FAILED)]),
+            definition_id=choose([None, "d1"]),
+            correlation_id=choose([None, None, "c1"]),
+            current_step=choose([None, None, "a"]),
+            ids=choose([(), (), ("i1", "i2", "i3")]),
+            created_from=choose([None, moment(2)]),
+            created_before=choose([None, moment(4)]),
+            tenant=choose(TENANTS),
+            limit=choose([1, 2, 100]),
+        )
+        page = await self.both(lambda store: store.instances(query))
+        if page.next_after is not None:
+            following = msgspec.structs.replace(query, after=page.next_after)
+            await self.both(lambda store: store.instances(following))
+
+    async def compare(self) -> None:
+        """Every verb that reads."""
+        await self.both(lambda store: store.load(IDS))
+        await self.both(lambda store: store.due_timers(moment(4), 5))
+        await self.both(lambda store: store.mail(100))
+        await self.both(lambda store: store.unlooked_waits(100))
+        await self.both(lambda store: store.unmatched_events(100))
+        await self.both(lambda store: store.definition("default", "d1"))
+        await self.both(lambda store: _inbox(store, None))
+        await self.both(lambda store: _inbox(store, "order.paid"))
+        for id in IDS:
+            await self.compare_instance(id)
+        for tenant in TENANTS:
+            await self.compare_tenant(tenant)
+
+    async def compare_instance(self, id: str) -> None:
+        await self.both(lambda store: store.entries(id))
+        await self.both(lambda store: store.waits(id))
+        await self.both(lambda store: store.deliveries(id))
+
+    async def compare_tenant(self, tenant: str) -> None:
+        await self.both(lambda store: store.dead_letters(tenant))
+        for pattern in PATTERNS:
+            await self.both(partial(_found_waits, tenant=tenant, pattern=pattern))
+
+
+async def _found_waits(store: Handle, *, tenant: str, pattern: str) -> list[Any]:
+    terms = await store.wait_terms(tenant, pattern)
+    wanted = [term._replace(term_values=value) for term in terms for value in ("", "1")]
+    after = WaitKey("i1", "a", "")
+    return [terms, await store.waits_for(tenant, wanted, limit=3, after=after)]
+
+
+async def _inbox(store: Handle, pattern: str | None) -> list[Any]:
+    found: list[Any] = []
+    after = 0
+    while page := await store.events_since("default", pattern, moment(1), after=after, limit=2):
+        found += [each for _, each in page]
+        after = page[-1][0]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.asyncio
+async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
+    scenario = Scenario(seed, tmp_path)
+    await scenario.start()
+    for number in range(OPERATIONS):
+        await scenario.act()
+        if number % 10 == 9:
+            await scenario.compare()
+    scenario.leave()
