@@ -99,7 +99,7 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
     if refused is not None:
         return refused
     node = d.state.nodes[key]
-    if node.grace_until is not None:
+    if node.grace_until is not None or d.state.ending is not None:
         cancelled(d, key, report.attempt)
         return None
     if report.clean:
@@ -244,6 +244,7 @@ def _note(
 
 
 def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:
+    timeout, heartbeat_timeout = d.plan.patience_with(d.plan[key.node].node, config)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,
@@ -251,7 +252,7 @@ def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -
         task_id=config.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, key),
-        timeout=d.plan.timeout_of(d.plan[key.node].node, config),
-        heartbeat_timeout=d.plan.heartbeat_of(config),
+        timeout=timeout,
+        heartbeat_timeout=heartbeat_timeout,
         handles=config.handles,
     )

@@ -20,6 +20,7 @@ from tenuto.model.status import Status
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.clock import SimClock
 from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Job
 from tests.kit.workload import Action, Cancel, Pause, Publish, Resume
 from tests.kit.workload.actions import concrete
@@ -44,8 +45,8 @@ class Client:
         self._random = random
         self._nudges = 0
 
-    async def play(self, engines: list[Engine], clock: SimClock) -> None:
-        """Do what is left to do, until the instance has ended."""
+    async def play(self, engines: list[Engine], clock: SimClock, rest: Rest) -> None:
+        """Do what is planned; once everything is at rest, see to it that the instance ends."""
         if not self._is_started and clock.ticks() < self.job.at:
             await clock.sleep(self.job.at - clock.ticks())
         while not self._is_started:
@@ -58,9 +59,10 @@ class Client:
                 break
             if await self._act(self._random.choice(engines), clock, self._left[0]):
                 self._left.pop(0)
+        await rest.reached()
         while not await self._is_over(engines, clock):
-            await clock.sleep(_NUDGE_EVERY)
             await self._nudge(self._random.choice(engines), clock)
+            await clock.sleep(_NUDGE_EVERY)
         self.has_ended = True
 
     async def _is_over(self, engines: list[Engine], clock: SimClock) -> bool:

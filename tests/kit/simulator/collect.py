@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
-from random import Random
 
 import msgspec
 
@@ -15,14 +15,13 @@ from tenuto.engine.plans import Plans
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.ports import SystemClock
 from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Mail, Store, TimerRow
 from tenuto.tasks.registry import Registry
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
 from tests.kit.checker.record import Fields
-from tests.kit.simulator.clock import SimClock, Wall
 from tests.kit.simulator.ledgers import Ledgers
-from tests.kit.simulator.loop import SimLoop
 from tests.kit.simulator.places import Place
 from tests.kit.workload import Document
 
@@ -32,29 +31,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATER = timedelta(days=365_000)
 
 
-def collect(
+async def collect(
     place: Place, documents: Mapping[str, Document], ledgers: Ledgers, *, now: datetime
 ) -> Run:
-    """The run, read back from its disk."""
-    loop = SimLoop(Random(0))
-    try:
-        return loop.run_until_complete(_collect(loop, place, documents, ledgers, now))
-    finally:
-        loop.bury()
-
-
-async def _collect(
-    loop: SimLoop,
-    place: Place,
-    documents: Mapping[str, Document],
-    ledgers: Ledgers,
-    now: datetime,
-) -> Run:
-    store = place.store()
-    await store.open("inspector", now)
+    """The run as it lies on its disk, also while a process is at work there."""
+    store = place.reader()
+    await store.open("reader", now)
     try:
         reader = _Reader(store, place, documents)
-        await reader.prepare(loop, now)
+        await reader.prepare(now)
         instances = [await reader.instance(row) for row in await reader.rows()]
         events = await store.events_since(TENANT, None, _EPOCH, limit=_ALL)
     finally:
@@ -62,10 +47,10 @@ async def _collect(
     return Run(
         instances=instances,
         events=[_event(event) for _, event in events],
-        effects=ledgers.effects,
-        client=ledgers.client,
-        faults=ledgers.faults,
-        commits=ledgers.commits,
+        effects=deepcopy(ledgers.effects),
+        client=deepcopy(ledgers.client),
+        faults=list(ledgers.faults),
+        commits=list(ledgers.commits),
         now=epoch_ms(now),
     )
 
@@ -80,12 +65,12 @@ class _Reader:
         self._mail: list[Mail] = []
         self._letters: list[DeadLetterRow] = []
 
-    async def prepare(self, loop: SimLoop, now: datetime) -> None:
+    async def prepare(self, now: datetime) -> None:
         store = self._store
         self._timers, _ = await store.due_timers(now + _LATER, _ALL)
         self._mail = await store.mail(_ALL)
         self._letters = await store.dead_letters(TENANT, _ALL)
-        self._loader = Loader(store, Plans(store, SimClock(loop, Wall()), Registry()))
+        self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
 
     async def rows(self) -> list[InstanceRow]:
         page = await self._store.instances(InstanceQuery(limit=_ALL))

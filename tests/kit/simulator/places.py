@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +21,10 @@ class Place(Protocol):
 
     def store(self) -> Handle: ...
 
+    def reader(self) -> Handle:
+        """A store for whoever only looks, also while another one is open."""
+        ...
+
     def owners(self) -> dict[str, str]:
         """Instance → the process that owns it."""
         ...
@@ -27,6 +32,13 @@ class Place(Protocol):
     def keys(self) -> dict[str, str]:
         """Instance → the idempotency key that it was started with."""
         ...
+
+
+class _MemoryReader(MemoryStore):
+    """Reads without opening: nothing of it is written, and no lock is taken."""
+
+    async def open(self, process_id: str, now: datetime) -> None:
+        """Nothing is needed."""
 
 
 class InMemory:
@@ -38,6 +50,9 @@ class InMemory:
 
     def store(self) -> Handle:
         return MemoryStore(self.disk, shared=self._shared)
+
+    def reader(self) -> Handle:
+        return _MemoryReader(self.disk)
 
     def owners(self) -> dict[str, str]:
         return {id: unpack(Owner, row).process_id for id, row in self.disk.owners.items()}
@@ -55,6 +70,9 @@ class InSqlite:
 
     def store(self) -> Handle:
         return SqliteStore(self.path, threads=Inline, shared=self._shared)
+
+    def reader(self) -> Handle:
+        return SqliteStore.reader(self.path, threads=Inline)
 
     def owners(self) -> dict[str, str]:
         with self._connection() as connection:

@@ -8,18 +8,24 @@ from random import Random
 
 from tenuto.engine.engine import Engine, Settings
 from tenuto.model.errors import StoreUnavailable
+from tests.kit.checker import Run
 from tests.kit.simulator.client import TENANT, Client
 from tests.kit.simulator.clock import SimClock, Wall
+from tests.kit.simulator.collect import collect
 from tests.kit.simulator.ids import SimIds
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.loop import Crashed, SimLoop
 from tests.kit.simulator.places import Place
+from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Jump, Scenario
 from tests.kit.simulator.store import FaultStore
 from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.weather import Fault
 from tests.kit.simulator.wire import Report, Wire
 from tests.kit.workload import Behaviours
+
+_UNTIL_REST = 120.0
+"""Seconds after which whatever could still move has moved: longer than any nap or back-off."""
 
 
 class EngineFault(Exception):
@@ -39,10 +45,13 @@ class Process:
         ids: SimIds,
         started_at: float,
         number: int,
+        at_rest: Callable[[Run], None],
     ) -> None:
         self.loop = SimLoop(Random(f"loop {scenario.seed} {number}"), started_at=started_at)
         self.loop.before_step = self._before_step
         self._scenario = scenario
+        self._place = place
+        self._at_rest = at_rest
         self._ledgers = ledgers
         self._wall = wall
         self.clock = SimClock(self.loop, wall)
@@ -86,10 +95,11 @@ class Process:
             await engine.open()
         await self._deploy(engines[0])
         wire.deliver_stray()
+        left = [client for client in clients if not client.has_ended]
+        rest = Rest(len(left), self._rested)
         playing = [
-            asyncio.create_task(client.play(engines, self.clock), name=f"client {number}")
-            for number, client in enumerate(clients)
-            if not client.has_ended
+            asyncio.create_task(client.play(engines, self.clock, rest), name=f"client {number}")
+            for number, client in enumerate(left)
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")
         stopping = asyncio.create_task(self._until_stopped(), name="stop")
@@ -101,10 +111,10 @@ class Process:
             watching.result()
         if everything.done():
             everything.result()
-        rest = (*playing, *ends, jumping)
-        for task in rest:
+        others = (*playing, *ends, jumping)
+        for task in others:
             task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.gather(*others, return_exceptions=True)
         for engine in engines:
             await engine.close()
 
@@ -127,6 +137,16 @@ class Process:
     async def _deploy(self, engine: Engine) -> None:
         for document in self._scenario.documents.values():
             await engine.plans.save(TENANT, document)
+
+    async def _rested(self) -> None:
+        """Everything planned was done: let the weather settle, wait, and look at what is there."""
+        self._scenario.weather.settle()
+        await self.clock.sleep(_UNTIL_REST)
+        self._at_rest(
+            await collect(
+                self._place, self._scenario.documents, self._ledgers, now=self.clock.now()
+            )
+        )
 
     async def _jump(self) -> None:
         while self._scenario.jumps:

@@ -80,11 +80,7 @@ TASTE = Taste(largest=16)
 def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     """The scenario of a seed: topologies and random documents, several instances, bad weather."""
     random = Random(f"scenario {seed}")
-    shapes = list(topologies().values())
-    documents: list[Document] = [
-        random.choice(shapes) if random.random() < 0.4 else random_document(f"{seed}-{n}", taste)
-        for n in range(random.randint(1, 3))
-    ]
+    documents = [_document(f"{seed}-{n}", random, taste) for n in range(random.randint(1, 3))]
     jobs = [
         job_of(f"{seed}-{number}", random.choice(documents), random)
         for number in range(random.randint(1, 5))
@@ -111,11 +107,26 @@ def job_of(name: str, document: Document, random: Random, *, interrupts: bool = 
         document=document,
         input=input,
         behaviours=plan_behaviours(document, name),
-        actions=plan_actions(document, input, name, prefix=f"{name}/", interrupts=interrupts),
+        actions=plan_actions(
+            document,
+            input,
+            name,
+            prefix=f"{name}/",
+            interrupts=interrupts,
+            finishing=random.random() < 0.5,
+        ),
         key=f"key {name}",
         has_key=random.random() < 0.7,
         at=random.choice((0.0, 0.0, random.uniform(0.0, 5.0))),
     )
+
+
+def _document(name: str, random: Random, taste: Taste) -> Document:
+    if random.random() < 0.6:
+        return random_document(name, taste)
+    shapes = topologies()
+    # Waits are where most goes wrong in this trade.
+    return shapes["event-wait"] if random.random() < 0.25 else random.choice(list(shapes.values()))
 
 
 def plain_jobs(documents: Sequence[Document], seed: int | str) -> list[Job]:

@@ -57,6 +57,10 @@ class Weather(Protocol):
         """How long something slow takes."""
         ...
 
+    def settle(self) -> None:
+        """Nothing more goes wrong from here on."""
+        ...
+
 
 class Calm:
     """Nothing goes wrong; counts the durable writes."""
@@ -80,6 +84,9 @@ class Calm:
     def seconds(self) -> float:
         return 0.0
 
+    def settle(self) -> None:
+        """It is calm already."""
+
 
 class AtWrite(Calm):
     """Calm, but for one fault at one durable write, and perhaps a second one later."""
@@ -91,6 +98,9 @@ class AtWrite(Calm):
     def on_write(self, verb: str) -> Fault | None:
         super().on_write(verb)
         return self._faults.get(self.writes)
+
+    def settle(self) -> None:
+        self._faults = {}
 
 
 class Stormy(Calm):
@@ -127,6 +137,9 @@ class Stormy(Calm):
 
     def seconds(self) -> float:
         return self._random.choice((0.0, 0.001, 0.01, 0.2, 3.0))
+
+    def settle(self) -> None:
+        self._left = 0
 
     def _draw(self, kinds: tuple[Fault, ...]) -> Fault | None:
         if self._left <= 0 or self._random.random() >= self._rate:

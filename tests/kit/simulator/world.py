@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from random import Random
 
@@ -26,6 +27,8 @@ class Finished:
     """A run that has come to rest."""
 
     run: Run
+    rests: list[Run]
+    """The same run as it was when all that was planned had been done, before anybody helped."""
     processes: int
     steps: int
     ledgers: Ledgers
@@ -41,6 +44,7 @@ class World:
         self._wall = Wall()
         self._ids = SimIds(Random(f"ids {scenario.seed}"))
         self._stray: list[Report] = []
+        self._rests: list[Run] = []
         random = Random(f"clients {scenario.seed}")
         self._clients = [
             Client(job, self._ids.instance_id(self._wall.read(0.0)), self._ledgers, random)
@@ -64,6 +68,7 @@ class World:
                 ids=self._ids,
                 started_at=passed,
                 number=processes,
+                at_rest=self._rests.append,
             )
             ended_well = process.run(self._clients, self._stray, self._behaviours_of)
             passed, steps = process.loop.time(), steps + process.loop.steps
@@ -71,13 +76,11 @@ class World:
                 break
             assert processes < MOST_PROCESSES, "it crashes for ever"
             passed += 0.1
-        run = collect(
-            self._place,
-            self._scenario.documents,
-            self._ledgers,
-            now=self._wall.read(passed),
-        )
-        return Finished(run, processes, steps, self._ledgers)
+        return Finished(self._collect(passed), self._rests, processes, steps, self._ledgers)
+
+    def _collect(self, passed: float) -> Run:
+        now = self._wall.read(passed)
+        return asyncio.run(collect(self._place, self._scenario.documents, self._ledgers, now=now))
 
     def _behaviours_of(self, instance_id: str) -> Behaviours:
         for client in self._clients:

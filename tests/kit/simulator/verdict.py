@@ -1,0 +1,80 @@
+"""Whether a simulated run kept every promise, and if not, all that is needed to see it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+
+from tests.kit.checker import Violation, check
+from tests.kit.checker.graph import read
+from tests.kit.simulator.places import Place
+from tests.kit.simulator.scenario import Scenario, scenario_of
+from tests.kit.simulator.world import Finished, World
+
+
+def violations_of(finished: Finished) -> list[Violation]:
+    """What was broken when all was at rest, and what was when every instance had ended."""
+    found = [broken for run in (*finished.rests, finished.run) for broken in check(run)]
+    for instance in finished.run.instances:
+        status = (instance.row or {}).get("status")
+        if status not in ("COMPLETED", "FAILED", "CANCELLED"):
+            found.append(Violation("I45", instance.id, 0, f"it never ended: {status}"))
+    return found
+
+
+def run_seed(seed: int, place: Place | None = None) -> Finished:
+    """Run a seed; AssertionError with the shortest excerpt when a promise was broken."""
+    finished = run_scenario(scenario_of(seed), place)
+    assert_kept(finished, f"python -m tests.kit.simulator {seed}")
+    return finished
+
+
+def run_scenario(scenario: Scenario, place: Place | None = None) -> Finished:
+    try:
+        return World(scenario, place).run()
+    except BaseException as error:
+        error.add_note(f"seed {scenario.seed}")
+        raise
+
+
+def assert_kept(finished: Finished, again: str) -> None:
+    """Fail with what shows the first broken promise, and how to see it again."""
+    broken = violations_of(finished)
+    if not broken:
+        return
+    shortest = min(broken, key=lambda violation: (len(violation.excerpt), violation.seq))
+    names = ", ".join(sorted({violation.invariant for violation in broken}))
+    faults = ", ".join(f"{n} {kind}" for kind, n in finished.ledgers.counts().items())
+    message = f"{len(broken)} violations of {names}\n{shortest}\nfaults: {faults}\nagain: {again}"
+    raise AssertionError(message)
+
+
+def counts_of(finished: Finished) -> Counter[str]:
+    """How often each fault, end, kind of node and request happened."""
+    counts = finished.ledgers.counts()
+    for instance in finished.run.instances:
+        counts[str((instance.row or {}).get("status"))] += 1
+        nodes = read(instance.document).nodes
+        for row in instance.history:
+            if row["eventType"] == "NODE_COMPLETED":
+                counts[f"completed {nodes[row['nodeId']].type}"] += 1
+            else:
+                counts[row["eventType"]] += 1
+    for request in finished.run.client or ():
+        counts[f"{request['op']} {request['outcome']}"] += 1
+    return counts
+
+
+def digest_of(finished: Finished) -> str:
+    """Equal for equal runs: every history, and what clients and tasks saw."""
+    run = finished.run
+    seen = {
+        "histories": [(instance.id, instance.history) for instance in run.instances],
+        "client": run.client,
+        "effects": run.effects,
+        "commits": run.commits,
+        "faults": run.faults,
+    }
+    text = json.dumps(seen, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
