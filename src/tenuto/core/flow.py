@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import assert_never
 
 from tenuto.core import attempt, delay, ending, wait
 from tenuto.core.cancelling import call_off_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.state import Keys
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.entries import NodeSkipped
 from tenuto.model.graph import (
@@ -39,7 +39,8 @@ def settle(d: Deciding) -> None:
     if d.state.status.is_final:
         return
     while d.state.pause is None and d.state.ending is None and (d.state.doomed or d.state.ready):
-        _skip_doomed(d)
+        if d.state.doomed:
+            _skip_doomed(d)
         _begin_ready(d)
     if d.state.pause is not None:
         ending.move(d, Status.PAUSED)
@@ -140,5 +141,7 @@ def _rendered(d: Deciding, key: NodeKey, field: str, template: JSON, without: JS
     return None if isinstance(value, Undefined) else value
 
 
-def _in_order(d: Deciding, keys: Iterable[NodeKey]) -> list[NodeKey]:
+def _in_order(d: Deciding, keys: Keys) -> list[NodeKey]:
+    if len(keys) < 2:
+        return list(keys)
     return sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration))

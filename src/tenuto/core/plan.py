@@ -88,13 +88,13 @@ class Plan:
             return self._policies.policy(node.config.task_id).retry or self._retry
         return self._retry
 
-    def timeout_of(self, node: Node, config: Task) -> timedelta:
-        """How long one attempt may run."""
-        return node.timeout or self._policies.policy(config.task_id).timeout or DEFAULT_TIMEOUT
-
-    def heartbeat_of(self, config: Task) -> timedelta | None:
-        """How long an attempt may be silent."""
-        return config.heartbeat_timeout or self._policies.policy(config.task_id).heartbeat_timeout
+    def patience_with(self, node: Node, config: Task) -> tuple[timedelta, timedelta | None]:
+        """How long one attempt may run, and how long it may be silent."""
+        policy = self._policies.policy(config.task_id)
+        return (
+            node.timeout or policy.timeout or DEFAULT_TIMEOUT,
+            config.heartbeat_timeout or policy.heartbeat_timeout,
+        )
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order

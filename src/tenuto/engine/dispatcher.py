@@ -21,7 +21,7 @@ from tenuto.model.effects import (
 from tenuto.model.inputs import TimerDue
 from tenuto.model.json import Object
 from tenuto.model.status import NodeStatus
-from tenuto.store.protocol import WaitKey, WaitRow
+from tenuto.store.protocol import WaitRow
 from tenuto.tasks.context import Facts
 from tenuto.tasks.runner import Runner
 
@@ -69,7 +69,7 @@ class Dispatcher:
             case ClearTimer():
                 self._timekeeper.clear(instance_id, effect.key)
             case OpenWait():
-                wait = draft.opened.get(WaitKey(instance_id, effect.node, effect.iteration))
+                wait = draft.wait_opened(effect.node, effect.iteration)
                 if wait is not None:
                     self._look_back(wait)
             case CloseWait() | KeepDeadLetter():

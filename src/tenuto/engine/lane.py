@@ -229,7 +229,7 @@ class Lane:
                 self._decide(draft, request, now)
             drafts.append(draft)
             rows += len(draft.rows)
-            size += draft.bytes
+            size += draft.size
         return drafts
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple, get_args
 
@@ -43,34 +43,24 @@ UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {}
 
 SHAPE_KEY: Final = "$shape"
 
-_IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
-_ALSO_IN_COLUMNS: dict[type[Entry], frozenset[str]] = {
-    NodeCompleted: frozenset({"status", "variable"}),
-}
 _encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def to_rows(first_seq: int, entries: Sequence[Entry]) -> list[LogRow]:
+    """The rows that keep `entries`, from `first_seq` on."""
+    rows: list[LogRow] = []
+    at, at_ms = None, 0
+    for seq, entry in enumerate(entries, first_seq):
+        # The entries of one decision share their moment: it is worked out once.
+        if entry.at is not at:
+            at, at_ms = entry.at, epoch_ms(entry.at)
+        rows.append(_WRITERS[type(entry)](seq, entry, at_ms))
+    return rows
 
 
 def to_row(seq: int, entry: Entry) -> LogRow:
     """The row that keeps `entry` at `seq`."""
-    payload = _payload_of(entry)
-    body = _encode(payload) if payload else None
-    at_ms = epoch_ms(entry.at)
-    kind = entry.event_type.value
-    if isinstance(entry, NodeCompleted):
-        return LogRow(
-            seq, kind, entry.node, entry.iteration, entry.attempt, entry.status, entry.variable,
-            body, None, at_ms,
-        )  # fmt: skip
-    if isinstance(entry, NodeFailed):
-        return LogRow(
-            seq, kind, entry.node, entry.iteration, entry.attempt, "error", None,
-            body, entry.error.message, at_ms,
-        )  # fmt: skip
-    if isinstance(entry, get_args(NodeEntry)):
-        return LogRow(
-            seq, kind, entry.node, entry.iteration, entry.attempt, None, None, body, None, at_ms
-        )
-    return LogRow(seq, kind, None, "", 1, None, None, body, None, at_ms)
+    return to_rows(seq, (entry,))[0]
 
 
 def from_row(row: LogRow) -> Entry:
@@ -106,6 +96,36 @@ def _upcast(event_type: EventType, fields: Object) -> Object:
     return fields
 
 
+_Writer = Callable[[int, Entry, int], LogRow]
+_IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
+_ALSO_IN_COLUMNS: dict[type[Entry], frozenset[str]] = {
+    NodeCompleted: frozenset({"status", "variable"}),
+}
+
+
+def _writer(kind: type[Entry]) -> _Writer:
+    """How entries of one kind become rows, worked out once."""
+    name = kind.event_type.value
+    payload_of = _payload_reader(kind)
+    is_of_node = issubclass(kind, get_args(NodeEntry))
+
+    def write(seq: int, entry: Entry, at_ms: int) -> LogRow:
+        payload = payload_of(entry)
+        body = _encode(payload) if payload else None
+        if not is_of_node:
+            return LogRow(seq, name, None, "", 1, None, None, body, None, at_ms)
+        place = entry.node, entry.iteration, entry.attempt  # type: ignore[union-attr]
+        if kind is NodeCompleted:
+            status, variable = entry.status, entry.variable  # type: ignore[union-attr]
+            return LogRow(seq, name, *place, status, variable, body, None, at_ms)
+        if kind is NodeFailed:
+            message = entry.error.message  # type: ignore[union-attr]
+            return LogRow(seq, name, *place, "error", None, body, message, at_ms)
+        return LogRow(seq, name, *place, None, None, body, None, at_ms)
+
+    return write
+
+
 def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
     skipped = _IN_COLUMNS | _ALSO_IN_COLUMNS.get(kind, frozenset())
     wanted = [field for field in msgspec.structs.fields(kind) if field.name not in skipped]
@@ -123,8 +143,4 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
     return read
 
 
-_READERS = {kind: _payload_reader(kind) for kind in get_args(Entry)}
-
-
-def _payload_of(entry: Entry) -> Object:
-    return _READERS[type(entry)](entry)
+_WRITERS: Final = {kind: _writer(kind) for kind in get_args(Entry)}

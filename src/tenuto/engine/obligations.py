@@ -1,0 +1,93 @@
+"""Rows that an instance's share of a turn sets and clears beside its log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SetTimer
+from tenuto.model.events import Event
+from tenuto.model.inputs import TimerKey
+from tenuto.store.protocol import DeadLetterRow, Delivery, TimerRow, WaitKey, WaitRow
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Obligations:
+    """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out."""
+
+    def __init__(self, instance_id: str, tenant: str) -> None:
+        self._instance_id = instance_id
+        self._tenant = tenant
+        self.timers: dict[TimerKey, TimerRow | None] = {}
+        """None: the timer's row, if there is one, goes."""
+        self.opened: dict[WaitKey, WaitRow] = {}
+        self.closed: set[WaitKey] = set()
+        self.deliveries: list[Delivery] = []
+        self.mail_taken: list[str] = []
+        self.dead_letters: list[DeadLetterRow] = []
+
+    def set_timer(self, timer: SetTimer) -> None:
+        self.timers[timer.key] = TimerRow(
+            instance_id=self._instance_id, key=timer.key, due=timer.due
+        )
+
+    def clear_timer(self, key: TimerKey) -> None:
+        self.timers[key] = None
+
+    def forget_timer(self, key: TimerKey) -> None:
+        """A row that outlived its timer would come due again for ever."""
+        self.timers.setdefault(key, None)
+
+    def open_wait(self, wait: OpenWait, at: datetime) -> None:
+        self.opened[self._wait_key(wait.node, wait.iteration)] = WaitRow(
+            instance_id=self._instance_id,
+            node=wait.node,
+            iteration=wait.iteration,
+            attempt=wait.attempt,
+            pattern=wait.pattern,
+            is_wildcard="*" in wait.pattern,
+            condition=wait.condition,
+            captures=_encode(wait.captures),
+            term_paths=wait.term_paths,
+            term_values=wait.term_values,
+            since=wait.since,
+            opened_at=at,
+            correlation_id=wait.correlation_id,
+            tenant=self._tenant,
+        )
+
+    def close_wait(self, wait: CloseWait) -> None:
+        key = self._wait_key(wait.node, wait.iteration)
+        if self.opened.pop(key, None) is None:
+            self.closed.add(key)
+        if wait.event_id is not None:
+            self.deliveries.append(Delivery(wait.event_id, *key, outcome="resumed"))
+
+    def discard_event(self, node: str, iteration: str, event: Event) -> None:
+        """An event came for a wait that something else had ended."""
+        key = self._wait_key(node, iteration)
+        self.deliveries.append(Delivery(event.id, *key, outcome="discarded"))
+
+    def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:
+        place = f"{self._instance_id}:{letter.node}:{letter.iteration}:{letter.attempt}"
+        self.dead_letters.append(
+            DeadLetterRow(
+                id=f"{place}:{letter.kind}:{seq}",
+                instance_id=self._instance_id,
+                kind=letter.kind,
+                node=letter.node,
+                iteration=letter.iteration,
+                attempt=letter.attempt,
+                task_id=letter.task_id,
+                input=_encode(letter.input),
+                error=_encode(letter.error) if letter.error else None,
+                output=_encode(letter.output),
+                at=at,
+                tenant=self._tenant,
+            )
+        )
+
+    def _wait_key(self, node: str, iteration: str) -> WaitKey:
+        return WaitKey(self._instance_id, node, iteration)
