@@ -13,6 +13,7 @@ from tests.expr.javascript import JavaScript, agree, difference, ours
 BATCH = 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_expression_gives_what_javascript_gives(section: str) -> None:
     javascript = JavaScript(SCOPE)

@@ -175,6 +175,7 @@ conditions = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=1500)
 @given(source=conditions, a=values, b=values, x=values, y=values)
 @example(source="event.a == ctx.x", a=[1], b=None, x="1", y=None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import tenuto.expr
 from tenuto.expr import (
     UNDEFINED,
     ExpressionSyntaxError,
@@ -18,6 +19,9 @@ from tenuto.expr import (
 )
 
 BIG = 9007199254740993
+PUBLIC = """ALL_ROOTS Expression ExpressionError ExpressionSyntaxError Lazy Miss SplitCondition
+    Template Term UNDEFINED Undefined Value canonical compile_expression compile_template
+    event_term_values is_rooted_path look_up parse_path split_condition template_problems"""
 
 
 class Watched(Lazy):
@@ -123,6 +127,10 @@ def test_an_expression_knows_what_it_uses() -> None:
 
 def test_compiling_twice_is_compiling_once() -> None:
     assert compile_expression("ctx.same") is compile_expression("ctx.same")
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(tenuto.expr.__all__) == PUBLIC.split()
 
 
 def test_a_root_that_is_not_in_the_scope_is_undefined() -> None:
