@@ -125,7 +125,7 @@ class Coroutines:
             if not queue:
                 break
             attempt = queue.popleft()
-            if attempt.is_settled:
+            if attempt.is_told_to_stop:
                 continue
             if queue and not self._is_waking:
                 self._wake()

@@ -85,7 +85,7 @@ class Processes:
 
     def _hand_out(self) -> None:
         while self._waiting:
-            if self._waiting[0].is_settled:
+            if self._waiting[0].is_told_to_stop:
                 self._waiting.popleft()
                 continue
             lane = self._idle.pop() if self._idle else self._open_lane()

@@ -98,7 +98,7 @@ class Threads:
 
     def _hand_out(self) -> None:
         while self._waiting:
-            if self._waiting[0].is_settled:
+            if self._waiting[0].is_told_to_stop:
                 self._waiting.popleft()
                 continue
             worker = self._idle.pop() if self._idle else self._hire()
