@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from tenuto.core.deciding import Deciding
 from tenuto.core.task_input import render_input
+from tenuto.expr import ExpressionError
 from tenuto.model.effects import KeepDeadLetter
 from tenuto.model.failure import Failure
 from tenuto.model.graph import Task
@@ -46,4 +47,9 @@ def _input(d: Deciding, key: NodeKey, config: Task) -> JSON:
     node = d.state.nodes[key]
     if node.input is not UNSET:
         return node.input
-    return render_input(d, key.node, config) if key.node in d.plan.fixed_inputs else None
+    if key.node not in d.plan.fixed_inputs:
+        return None
+    try:
+        return render_input(d, key.node, config)
+    except ExpressionError:
+        return None

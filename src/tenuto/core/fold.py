@@ -131,4 +131,6 @@ def _cancel_asked(state: InstanceState, entry: CancelRequested) -> InstanceState
         ending=Ending(because="cancelled", status=Status.CANCELLED),
         pause=None,
     )
-    return without_timer(after, TimerKey(TimerKind.RESUME))
+    for kind in (TimerKind.RESUME, TimerKind.DEADLINE):
+        after = without_timer(after, TimerKey(kind))
+    return after
