@@ -220,6 +220,15 @@ async def test_a_node_entry_stands_once_per_attempt(store: Handle, event_type: s
     assert await store.load(["i2"]) == {}
 
 
+async def test_two_reports_of_one_attempt_are_a_lost_race_not_bad_data(store: Handle) -> None:
+    """The loser's row breaks the rule of one entry per attempt too, and yet it has only lost."""
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    report = node_entry(2, "NODE_COMPLETED")
+    first = await store.commit(turn("t2", step("i1", 1, report)))
+    second = await store.commit(turn("t3", step("i1", 1, report), step("i2", 1, report)))
+    assert (first.writes["i1"], second.writes) == (WON, {"i1": LOST, "i2": WON})
+
+
 async def test_another_attempt_iteration_node_or_kind_is_another_entry(store: Handle) -> None:
     """Z11: "no iteration column: second loop iteration is taken for a duplicate and dropped"."""
     rows = [

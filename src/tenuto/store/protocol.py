@@ -34,7 +34,7 @@ class DataRefused(Exception):
     """The store will never take these data; the rest of the turn may be fine."""
 
 
-class NewInstance(Struct, frozen=True, kw_only=True):
+class NewInstance(Struct, frozen=True, gc=False, kw_only=True):
     """The row of a new instance."""
 
     definition_id: str
@@ -56,7 +56,7 @@ class NewInstance(Struct, frozen=True, kw_only=True):
     """What the start asked for: the same key with another hash is a conflict."""
 
 
-class InstanceUpdate(Struct, frozen=True, kw_only=True):
+class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
     """What lists and filters show; written when the status changes or the instance comes to rest.
 
     Every field replaces what was there: None means that there is none.
@@ -73,14 +73,14 @@ class InstanceUpdate(Struct, frozen=True, kw_only=True):
     cancellation: bytes | None = None
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """The fold of the first `version` entries."""
 
     version: int
     state: bytes
 
 
-class TimerRow(Struct, frozen=True, kw_only=True):
+class TimerRow(Struct, frozen=True, gc=False, kw_only=True):
     """A timer too far away to be kept in memory."""
 
     instance_id: str
@@ -88,7 +88,7 @@ class TimerRow(Struct, frozen=True, kw_only=True):
     due: datetime
 
 
-class WaitRow(Struct, frozen=True, kw_only=True):
+class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
     """An open wait, with the terms by which events find it."""
 
     instance_id: str
@@ -126,7 +126,7 @@ class WaitTerm(NamedTuple):
     term_values: str = ""
 
 
-class Mail(Struct, frozen=True, kw_only=True):
+class Mail(Struct, frozen=True, gc=False, kw_only=True):
     """What somebody else owes an instance: an input, kept until its log has taken it."""
 
     id: str
@@ -135,7 +135,7 @@ class Mail(Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class DeadLetterRow(Struct, frozen=True, kw_only=True):
+class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
     """Something that could not be done, kept for people to look at."""
 
     id: str
@@ -160,7 +160,7 @@ class Ownership(StrEnum):
     RELEASE = "release"
 
 
-class InstanceWrite(Struct, frozen=True, kw_only=True):
+class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     """All that one turn writes for one instance; without `rows` there is nothing to gate.
 
     A turn has at most one of these for an instance. What is cleared or closed goes first, so that a
@@ -201,7 +201,7 @@ class Delivery(NamedTuple):
     outcome: DeliveryOutcome
 
 
-class MatchWrite(Struct, frozen=True, kw_only=True):
+class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
     """An event's matching is done: its targets get mail, and it is looked at no more."""
 
     event_id: str
@@ -211,7 +211,7 @@ class MatchWrite(Struct, frozen=True, kw_only=True):
     matched_at: datetime
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Turn(Struct, frozen=True, gc=False, kw_only=True):
     """One transaction: whatever waited while the last one was being committed."""
 
     id: str
@@ -261,7 +261,7 @@ class TurnResult(NamedTuple):
     events: dict[str, EventResult]
 
 
-class InstanceRow(Struct, frozen=True, kw_only=True):
+class InstanceRow(Struct, frozen=True, gc=False, kw_only=True):
     """An instance as lists show it."""
 
     id: str
@@ -285,7 +285,7 @@ class InstanceRow(Struct, frozen=True, kw_only=True):
     cancellation: bytes | None
 
 
-class StoredInstance(Struct, frozen=True, kw_only=True):
+class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     """What is needed to go on with an instance: its row, its snapshot, and the log since."""
 
     row: InstanceRow
@@ -294,7 +294,7 @@ class StoredInstance(Struct, frozen=True, kw_only=True):
     tail: tuple[LogRow, ...]
 
 
-class InstanceQuery(Struct, frozen=True, kw_only=True):
+class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
     """Which instances to list, newest first."""
 
     statuses: tuple[Status, ...] = ()
@@ -317,7 +317,7 @@ class InstancePage(NamedTuple):
     next_after: str | None
 
 
-class DefinitionRow(Struct, frozen=True, kw_only=True):
+class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
     """A saved definition version: immutable, as its author wrote it."""
 
     id: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from heapq import nsmallest
+from itertools import islice
 from operator import attrgetter
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
@@ -218,7 +219,8 @@ class MemoryStore:
             for number, row in sorted(self.disk.mail.items())
             if number > start
         )
-        return [mail_row(mail) for mail in found if self._may_advance(mail.instance_id)][:limit]
+        mine = (mail_row(mail) for mail in found if self._may_advance(mail.instance_id))
+        return list(islice(mine, limit))
 
     async def send(self, mail: Sequence[Mail]) -> None:
         with self.disk.transaction():
