@@ -24,14 +24,14 @@ from tenuto.model.json import JSON
 _INSTANCE_TIMERS = tuple(TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME))
 
 
-class Rejection(Struct, frozen=True, kw_only=True):
+class Rejection(Struct, frozen=True, gc=False, kw_only=True):
     """Why an input was not taken: nothing became true of the instance."""
 
     code: str
     message: str
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class Decision(Struct, frozen=True, gc=False, kw_only=True):
     """What is now true (`entries`), what the world owes (`effects`), and the state after both."""
 
     state: InstanceState

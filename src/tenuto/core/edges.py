@@ -10,25 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rpds import HashTrieMap
+from msgspec.structs import replace
 
 from tenuto.core.plan import Plan, PlannedNode
-from tenuto.core.state import InstanceState, Join, Keys
+from tenuto.core.state import InstanceState, Join
 from tenuto.model.ids import NodeKey
 
 
-def arrivals(
+def arrived(
     plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
-) -> tuple[HashTrieMap[NodeKey, Join], Keys, Keys]:
-    """Joins, ready and doomed once the edges of `key` arrived: taken on `handles`, else dead."""
+) -> InstanceState:
+    """`state` once the edges of `key` have arrived: taken on `handles`, else dead."""
     joins, ready, doomed = state.joins, state.ready, state.doomed
-    nodes = state.nodes
-    for edge in plan[key.node].outgoing:
+    for edge in plan.nodes[key.node].outgoing:
         target = NodeKey(edge.target, key.iteration)
-        if target in nodes:
+        if target in state.nodes:
             continue
         taken = edge.handle in handles
-        planned = plan[edge.target]
+        planned = plan.nodes[edge.target]
         if len(planned.incoming) == 1:
             fires, fails = taken, not taken
         else:
@@ -42,7 +41,7 @@ def arrivals(
             ready = ready.insert(target, None)
         elif fails:
             doomed = doomed.insert(target, None)
-    return joins, ready, doomed
+    return replace(state, joins=joins, ready=ready, doomed=doomed)
 
 
 def has_fired(planned: PlannedNode, join: Join) -> bool:

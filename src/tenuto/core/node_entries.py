@@ -7,7 +7,7 @@ from collections.abc import Collection
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from tenuto.core.edges import arrivals
+from tenuto.core.edges import arrived
 from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import with_timer, without_node_timers, without_timer
@@ -29,6 +29,8 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.status import NodeStatus, Status
+
+_RUNNING = NodeStatus.RUNNING
 
 
 def dispatched(state: InstanceState, entry: NodeDispatched) -> InstanceState:
@@ -128,8 +130,7 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> Instanc
 def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> InstanceState:
     key = entry.key
     node = replace(state.nodes[key], grace_until=entry.grace_until)
-    joins, ready, doomed = arrivals(plan, state, key, ())
-    after = replace(_with_node(state, key, node), joins=joins, ready=ready, doomed=doomed)
+    after = arrived(plan, _with_node(state, key, node), key, ())
     return with_timer(after, TimerKey(TimerKind.GRACE, *key), entry.grace_until, entry.at)
 
 
@@ -174,23 +175,24 @@ def timer_set(state: InstanceState, entry: TimerSet) -> InstanceState:
 
 
 def _opened(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
+    """A node has begun; nothing was known of it before."""
     return replace(
-        _with_node(state, key, node),
+        state,
+        nodes=state.nodes.insert(key, node),
         open=state.open.insert(key, None),
         ready=state.ready.discard(key),
+        running=state.running + (node.status is _RUNNING),
+        open_waits=state.open_waits + node.is_wait,
     )
 
 
 def _with_node(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
-    """`node` in its place, with the counts of what is open kept right."""
-    before = state.nodes.get(key)
-    was_running = before is not None and before.status is NodeStatus.RUNNING
-    was_waiting = before is not None and before.is_wait and before.is_open
+    """An open node has changed and is still open."""
+    before = state.nodes[key]
     return replace(
         state,
         nodes=state.nodes.insert(key, node),
-        running=state.running + (node.status is NodeStatus.RUNNING) - was_running,
-        open_waits=state.open_waits + (node.is_wait and node.is_open) - was_waiting,
+        running=state.running + (node.status is _RUNNING) - (before.status is _RUNNING),
     )
 
 
@@ -202,17 +204,24 @@ def _closed(
     handles: Collection[str] | None,
 ) -> InstanceState:
     """A node has ended; `handles` None leaves its edges as they are."""
-    after = replace(
-        _with_node(state, key, node),
-        open=state.open.discard(key),
-        ready=state.ready.discard(key),
-        doomed=state.doomed.discard(key),
-    )
-    after = without_node_timers(after, key)
-    if handles is None:
-        return after
-    joins, ready, doomed = arrivals(plan, after, key, handles)
-    return replace(after, joins=joins, ready=ready, doomed=doomed)
+    before = state.nodes.get(key)
+    if before is None:
+        state = replace(
+            state,
+            nodes=state.nodes.insert(key, node),
+            ready=state.ready.discard(key),
+            doomed=state.doomed.discard(key),
+        )
+    else:
+        state = replace(
+            state,
+            nodes=state.nodes.insert(key, node),
+            open=state.open.discard(key),
+            running=state.running - (before.status is _RUNNING),
+            open_waits=state.open_waits - before.is_wait,
+        )
+        state = without_node_timers(state, key)
+    return state if handles is None else arrived(plan, state, key, handles)
 
 
 def _terminated(state: InstanceState, config: Terminate, entry: NodeCompleted) -> InstanceState:

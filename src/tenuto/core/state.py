@@ -20,7 +20,7 @@ from tenuto.model.policy import NEAR
 from tenuto.model.status import NodeStatus, Status
 
 
-class NodeState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One activation of a node, from its first entry on."""
 
     status: NodeStatus
@@ -78,7 +78,7 @@ class Timer(NamedTuple):
         return self.due - self.set_at <= NEAR
 
 
-class Pause(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Pause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Why and until when nothing new is dispatched."""
 
     by: str
@@ -87,7 +87,7 @@ class Pause(Struct, frozen=True, kw_only=True, omit_defaults=True):
     until: datetime | None = None
 
 
-class Ending(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Ending(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The end that an instance is on its way to, while what still runs is called off."""
 
     because: Literal["failed", "cancelled", "terminated"]
@@ -99,7 +99,7 @@ Keys: TypeAlias = "HashTrieMap[NodeKey, None]"
 _NO_KEYS: Keys = HashTrieMap()
 
 
-class InstanceState(Struct, frozen=True, kw_only=True):
+class InstanceState(Struct, frozen=True, gc=False, kw_only=True):
     """The fold of a log."""
 
     id: str

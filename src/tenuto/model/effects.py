@@ -16,7 +16,7 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON
 
 
-class StartAttempt(Struct, frozen=True, kw_only=True):
+class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
     """Run a task once."""
 
     node: str
@@ -31,7 +31,7 @@ class StartAttempt(Struct, frozen=True, kw_only=True):
     """The handles that the task may answer with, beside `default` and `error`."""
 
 
-class StopAttempt(Struct, frozen=True, kw_only=True):
+class StopAttempt(Struct, frozen=True, gc=False, kw_only=True):
     """Tell a running attempt to stop."""
 
     node: str
@@ -39,7 +39,7 @@ class StopAttempt(Struct, frozen=True, kw_only=True):
     attempt: int
 
 
-class SetTimer(Struct, frozen=True, kw_only=True):
+class SetTimer(Struct, frozen=True, gc=False, kw_only=True):
     """Report `TimerDue` at `due`, never earlier."""
 
     key: TimerKey
@@ -47,7 +47,7 @@ class SetTimer(Struct, frozen=True, kw_only=True):
     set_at: datetime
 
 
-class ClearTimer(Struct, frozen=True, kw_only=True):
+class ClearTimer(Struct, frozen=True, gc=False, kw_only=True):
     """Forget a timer."""
 
     key: TimerKey
@@ -55,7 +55,7 @@ class ClearTimer(Struct, frozen=True, kw_only=True):
     set_at: datetime
 
 
-class OpenWait(Struct, frozen=True, kw_only=True):
+class OpenWait(Struct, frozen=True, gc=False, kw_only=True):
     """Report `EventMatched` for events that fit, those already in the inbox included."""
 
     node: str
@@ -72,7 +72,7 @@ class OpenWait(Struct, frozen=True, kw_only=True):
     correlation_id: str | None
 
 
-class CloseWait(Struct, frozen=True, kw_only=True):
+class CloseWait(Struct, frozen=True, gc=False, kw_only=True):
     """Stop matching events for a wait; `event_id` is the one that resolved it."""
 
     node: str
@@ -80,7 +80,7 @@ class CloseWait(Struct, frozen=True, kw_only=True):
     event_id: str | None
 
 
-class KeepDeadLetter(Struct, frozen=True, kw_only=True):
+class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
     """Keep what could not be done, for people to look at."""
 
     kind: Literal["task-failed", "poison", "late-result"]

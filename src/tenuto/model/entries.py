@@ -53,12 +53,12 @@ class EventType(StrEnum):
     STATUS_CHANGED = "STATUS_CHANGED"
 
 
-class _Entry(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class _Entry(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     event_type: ClassVar[EventType]
     at: datetime
 
 
-class _NodeEntry(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class _NodeEntry(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     node: str
     iteration: str = ""
     attempt: int = 1
@@ -69,7 +69,7 @@ class _NodeEntry(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="
         return NodeKey(self.node, self.iteration)
 
 
-class InputSet(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """An instance was accepted."""
 
     event_type = EventType.INPUT_SET
@@ -82,14 +82,16 @@ class InputSet(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="ca
     """The earlier of what the start asked for and what the definition's options say."""
 
 
-class SystemSet(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """The system noted something about the instance, out of reach of expressions."""
 
     event_type = EventType.SYSTEM_SET
     values: Object
 
 
-class NodeDispatched(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeDispatched(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """An attempt was ordered."""
 
     event_type = EventType.NODE_DISPATCHED
@@ -97,7 +99,9 @@ class NodeDispatched(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, 
     """Kept where a later attempt could not work it out again from the instance's own input."""
 
 
-class NodeCompleted(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeCompleted(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A node has its outcome; edges on `handles` are taken, its others are dead."""
 
     event_type = EventType.NODE_COMPLETED
@@ -109,7 +113,9 @@ class NodeCompleted(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, r
     """Further names that this node writes into the context (an event's payload mapping)."""
 
 
-class NodeFailed(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeFailed(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """An attempt failed; `then` says what was decided about it."""
 
     event_type = EventType.NODE_FAILED
@@ -120,21 +126,25 @@ class NodeFailed(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rena
     """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
 
 
-class NodeSkipped(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeSkipped(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A node was passed over, or can never run."""
 
     event_type = EventType.NODE_SKIPPED
     reason: Literal["when", "dead-path", "cancelled"]
 
 
-class NodeCancelled(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeCancelled(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A node that had begun was called off."""
 
     event_type = EventType.NODE_CANCELLED
 
 
 class NodeCancelRequested(
-    _NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
     """A running attempt was told to stop; until `grace_until` its result is still taken."""
 
@@ -142,14 +152,18 @@ class NodeCancelRequested(
     grace_until: datetime
 
 
-class RetryScheduled(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class RetryScheduled(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """The next attempt (`attempt`) will be ordered at `due`."""
 
     event_type = EventType.RETRY_SCHEDULED
     due: datetime
 
 
-class WaitOpened(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class WaitOpened(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A node began to wait for an event."""
 
     event_type = EventType.WAIT_OPENED
@@ -165,7 +179,9 @@ class WaitOpened(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rena
     """When the node's own `timeout` fails it."""
 
 
-class WaitResolved(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class WaitResolved(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A wait ended: by an event, or because none came."""
 
     event_type = EventType.WAIT_RESOLVED
@@ -173,7 +189,7 @@ class WaitResolved(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, re
     event_id: str | None = None
 
 
-class TimerSet(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """A delay began."""
 
     event_type = EventType.TIMER_SET
@@ -182,13 +198,17 @@ class TimerSet(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename
     """When the node's own `timeout` fails it."""
 
 
-class TimerFired(_NodeEntry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TimerFired(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """A delay is over."""
 
     event_type = EventType.TIMER_FIRED
 
 
-class PauseRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PauseRequested(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """Somebody asked that nothing new be dispatched."""
 
     event_type = EventType.PAUSE_REQUESTED
@@ -197,14 +217,18 @@ class PauseRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rena
     until: datetime | None = None
 
 
-class ResumeRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResumeRequested(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """Somebody, or the clock, asked to go on."""
 
     event_type = EventType.RESUME_REQUESTED
     by: str
 
 
-class CancelRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CancelRequested(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """Somebody, or the clock, asked for an end."""
 
     event_type = EventType.CANCEL_REQUESTED
@@ -215,7 +239,9 @@ class CancelRequested(_Entry, frozen=True, kw_only=True, omit_defaults=True, ren
     event_id: str | None = None
 
 
-class StatusChanged(_Entry, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class StatusChanged(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """The instance's status is now `to`."""
 
     event_type = EventType.STATUS_CHANGED

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tenuto.model.json import JSON, Object
 
 
-class Event(Struct, frozen=True, kw_only=True, rename="camel"):
+class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     """A named fact published from outside or by a workflow."""
 
     id: str

@@ -25,7 +25,7 @@ UNKNOWN_TASK = "UNKNOWN_TASK"
 UNKNOWN_HANDLE = "UNKNOWN_HANDLE"
 
 
-class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What an attempt reports when it did not succeed; `code` is what `onError` matches."""
 
     code: str
@@ -34,7 +34,7 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     retryable: bool = True
 
 
-class LastError(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """A failure with its place in the instance, as users see it."""
 
     code: str
@@ -49,7 +49,7 @@ class LastError(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 Source = Literal["API", "EVENT", "TIMEOUT", "PARENT"]
 
 
-class Cancellation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """Who asked for an end, why, when, and from where."""
 
     reason: str | None

@@ -25,7 +25,7 @@ class TimerKind(StrEnum):
     RESUME = "resume"
 
 
-class TimerKey(Struct, frozen=True, order=True, cache_hash=True):
+class TimerKey(Struct, frozen=True, gc=False, order=True, cache_hash=True):
     """Which timer of an instance; `node` is empty for timers of the instance as a whole."""
 
     kind: TimerKind
@@ -33,7 +33,7 @@ class TimerKey(Struct, frozen=True, order=True, cache_hash=True):
     iteration: str = ""
 
 
-class Started(Struct, frozen=True, kw_only=True, tag="started"):
+class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """A new instance was asked for."""
 
     definition_id: str
@@ -44,7 +44,7 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
     deadline: datetime | None = None
 
 
-class TaskSucceeded(Struct, frozen=True, kw_only=True, tag="task-succeeded"):
+class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
     """An attempt ended with a result."""
 
     node: str
@@ -54,7 +54,7 @@ class TaskSucceeded(Struct, frozen=True, kw_only=True, tag="task-succeeded"):
     handle: str = "default"
 
 
-class TaskFailed(Struct, frozen=True, kw_only=True, tag="task-failed"):
+class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed"):
     """An attempt ended with a failure."""
 
     node: str
@@ -63,7 +63,7 @@ class TaskFailed(Struct, frozen=True, kw_only=True, tag="task-failed"):
     iteration: str = ""
 
 
-class AttemptLost(Struct, frozen=True, kw_only=True, tag="attempt-lost"):
+class AttemptLost(Struct, frozen=True, gc=False, kw_only=True, tag="attempt-lost"):
     """An attempt's process is gone; `clean` when it stopped in good order."""
 
     node: str
@@ -72,14 +72,14 @@ class AttemptLost(Struct, frozen=True, kw_only=True, tag="attempt-lost"):
     clean: bool = False
 
 
-class TimerDue(Struct, frozen=True, kw_only=True, tag="timer-due"):
+class TimerDue(Struct, frozen=True, gc=False, kw_only=True, tag="timer-due"):
     """A timer's moment has come; `due` tells this timer from an earlier one of the same key."""
 
     key: TimerKey
     due: datetime
 
 
-class EventMatched(Struct, frozen=True, kw_only=True, tag="event-matched"):
+class EventMatched(Struct, frozen=True, gc=False, kw_only=True, tag="event-matched"):
     """An event fits an open wait; `by_lookback` when it came before the wait was committed."""
 
     node: str
@@ -89,7 +89,7 @@ class EventMatched(Struct, frozen=True, kw_only=True, tag="event-matched"):
     by_lookback: bool = False
 
 
-class CancelAsked(Struct, frozen=True, kw_only=True, tag="cancel-asked"):
+class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked"):
     """Somebody wants the instance to end."""
 
     by: str
@@ -99,7 +99,7 @@ class CancelAsked(Struct, frozen=True, kw_only=True, tag="cancel-asked"):
     event_id: str | None = None
 
 
-class PauseAsked(Struct, frozen=True, kw_only=True, tag="pause-asked"):
+class PauseAsked(Struct, frozen=True, gc=False, kw_only=True, tag="pause-asked"):
     """Somebody wants nothing new to be dispatched for now."""
 
     by: str
@@ -107,7 +107,7 @@ class PauseAsked(Struct, frozen=True, kw_only=True, tag="pause-asked"):
     until: datetime | None = None
 
 
-class ResumeAsked(Struct, frozen=True, kw_only=True, tag="resume-asked"):
+class ResumeAsked(Struct, frozen=True, gc=False, kw_only=True, tag="resume-asked"):
     """Somebody wants a paused instance to go on."""
 
     by: str
