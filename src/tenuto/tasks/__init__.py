@@ -8,6 +8,7 @@ from tenuto.tasks.output import Result
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry, task
 from tenuto.tasks.retry import Retry
 from tenuto.tasks.runner import Report, Runner
+from tenuto.tasks.watchdog import Watchdog
 
 __all__ = [
     "DEFAULT_REGISTRY",
@@ -20,5 +21,6 @@ __all__ = [
     "Retry",
     "Runner",
     "TaskFunction",
+    "Watchdog",
     "task",
 ]

@@ -36,9 +36,10 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, Unusable):
         return Failure(code=error.code, message=error.message, retryable=False)
     if isinstance(error, TaskError):
+        code = _clip(_text(error.code), _CODE_LENGTH) or type(error).__name__
         return Failure(
-            code=_clip(_text(error.code), _CODE_LENGTH) or type(error).__name__,
-            message=_clip(_text(error.message), _MESSAGE_LENGTH),
+            code=code,
+            message=_clip(_text(error.message), _MESSAGE_LENGTH) or code,
             details=details_of(error.details),
             retryable=bool(error.retryable),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -56,7 +57,7 @@ class TaskFunction(Generic[P, R_co]):
             )
         self.is_async = is_async(fn)
         self._binding: Binding | None = None
-        self._names_around = names_around or {}
+        self._names_around = _mentioned(fn, names_around or {})
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -99,6 +100,17 @@ def names_around(depth: int) -> dict[str, Any]:
     """The local names `depth` frames up, where a task is declared inside a function."""
     frame = sys._getframe(depth + 1)  # noqa: SLF001 - the documented way to a caller's names
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+
+
+def _mentioned(fn: Callable[..., object], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `names` that the annotations of `fn` speak of; the rest need not be kept alive."""
+    texts = [
+        parameter.annotation
+        for parameter in inspect.signature(fn).parameters.values()
+        if isinstance(parameter.annotation, str)
+    ]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    return {name: names[name] for name in words & names.keys()}
 
 
 def _check_function(fn: object) -> None:

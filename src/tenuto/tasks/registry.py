@@ -85,7 +85,6 @@ class Registry:
     def task(
         self,
         fn: Callable[..., Any] | None = None,
-        /,
         *,
         name: str | None = None,
         retry: Retry | RetryPolicy | None = None,
