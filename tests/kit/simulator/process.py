@@ -24,7 +24,7 @@ from tests.kit.simulator.weather import Fault
 from tests.kit.simulator.wire import Report, Wire
 from tests.kit.workload import Behaviours
 
-_UNTIL_REST = 120.0
+_UNTIL_REST = 250.0
 """Seconds after which whatever could still move has moved: longer than any nap or back-off."""
 
 

@@ -20,6 +20,7 @@ from tests.kit.workload import (
     random_document,
     topologies,
 )
+from tests.kit.workload.drawing import document, edges, node, task
 
 
 @dataclass(slots=True)
@@ -52,8 +53,8 @@ class Knobs:
     snapshot_every: int = 100
     most_rows: int = 2_000
     page: int = 500
-    mail_every: float = 600.0
-    project_every: float = 600.0
+    mail_every: float = 100.0
+    project_every: float = 100.0
 
 
 @dataclass(slots=True)
@@ -126,7 +127,19 @@ def _document(name: str, random: Random, taste: Taste) -> Document:
         return random_document(name, taste)
     shapes = topologies()
     # Waits are where most goes wrong in this trade.
-    return shapes["event-wait"] if random.random() < 0.25 else random.choice(list(shapes.values()))
+    seldom = [shapes["event-wait"], shapes["event-wait"], terminated()]
+    return random.choice([*shapes.values(), *seldom])
+
+
+def terminated() -> Document:
+    """One branch ends the instance, while the other is at work or waits."""
+    nodes = [
+        task("a"),
+        task("b", "slow"),
+        node("wait", "eventWait", eventPattern="evt.wait"),
+        node("enough", "terminate", output={"k": "{{ctx.input.k}}"}),
+    ]
+    return document("terminated", nodes, edges("a > enough", "b > wait"))
 
 
 def plain_jobs(documents: Sequence[Document], seed: int | str) -> list[Job]:
@@ -156,6 +169,6 @@ def _knobs(random: Random) -> Knobs:
         snapshot_every=random.choice((1, 4, 100)),
         most_rows=random.choice((10, 2_000)),
         page=random.choice((1, 2, 500)),
-        mail_every=random.choice((20.0, 600.0)),
-        project_every=random.choice((10.0, 600.0)),
+        mail_every=random.choice((20.0, 100.0)),
+        project_every=random.choice((10.0, 100.0)),
     )

@@ -99,9 +99,6 @@ class AtWrite(Calm):
         super().on_write(verb)
         return self._faults.get(self.writes)
 
-    def settle(self) -> None:
-        self._faults = {}
-
 
 class Stormy(Calm):
     """Faults as chance has it, until so many have happened."""
