@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
+from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.entries import Entry, EventType, NodeCompleted, NodeEntry, NodeFailed
+from tenuto.model.entries import (
+    Entry,
+    EventType,
+    NodeCompleted,
+    NodeDispatched,
+    NodeEntry,
+    NodeFailed,
+)
 from tenuto.model.json import JSON, Object
 
 
@@ -70,7 +78,7 @@ def from_row(row: LogRow) -> Entry:
         raise UnknownEntry(row.event_type)
     try:
         return _decoded(row, kind)
-    except (msgspec.DecodeError, OverflowError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         message = f"{row.event_type} at {row.seq}: {error}"
         raise UnknownEntry(message) from error
 
@@ -98,13 +106,38 @@ def _upcast(event_type: EventType, fields: Object) -> Object:
 
 _Writer = Callable[[int, Entry, int], LogRow]
 _IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
-_ALSO_IN_COLUMNS: dict[type[Entry], frozenset[str]] = {
-    NodeCompleted: frozenset({"status", "variable"}),
-}
+_DEFAULT_HANDLES = ("default",)
+
+
+def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
+    """One of the two rows of every step: written out, because it is written most."""
+    body = None if entry.input is UNSET else _encode({"input": entry.input})
+    place = entry.node, entry.iteration, entry.attempt
+    return LogRow(seq, "NODE_DISPATCHED", *place, None, None, body, None, at_ms)
+
+
+def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
+    """The other one."""
+    payload: Object = {}
+    if entry.output is not None:
+        payload["output"] = entry.output
+    if entry.handles != _DEFAULT_HANDLES:
+        payload["handles"] = list(entry.handles)
+    if entry.variables is not None:
+        payload["variables"] = entry.variables
+    body = _encode(payload) if payload else None
+    place = entry.node, entry.iteration, entry.attempt
+    return LogRow(seq, "NODE_COMPLETED", *place, entry.status, entry.variable, body, None, at_ms)
+
+
+def _failed(seq: int, entry: NodeFailed, at_ms: int) -> LogRow:
+    body = _encode(_FAILED_PAYLOAD(entry))
+    place = entry.node, entry.iteration, entry.attempt
+    return LogRow(seq, "NODE_FAILED", *place, "error", None, body, entry.error.message, at_ms)
 
 
 def _writer(kind: type[Entry]) -> _Writer:
-    """How entries of one kind become rows, worked out once."""
+    """How entries of any other kind become rows, worked out once."""
     name = kind.event_type.value
     payload_of = _payload_reader(kind)
     is_of_node = issubclass(kind, get_args(NodeEntry))
@@ -115,20 +148,13 @@ def _writer(kind: type[Entry]) -> _Writer:
         if not is_of_node:
             return LogRow(seq, name, None, "", 1, None, None, body, None, at_ms)
         place = entry.node, entry.iteration, entry.attempt  # type: ignore[union-attr]
-        if kind is NodeCompleted:
-            status, variable = entry.status, entry.variable  # type: ignore[union-attr]
-            return LogRow(seq, name, *place, status, variable, body, None, at_ms)
-        if kind is NodeFailed:
-            message = entry.error.message  # type: ignore[union-attr]
-            return LogRow(seq, name, *place, "error", None, body, message, at_ms)
         return LogRow(seq, name, *place, None, None, body, None, at_ms)
 
     return write
 
 
 def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
-    skipped = _IN_COLUMNS | _ALSO_IN_COLUMNS.get(kind, frozenset())
-    wanted = [field for field in msgspec.structs.fields(kind) if field.name not in skipped]
+    wanted = [field for field in msgspec.structs.fields(kind) if field.name not in _IN_COLUMNS]
     shape = SHAPES.get(kind.event_type, 1)
     readers = [(field.encode_name, attrgetter(field.name), field.default) for field in wanted]
 
@@ -143,4 +169,12 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
     return read
 
 
-_WRITERS: Final = {kind: _writer(kind) for kind in get_args(Entry)}
+# The kinds that are written out above have never changed their shape.
+assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
+_FAILED_PAYLOAD = _payload_reader(NodeFailed)
+_WRITERS: Final[dict[type[Entry], Callable[[int, Any, int], LogRow]]] = {
+    **{kind: _writer(kind) for kind in get_args(Entry)},
+    NodeDispatched: _dispatched,
+    NodeCompleted: _completed,
+    NodeFailed: _failed,
+}
