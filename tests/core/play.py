@@ -56,7 +56,10 @@ class Run:
         self.plan = Plan(compile_definition(document))
         self.state = blank(id)
         self.entries: list[Entry] = []
-        self.told: list[Input] = []
+        self.told: list[tuple[Input, datetime]] = []
+        """Everything that happened, and when."""
+        self.taken: list[Input] = []
+        """What of it was not refused."""
         self.news: list[str] = []
         """The entries of the last step."""
         self.now = BEGIN
@@ -72,7 +75,8 @@ class Run:
         """Whatever can happen; a rejection that the test does not expect is an error."""
         before = self.state
         decision = decide(self.plan, before, input, self.now)
-        self.told.append(input)
+        self.told.append((input, self.now))
+        self.taken += [input] if decision.rejection is None else []
         self.entries += decision.entries
         self.state = decision.state
         self.news = [line(entry) for entry in decision.entries]

@@ -1,0 +1,207 @@
+"""A shelf of situations, each told by its history: the tests drive instances into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from tenuto.core import fold
+from tenuto.model.entries import InputSet
+from tests.core.drawing import condition, delay, draw, end, every, start, task, terminate, wait
+from tests.core.play import BEGIN, Run, play
+
+Situation = Callable[[], Run]
+
+BUSY = draw("s>a s>w s>d a>x w>y d>z", s=start(), w=wait(), d=delay("PT5S"))
+WAITING = draw("s>w s>u", s=start(), w=wait(eventTimeout={"duration": "P3D"}), u=wait("other"))
+ORDER = draw(
+    "s>reserve reserve>pay reserve:error>sorry pay>ship pay:timeout>sorry ship>done",
+    options={"timeout": "P30D"},
+    s=start(),
+    reserve=task(outputVariable="reservation", retry={"maxAttempts": 2, "initialDelay": "PT1S"}),
+    pay=wait(
+        "payment.received",
+        eventCondition="event.payload.orderId === ctx.input.orderId",
+        eventPayloadMapping={"paid": "amount"},
+        eventTimeout={"duration": "P3D"},
+        outputVariable="payment",
+    ),
+    ship=task(input={"what": "{{ctx.reservation.sku}}", "paid": "{{ctx.paid}}"}),
+    done=end({"shipped": "{{steps.ship.output}}", "paid": "{{ctx.paid}}"}),
+)
+RACE = draw("s>a s>b s>c a>j b>j c>j j>z", s=start(), j=task(joinMode="any", cancelRest=True))
+
+
+def created() -> Run:
+    """Accepted, and not begun: as it waits for a slot."""
+    run = play(BUSY)
+    entry = InputSet(at=BEGIN, input=None, definition_id="w", definition_version=1)
+    run.entries.append(entry)
+    run.state = fold(run.plan, run.state, entry)
+    return run
+
+
+def running() -> Run:
+    return play(BUSY).start()
+
+
+def waiting() -> Run:
+    return play(WAITING).start()
+
+
+def paused() -> Run:
+    return running().pause(reason="a look around", until=BEGIN + timedelta(days=1))
+
+
+def completed() -> Run:
+    run = running().succeed("a").event("paid").skip()
+    return run.succeed("x").succeed("y").succeed("z")
+
+
+def failed() -> Run:
+    return running().fail("a", "BROKEN", details={"why": ["no", "reason"]})
+
+
+def cancelled() -> Run:
+    return running().cancel("changed my mind").skip()
+
+
+def cancelled_before_it_began() -> Run:
+    return created().cancel("too late anyway")
+
+
+def order_paid_and_shipped() -> Run:
+    run = play(ORDER).start({"orderId": "o-1"}, correlation_id="o-1", priority=5)
+    run.later(seconds=2).fail("reserve", "BUSY", retryable=True).skip()
+    run.succeed("reserve", {"sku": "tea"}).later(hours=7)
+    return run.event("payment.received", {"orderId": "o-1", "amount": 12.5}).succeed("ship", "ok")
+
+
+def order_never_paid() -> Run:
+    run = play(ORDER).start({"orderId": "o-2"}).succeed("reserve", {"sku": "tea"}).skip()
+    return run.succeed("sorry")
+
+
+def order_out_of_stock() -> Run:
+    return play(ORDER).start({"orderId": "o-3"}).fail("reserve", "OUT_OF_STOCK").succeed("sorry")
+
+
+def first_of_three_wins() -> Run:
+    """One loser obeys, one brings a result within the grace."""
+    run = play(RACE).start().succeed("b", 2).fail("a", "CANCELLED").succeed("c", 3)
+    return run.succeed("j").succeed("z", "won")
+
+
+def two_branches_one_failed() -> Run:
+    """The other has its grace, and does not obey."""
+    document = draw("s>a s>b a>j b>j", s=start())
+    return play(document).start().fail("a", "BROKEN").skip()
+
+
+def quorum_with_dead_branches() -> Run:
+    document = draw(
+        "s>c c:p>a c:q>b c:else>n s>d a>j b>j n>j d>j j>e",
+        s=start(),
+        c=every(p="ctx.input.n > 1", q="ctx.input.n > 100"),
+        j=task(joinMode={"atLeast": 2}, outputVariable="voted"),
+        e=end("{{ctx.voted}}"),
+    )
+    return play(document).start({"n": 5}).succeed("d").succeed("a").succeed("j", "yes")
+
+
+def passed_over() -> Run:
+    document = draw("a>b b>c", b=task(when="ctx.v > 10"), a=task(outputVariable="v"))
+    return play(document).start().succeed("a", 3).succeed("c")
+
+
+def poison_handled() -> Run:
+    run = play(draw("a>b a:error>c")).start({"n": 1})
+    for _ in range(5):
+        run.later(seconds=1).lose("a")
+    return run.succeed("c")
+
+
+def stopped_and_started_again() -> Run:
+    return play(draw("a>b")).start().lose("a", clean=True).succeed("a").lose("b").succeed("b")
+
+
+def terminated() -> Run:
+    document = draw(
+        "s>a s>b s>w a>c c:no>t",
+        s=start(),
+        c=condition(no="!ctx.ok"),
+        a=task(outputVariable="ok"),
+        w=wait(),
+        t=terminate("FAILED", reason="{{ctx.input.who}} said no"),
+    )
+    return play(document).start({"who": "Ada"}).succeed("a", False).succeed("b")
+
+
+def paused_until_it_resumed_by_itself() -> Run:
+    run = play(draw("w>a", w=wait())).start().pause(until=BEGIN + timedelta(hours=1))
+    return run.skip().pause().event("paid", {"n": 1}).resume().succeed("a")
+
+
+def cancelled_while_paused() -> Run:
+    return waiting().pause().cancel("enough")
+
+
+def deadline_passed() -> Run:
+    return play(draw("a", options={"timeout": "PT1H"})).start().skip().fail("a", "CANCELLED")
+
+
+def wait_timed_out_unhandled() -> Run:
+    return waiting().skip()
+
+
+def waited_too_long_for_anything() -> Run:
+    """The nodes' own timeouts, one of them handled."""
+    document = draw("s>w s>d w:error>a", s=start(), w=wait(timeout="PT1H"), d=delay("PT30M"))
+    return play(document).start().skip().skip().succeed("a")
+
+
+def waiting_cancelled() -> Run:
+    return waiting().cancel()
+
+
+def retried_while_paused() -> Run:
+    run = play(draw("a")).start().fail("a", "BUSY", retryable=True).pause()
+    return run.later(minutes=1).fire().resume().succeed("a", {"tries": 2})
+
+
+def called_off_by_name() -> Run:
+    document = draw("s>a s>b s>d b>x", s=start(), a=task(cancels=["b", "d", "x"]), d=delay())
+    return play(document).start().succeed("a").later(seconds=3).fail("b", "OOPS")
+
+
+SHELF: dict[str, Situation] = {
+    situation.__name__: situation
+    for situation in (
+        created,
+        running,
+        waiting,
+        paused,
+        completed,
+        failed,
+        cancelled,
+        cancelled_before_it_began,
+        order_paid_and_shipped,
+        order_never_paid,
+        order_out_of_stock,
+        first_of_three_wins,
+        two_branches_one_failed,
+        quorum_with_dead_branches,
+        passed_over,
+        poison_handled,
+        stopped_and_started_again,
+        terminated,
+        paused_until_it_resumed_by_itself,
+        cancelled_while_paused,
+        deadline_passed,
+        wait_timed_out_unhandled,
+        waited_too_long_for_anything,
+        waiting_cancelled,
+        retried_while_paused,
+        called_off_by_name,
+    )
+}

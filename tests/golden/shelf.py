@@ -1,0 +1,101 @@
+"""Stored example logs: reading them, and adding one for a situation that has none yet.
+
+`python -m tests.golden.shelf` writes what is missing. A log that is here stays as it is, byte for
+byte, for ever: it stands for all those that users have.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tenuto.core.ending import output_of
+from tenuto.core.view import context_of, state_of
+from tenuto.model.json import JSON, Object
+from tenuto.model.log import LogRow, to_row
+from tenuto.model.status import Status
+from tests.core.play import ID, Run
+from tests.core.situations import SHELF
+
+FOLDER = Path(__file__).parent
+NAMES = (
+    "called_off_by_name",
+    "cancelled_while_paused",
+    "completed",
+    "deadline_passed",
+    "first_of_three_wins",
+    "order_never_paid",
+    "order_out_of_stock",
+    "order_paid_and_shipped",
+    "passed_over",
+    "paused_until_it_resumed_by_itself",
+    "poison_handled",
+    "quorum_with_dead_branches",
+    "stopped_and_started_again",
+    "terminated",
+    "two_branches_one_failed",
+)
+
+
+class Stored(NamedTuple):
+    """A log with its definition and what it folds to."""
+
+    name: str
+    definition: Object
+    rows: list[LogRow]
+    folds_to: Object
+
+
+def stored(name: str) -> Stored:
+    document = msgspec.json.decode((FOLDER / f"{name}.json").read_bytes())
+    rows = [LogRow._make(row) for row in document["rows"]]
+    rows = [row._replace(payload=_bytes(row.payload)) for row in rows]
+    return Stored(name, document["definition"], rows, document["foldsTo"])
+
+
+def _bytes(payload: str | bytes | None) -> bytes | None:
+    return payload.encode() if isinstance(payload, str) else payload
+
+
+def shown(run: Run) -> Object:
+    """What people see of an instance at the end of its log."""
+    state = run.state
+    completed = state.status is Status.COMPLETED
+    return {
+        "status": state.status.value,
+        "state": state_of(run.plan, state),
+        "ctx": context_of(state),
+        "system": state.system,
+        "output": output_of(run.plan, state) if completed else None,
+        "lastError": msgspec.to_builtins(state.last_error),
+        "cancellation": msgspec.to_builtins(state.cancellation),
+    }
+
+
+def write(name: str) -> None:
+    run = SHELF[name]()
+    rows = [to_row(seq, entry) for seq, entry in enumerate(run.entries, 1)]
+    lines: list[JSON] = [
+        [*row[:7], None if row.payload is None else row.payload.decode(), *row[8:]] for row in rows
+    ]
+    head = {"instanceId": ID, "definition": run.document}
+    listed = ",\n    ".join(msgspec.json.encode(each).decode() for each in lines)
+    text = [f'  "{key}": {msgspec.json.encode(value).decode()}' for key, value in head.items()] + [
+        f'  "rows": [\n    {listed}\n  ]',
+        f'  "foldsTo": {_indented(shown(run))}',
+    ]
+    (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(text) + "\n}\n")
+
+
+def _indented(value: Object) -> str:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return text.replace("\n", "\n  ")
+
+
+if __name__ == "__main__":
+    for each in NAMES:
+        if not (FOLDER / f"{each}.json").exists():
+            write(each)
+            print(f"{each}.json")
