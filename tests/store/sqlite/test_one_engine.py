@@ -33,9 +33,28 @@ asyncio.run(hold())
 """
 
 
-def held_elsewhere(path: Path) -> subprocess.Popen[str]:
+PARENT = """
+import asyncio, os, sys
+from datetime import datetime, UTC
+from tenuto.store.sqlite import SqliteStore
+
+async def hold() -> None:
+    store = SqliteStore(sys.argv[1])
+    await store.open("holder", datetime(2026, 1, 1, tzinfo=UTC))
+    if os.fork() == 0:
+        print("held", flush=True)
+        sys.stdin.read()
+        os._exit(0)
+    os.wait()
+
+asyncio.run(hold())
+"""
+
+
+def started(program: str, path: Path) -> subprocess.Popen[str]:
+    """A process that has opened the store, and lives until its input ends."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)],
+        [sys.executable, "-c", program, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -55,7 +74,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 async def test_a_second_engine_is_told_who_has_the_file(tmp_path: Path) -> None:
     path = tmp_path / "tenuto.db"
-    process = held_elsewhere(path)
+    process = started(HOLDER, path)
     with pytest.raises(StoreUnavailable) as refused:
         await SqliteStore(path).open("p2", NOON)
     assert refused.value.code == "TEN-4002"
@@ -76,35 +95,31 @@ async def test_two_names_of_a_file_are_one_file(tmp_path: Path) -> None:
     await store.close(NOON, clean=True)
 
 
-def forked_child() -> tuple[int, int]:
-    """A child that lives until the pipe is closed."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    os.close(reading)
-    return child, writing
+async def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "tenuto.db"
+    parent = started(PARENT, path)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    try:
+        store = SqliteStore(path)
+        await store.open("p2", NOON)
+        await store.close(NOON, clean=True)
+    finally:
+        end(parent)
 
 
-def end_child(child: int, writing: int) -> None:
-    os.close(writing)
-    os.waitpid(child, 0)
-
-
-async def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
+async def test_a_child_forked_a_moment_ago_does_not_keep_the_lock(tmp_path: Path) -> None:
+    """Until it has run its first line it has the lock file open as its parent has."""
     path = tmp_path / "tenuto.db"
     store = SqliteStore(path)
     await store.open("p1", NOON)
-    child = forked_child()
+    assert store._lock is not None
+    as_in_child = os.dup(store._lock._handle)
     await store.close(NOON, clean=True)
-    try:
-        again = SqliteStore(path)
-        await again.open("p2", NOON)
-        await again.close(NOON, clean=True)
-    finally:
-        end_child(*child)
+    again = SqliteStore(path)
+    await again.open("p2", NOON)
+    await again.close(NOON, clean=True)
+    os.close(as_in_child)
 
 
 async def test_a_reader_reads_everything_and_sends_mail(tmp_path: Path) -> None:

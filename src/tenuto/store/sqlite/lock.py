@@ -43,6 +43,9 @@ class EngineLock:
     def release(self, process_id: str) -> None:
         self.living.discard(process_id)
         if not self.living and _held.pop(self._path, None) is not None:
+            # Closing alone would leave the lock to a child that was forked a moment ago and has not
+            # let go of it yet.
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
 
     def let_go_in_child(self) -> None:

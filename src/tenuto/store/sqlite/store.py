@@ -70,7 +70,7 @@ _SETTINGS = (
 class SqliteStore:
     """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
 
-    lanes = 1
+    lanes = 2
 
     def __init__(
         self,
