@@ -11,6 +11,7 @@ from tenuto.core.state import InstanceState
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.entries import StatusChanged, SystemSet
 from tenuto.model.failure import INTERNAL, LastError
+from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import TRANSITIONS, NodeStatus, Status
 
@@ -67,13 +68,12 @@ def output_of(plan: Plan, state: InstanceState) -> JSON:
         return state.ending.output
     if state.output is not UNSET:
         return state.output
+    reached = ((name, state.nodes.get(NodeKey(name))) for name in plan.sinks)
     sinks: Object = {
-        key.node: node.output
-        for key, node in state.nodes.items()
-        if node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED)
-        and not key.iteration
-        and not plan[key.node].outgoing
+        name: node.output
+        for name, node in reached
+        if node is not None and node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED)
     }
     if len(sinks) == 1:
         return next(iter(sinks.values()))
-    return dict(sorted(sinks.items(), key=lambda item: plan.order_of(item[0])))
+    return sinks

@@ -118,6 +118,12 @@ class Plan:
         return None if source is None else split_condition(source)
 
     @cached_property
+    def sinks(self) -> tuple[str, ...]:
+        """Nodes that nothing follows, in order."""
+        ends = [name for name, planned in self.nodes.items() if not planned.outgoing]
+        return tuple(sorted(ends, key=self.order_of))
+
+    @cached_property
     def tasks(self) -> dict[str, str]:
         """Every task that is used, with the first step that uses it."""
         used: dict[str, str] = {}
