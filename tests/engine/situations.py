@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from tenuto import Tenuto
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryStore
@@ -62,3 +63,25 @@ class Moody(MemoryStore):
 
 def _all_payloads(turn: Turn) -> bytes:
     return b"".join(row.payload or b"" for write in turn.writes for row in write.rows)
+
+
+async def until(app: Tenuto, holds: Callable[[], Awaitable[bool]]) -> None:
+    """Return once `holds`; looks again after every durable change, never by the clock."""
+    changed = asyncio.Event()
+    stop = app.engine.listen(lambda _: changed.set())
+    try:
+        while not await holds():
+            await changed.wait()
+            changed.clear()
+    finally:
+        stop()
+
+
+async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:
+    """Return once so many instances wait at `step`."""
+
+    async def holds() -> bool:
+        return len(await app.instances(current_step=step, limit=100_000)) >= count
+
+    await until(app, holds)
+    await app.engine.lanes[0].idle()

@@ -1,0 +1,121 @@
+"""Start-up and idling cost what is owned and due, never what is merely stored."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tenuto import Settings, Status, Tenuto
+from tenuto.model.json import Object
+from tests.engine.situations import steps
+from tests.engine.work import counted_work
+
+pytestmark = pytest.mark.asyncio
+
+SLEEPING: Object = {
+    "id": "sleeping",
+    "steps": [{"stepId": "nap", "type": "DELAY", "duration": "P30D"}],
+}
+
+
+async def store_with_sleepers(path: Path, count: int) -> None:
+    """One instance put to sleep by the engine, and as many copies of its rows."""
+    async with Tenuto(f"sqlite:///{path}") as app:
+        await app.deploy(SLEEPING)
+        first = (await app.start("sleeping", {"n": 1})).id
+    connection = apsw.Connection(str(path))
+    ids = ((str(uuid.UUID(int=number)),) for number in range(1, count))
+    with connection:
+        connection.execute("CREATE TEMP TABLE copies (id TEXT)")
+        connection.executemany("INSERT INTO copies VALUES (?)", ids)
+        for table in (
+            "workflow_instances",
+            "workflow_execution_history",
+            "timers",
+        ):
+            columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+            key = columns[0] if table == "workflow_instances" else "instance_id"
+            chosen = ", ".join("copies.id" if name == key else name for name in columns)
+            connection.execute(
+                f"INSERT INTO {table} ({', '.join(columns)})"
+                f" SELECT {chosen} FROM copies, {table} WHERE {table}.{key} = ?",
+                (first,),
+            )
+    connection.close()
+
+
+async def work_of_starting(path: Path) -> tuple[int, int]:
+    with counted_work() as work:
+        app = Tenuto(f"sqlite:///{path}", settings=Settings(mail_every=3600, project_every=3600))
+        assert await app.open() == 0
+        await app.close()
+    assert work.steps
+    return work.take()
+
+
+async def test_starting_reads_as_much_with_100000_sleeping_as_with_1000(tmp_path: Path) -> None:
+    few, many = tmp_path / "few.db", tmp_path / "many.db"
+    await store_with_sleepers(few, 1_000)
+    await store_with_sleepers(many, 100_000)
+    assert await work_of_starting(many) == await work_of_starting(few)
+
+
+async def test_an_idle_engine_asks_for_little(tmp_path: Path) -> None:
+    """At most 60 statements a minute: a look into the mailbox every two seconds."""
+    assert 60 / Settings().mail_every <= 60
+    url = f"sqlite:///{tmp_path}/idle.db"
+    async with Tenuto(url, settings=Settings(mail_every=0.01, project_every=0.01)) as app:
+        await app.deploy(SLEEPING)
+        await app.start("sleeping", {"n": 1})
+        store = app.engine.store
+        await asyncio.sleep(0.1)
+        before = store.statements  # type: ignore[attr-defined]
+        await asyncio.sleep(0.3)
+        passes = 0.3 / 0.01
+        assert store.statements - before <= passes + 2  # type: ignore[attr-defined]
+
+
+async def test_what_is_due_after_a_long_sleep_goes_on(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/due.db"
+    async with Tenuto(url) as app:
+        await app.deploy(SLEEPING)
+        instance = await app.start("sleeping", {"n": 1})
+        assert await instance.status() is Status.RUNNING
+    connection = apsw.Connection(str(tmp_path / "due.db"))
+    assert connection.execute("SELECT count(*) FROM timers").get == 1
+    assert connection.execute("SELECT count(*) FROM owners").get == 0
+    connection.close()
+
+
+async def test_only_what_was_running_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.db"
+    app = Tenuto(f"sqlite:///{path}", settings=Settings(stop_grace=0.0))
+    begun = asyncio.Event()
+
+    @app.task
+    async def work(input: object) -> object:
+        begun.set()
+        return await asyncio.Future()
+
+    await app.open()
+    await app.deploy(SLEEPING)
+    await app.deploy(steps("a"))
+    for _ in range(20):
+        await app.start("sleeping", None)
+    running = await app.start("flow", "x")
+    await begun.wait()
+    await app.close()
+
+    again = Tenuto(f"sqlite:///{path}")
+
+    @again.task(name="work")
+    async def quick(input: object) -> object:
+        return input
+
+    assert await again.open() == 1
+    assert await (await again.instance(running.id)).result(10) == "x"
+    await again.close()

@@ -1,0 +1,42 @@
+"""Counts what SQLite does, so that a test can say what something costs without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+
+class Work:
+    """Steps of SQLite's virtual machine, and rows that were read by scanning a table."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.scanned = 0
+
+    def watch(self, connection: apsw.Connection) -> None:
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._profile)
+
+    def _profile(self, event: dict[str, object]) -> None:
+        counters = event["stmt_status"]
+        assert isinstance(counters, dict)
+        self.steps += counters["SQLITE_STMTSTATUS_VM_STEP"]
+        self.scanned += counters["SQLITE_STMTSTATUS_FULLSCAN_STEP"]
+
+    def take(self) -> tuple[int, int]:
+        """What was counted since the last time."""
+        counted = self.steps, self.scanned
+        self.steps = self.scanned = 0
+        return counted
+
+
+@contextmanager
+def counted_work() -> Iterator[Work]:
+    """Counts for every connection that is opened in here."""
+    work = Work()
+    apsw.connection_hooks.append(work.watch)
+    try:
+        yield work
+    finally:
+        apsw.connection_hooks.remove(work.watch)
