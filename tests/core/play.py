@@ -62,6 +62,8 @@ class Run:
         """What of it was not refused."""
         self.news: list[str] = []
         """The entries of the last step."""
+        self.versions: list[int] = []
+        """How long the log was after each step."""
         self.now = BEGIN
         self.ledger = Ledger()
         self.rejection: Rejection | None = None
@@ -79,6 +81,7 @@ class Run:
         self.taken += [input] if decision.rejection is None else []
         self.entries += decision.entries
         self.state = decision.state
+        self.versions.append(self.state.version)
         self.news = [line(entry) for entry in decision.entries]
         self.rejection = decision.rejection
         self.ledger.take(decision.entries, decision.effects)

@@ -1,0 +1,150 @@
+"""What holds of every instance of every document, whatever happens to it in whatever order.
+
+1. It ends, once everything has happened that is outstanding.
+2. Each node completes at most once, and is either skipped or begun.
+3. Nothing is dispatched after an end was asked for, and nothing at all follows the end.
+4. When it completes, no node is left over.
+5. While it goes on, whatever may begin has begun.
+6. Equal inputs give equal logs.
+7. The same workflow in another form gives the same log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from tenuto.core import Decision, InstanceState
+from tenuto.definition import compile_definition, to_graph_form, to_steps_form
+from tenuto.model.entries import (
+    CancelRequested,
+    Entry,
+    NodeCompleted,
+    NodeDispatched,
+    NodeEntry,
+    NodeFailed,
+    NodeSkipped,
+    StatusChanged,
+)
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tests.core.holding import check_new_entries, check_snapshot, folded
+from tests.core.notation import line
+from tests.core.play import Run
+from tests.core.wandering import wander
+from tests.kit.workload import Seeded, Taste, make_input, random_document, topologies
+from tests.kit.workload.strategies import documents, inputs
+
+SEEDS = st.integers(0, 2**32)
+SMALL = Taste(largest=12)
+
+
+def check(run: Run, before: InstanceState, decision: Decision) -> None:
+    check_new_entries(run, before, decision)
+    state = decision.state
+    if decision.entries and not state.status.is_final:
+        settled = state.pause is not None or state.ending is not None
+        assert settled or not (state.ready or state.doomed), "something may begin and has not"
+
+
+def walk(document: Object, input: Object, seed: int, *, restless: int = 30) -> Run:
+    run = Run(document, check=check)
+    run.start(input)
+    wander(run, Seeded(seed), restless=restless)
+    return run
+
+
+def check_end(run: Run) -> None:
+    assert run.status.is_final
+    check_each_node(run.entries)
+    check_nothing_follows(run.entries)
+    assert folded(run.plan, run.state.id, run.entries) == run.state
+    check_snapshot(run.state, run.entries)
+    if run.status is Status.COMPLETED and run.state.ending is None:
+        assert {key.node for key in run.state.nodes} == set(run.plan.nodes)
+
+
+def check_each_node(entries: list[Entry]) -> None:
+    completed = Counter(entry.node for entry in entries if isinstance(entry, NodeCompleted))
+    assert set(completed.values()) <= {1}
+    skipped = [entry.node for entry in entries if isinstance(entry, NodeSkipped)]
+    begun = {e.node for e in entries if isinstance(e, NodeEntry) and not isinstance(e, NodeSkipped)}
+    assert len(skipped) == len(set(skipped))
+    assert not begun & set(skipped)
+
+
+def check_nothing_follows(entries: list[Entry]) -> None:
+    is_ending = is_paused = is_over = False
+    for entry in entries:
+        assert not is_over
+        match entry:
+            case CancelRequested():
+                is_ending = True
+            case NodeFailed(then="fail"):
+                is_ending = True
+            case NodeDispatched():
+                assert not is_ending
+                assert not is_paused
+            case StatusChanged():
+                is_over = entry.to.is_final
+                is_paused = entry.to is Status.PAUSED
+            case _:
+                is_paused = is_paused and entry.event_type != "RESUME_REQUESTED"
+
+
+def again(document: Object, run: Run) -> Run:
+    """The same things happen to another instance."""
+    other = Run(document, check=None)
+    other._refusing = True
+    for input, now in run.told:
+        other.at(now).tell(input)
+    return other
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(document=documents(SMALL), input=inputs(), seed=SEEDS)
+def test_every_instance_ends_whatever_happens(document: Object, input: Object, seed: int) -> None:
+    run = walk(document, input, seed)
+    check_end(run)
+    assert again(document, run).entries == run.entries
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_large_documents_end_too(seed: int) -> None:
+    document = random_document(seed)
+    check_end(walk(document, make_input(Seeded(seed)), seed, restless=60))
+
+
+@pytest.mark.parametrize("name", topologies())
+def test_the_twelve_topologies_end(name: str) -> None:
+    for seed in range(20):
+        check_end(walk(topologies()[name], {"k": seed, "flag": True}, seed))
+
+
+def spoken(run: Run) -> list[Counter[str]]:
+    """What each step wrote. Forms may order what happens at once, and name handles, differently."""
+    said = []
+    seen = 0
+    for version in run.versions:
+        said.append(Counter(line(entry).partition(" ->")[0] for entry in run.entries[seen:version]))
+        seen = version
+    return said
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(document=documents(SMALL), input=inputs(), seed=SEEDS)
+def test_every_form_of_a_workflow_gives_the_same_log(
+    document: Object, input: Object, seed: int
+) -> None:
+    run = walk(document, input, seed)
+    definition = compile_definition(document)
+    forms = [to_graph_form(definition)]
+    if len(definition.graph.starts) == 1:
+        in_steps = to_steps_form(definition)
+        forms += [in_steps, to_graph_form(compile_definition(in_steps))]
+    for form in forms:
+        other = again(form, run)
+        assert spoken(other) == spoken(run)
+        assert other.status is run.status

@@ -1,0 +1,81 @@
+"""Random walks: whatever can happen to an instance happens, in any order, until it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tenuto.model.events import Event
+from tenuto.model.graph import Task
+from tenuto.model.json import JSON
+from tests.core.play import Run
+from tests.kit.workload.choices import Choices, chance, pick
+
+Move = Callable[[], object]
+
+LONGEST = 2_000
+"""So many steps are enough for every document of the generator."""
+VALUES: list[JSON] = [None, 0, "", False, {}, [], {"value": 3}, {"value": 7}]
+
+
+def wander(run: Run, choices: Choices, *, restless: int = 60) -> None:
+    """First anything at all, `restless` times; then only what brings the instance to its end."""
+    run._refusing = True
+    for _ in range(restless):
+        if not run.status.is_final:
+            moves = _progress(run, choices) + _disturbances(run, choices)
+            if moves:
+                pick(choices, moves)()
+    for _ in range(LONGEST):
+        if run.status.is_final:
+            break
+        _go_on(run, choices)
+    run._refusing = False
+
+
+def _go_on(run: Run, choices: Choices) -> None:
+    if run.state.pause is not None:
+        run.resume()
+        return
+    moves = _progress(run, choices)
+    assert moves, f"nothing can happen any more and it has not ended: {run.log}"
+    pick(choices, moves)()
+
+
+def _progress(run: Run, choices: Choices) -> list[Move]:
+    """Results, events and timers: one of them there always is until the end."""
+    moves: list[Move] = [partial(_report, run, node, choices) for node in run.running]
+    moves += [partial(_hand, run, key.node, choices) for key in sorted(run.ledger.waits)]
+    if run.ledger.timers:
+        moves.append(run.skip)
+    return moves
+
+
+def _disturbances(run: Run, choices: Choices) -> list[Move]:
+    moves: list[Move] = []
+    if chance(choices, 40):
+        for node in run.running:
+            moves.append(partial(run.lose, node, clean=chance(choices, 50)))
+            moves.append(partial(run.fail, node, "FLAKY", retryable=True))
+            moves.append(partial(run.succeed, node, attempt=run.attempt(node) + 1))
+    if chance(choices, 30):
+        moves += [run.pause, run.resume, partial(run.later, seconds=choices.below(30))]
+    if chance(choices, 3):
+        moves.append(run.cancel)
+    return moves
+
+
+def _report(run: Run, node: str, choices: Choices) -> None:
+    if chance(choices, 8):
+        run.fail(node, pick(choices, ["OUT", "BAD", "GONE", "CANCELLED"]))
+        return
+    config = run.plan[node].node.config
+    handles = config.handles if isinstance(config, Task) else ()
+    run.succeed(node, pick(choices, VALUES), handle=pick(choices, ["default", *handles]))
+
+
+def _hand(run: Run, node: str, choices: Choices) -> None:
+    number = choices.below(5)
+    payload: JSON = {"k": number, "amount": number}
+    event = Event(id=f"e{number}", pattern="paid", payload=payload, received_at=run.now)
+    run.hand(node, event, by_lookback=chance(choices, 20))
