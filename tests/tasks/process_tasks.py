@@ -118,6 +118,11 @@ async def obey_later(ctx: Context) -> None:
 
 
 @registry.task(isolation="process")
+def echo(ctx: Context, text: str) -> int:
+    return len(text) + len(str(ctx.previous_outputs["before"]))
+
+
+@registry.task(isolation="process")
 def enter(name: str) -> str:
     before = tenant.get()
     tenant.set(name)

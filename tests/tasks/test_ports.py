@@ -63,3 +63,12 @@ def test_short_ids_differ() -> None:
     made = {ids.short() for _ in range(1000)}
     assert len(made) == 1000
     assert {len(each) for each in made} == {16}
+
+
+@pytest.mark.asyncio
+async def test_waiting_for_an_event_ends_with_it_or_with_its_time() -> None:
+    clock = SystemClock()
+    event = asyncio.Event()
+    assert not await clock.wait(event, 0.001)
+    event.set()
+    assert await clock.wait(event, 60)

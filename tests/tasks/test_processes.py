@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tenuto.model.inputs import TaskSucceeded
-from tenuto.model.json import JSON
+from tenuto.model.json import Object
 from tenuto.tasks import Facts, Registry, TaskFunction
 from tests.tasks.process_tasks import registry
 from tests.tasks.stage import INSTANCE, TOO_LONG, Stage, stage, turns
@@ -75,8 +75,7 @@ async def test_several_run_side_by_side_up_to_a_bound() -> None:
 
 async def test_a_task_is_told_about_its_attempt() -> None:
     deadline = datetime(2026, 1, 1, tzinfo=UTC)
-    outputs: JSON = {"before": {"n": [1, 2**70], "text": "ä\u2028"}}
-    assert isinstance(outputs, dict)
+    outputs: Object = {"before": {"n": [1, 2**70], "text": "ä\u2028"}}
     facts = Facts(correlation_id="c", deadline=deadline, previous_outputs=lambda: outputs)
     async with stage(registry) as on:
         on.start("look", node="step", attempt=2, facts=facts)
@@ -224,6 +223,40 @@ async def test_a_child_that_does_not_obey_is_killed_after_the_grace(tmp_path: Pa
         failure = await on.failure()
         assert (failure.code, failure.retryable) == ("CANCELLED", False)
         await until(lambda: is_gone(pid))
+
+
+async def test_a_child_that_is_still_coming_up_never_begins_what_was_stopped(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "pid"
+    async with stage(registry) as on:
+        on.start("hang", str(mark))
+        on.stop("hang")
+        failure = await on.failure()
+        assert (failure.code, failure.retryable) == ("CANCELLED", False)
+        assert not mark.exists()
+        on.start("double_later", 4)
+        assert await on.output(2) == 8
+
+
+async def test_an_attempt_that_waits_for_a_process_is_cancelled_without_running(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "pid"
+    async with stage(registry, max_processes=1) as on:
+        on.start("hang", str(mark), node="first")
+        on.start("double", 1, node="second")
+        on.stop("second")
+        assert (await on.failure()).code == "CANCELLED"
+        await content(mark)
+
+
+async def test_large_values_pass_through_the_pipes() -> None:
+    text = "ä" * 400_000
+    outputs: Object = {"before": text}
+    async with stage(registry) as on:
+        on.start("echo", text, facts=Facts(previous_outputs=lambda: outputs))
+        assert await on.output() == len(text) * 2
 
 
 async def test_what_one_attempt_sets_no_other_sees() -> None:

@@ -30,6 +30,7 @@ from tenuto.tasks.failures import details_of, failure_of
 from tenuto.tasks.frames import (
     AskOutputs,
     Beat,
+    Begun,
     Done,
     Failed,
     Frames,
@@ -124,6 +125,7 @@ def main() -> NoReturn:
     while True:
         order = parent.orders.get()
         parent.is_busy = True
+        parent.say(Begun())
         # What a task does to context variables ends with it.
         outcome = contextvars.copy_context().run(_perform, parent, order)
         for stream in (sys.stdout, sys.stderr):

@@ -32,6 +32,8 @@ class Child:
     def __init__(self, wake: int) -> None:
         """Start it; `wake` is a descriptor that becomes readable when the owner is to look up."""
         self._wake = wake
+        self.is_sending = False
+        """Whether a frame is half written, so that nothing may be put behind it."""
         self._frames = Frames()
         childs_in, self._writing = os.pipe()
         self._reading, childs_out = os.pipe()
@@ -53,11 +55,9 @@ class Child:
             os.close(childs_out)
         os.set_blocking(self._writing, False)
 
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
     def send(self, message: FromParent, when_woken: WhenWoken) -> None:
         data = memoryview(frame(message))
+        self.is_sending = True
         while data:
             try:
                 data = data[os.write(self._writing, data) :]
@@ -65,9 +65,12 @@ class Child:
                 self._await(self._writing, select.POLLOUT, when_woken)
             except BrokenPipeError:
                 raise self._death() from None
+        self.is_sending = False
 
     def receive(self, when_woken: WhenWoken) -> FromChild:
         while (message := self._frames.from_child()) is None:
+            # It may have been woken while it was sending, when nothing else could be said.
+            when_woken(self)
             self._await(self._reading, select.POLLIN, when_woken)
             data = os.read(self._reading, _CHUNK)
             if not data:
@@ -102,7 +105,7 @@ class Child:
                 when_woken(self)
             if descriptor in ready:
                 return
-            if not ready and not self.is_alive():
+            if not ready and self._process.poll() is not None:
                 raise self._death()
 
     def _death(self) -> ChildDied:

@@ -53,6 +53,10 @@ class Ready(Struct, frozen=True, tag="ready"):
     """Child: the interpreter is up."""
 
 
+class Begun(Struct, frozen=True, tag="begun"):
+    """Child: the order has arrived, and from here on may have effects."""
+
+
 class Beat(Struct, frozen=True, tag="beat"):
     """Child: the task is alive."""
 
@@ -79,7 +83,7 @@ class Failed(Struct, frozen=True, tag="failed"):
 
 
 FromParent: TypeAlias = Run | Stop | Outputs
-FromChild: TypeAlias = Ready | Beat | AskOutputs | Done | Failed
+FromChild: TypeAlias = Ready | Begun | Beat | AskOutputs | Done | Failed
 
 encode = msgspec.json.encode
 _from_parent = msgspec.json.Decoder(FromParent)

@@ -25,8 +25,19 @@ from tenuto.ports import Clock
 from tenuto.tasks.address import address_of
 from tenuto.tasks.attempt import Attempt, Outcome, checked_handle
 from tenuto.tasks.child_process import Child, ChildDied
-from tenuto.tasks.failures import PROCESS_DIED, cancelled
-from tenuto.tasks.frames import AskOutputs, Beat, Done, Failed, Outputs, Ready, Run, Stop, encode
+from tenuto.tasks.failures import PROCESS_DIED, Refused, cancelled
+from tenuto.tasks.frames import (
+    AskOutputs,
+    Beat,
+    Begun,
+    Done,
+    Failed,
+    Outputs,
+    Ready,
+    Run,
+    Stop,
+    encode,
+)
 
 _START_SECONDS = 30.0
 """What an interpreter may take to come up, beyond the time-out of the attempt that waits for it."""
@@ -202,16 +213,16 @@ class Lane:
                 return attempt.failed(cancelled())
             message = f"the process of the task ended by itself: {death}"
             return attempt.failed(Failure(code=PROCESS_DIED, message=message))
+        except Refused as refused:
+            # Found before anything was said to the child, which is as fit as it was.
+            return attempt.failed(refused)
         except Exception as error:  # noqa: BLE001 - no child may be left in the middle of something
             self._drop_child()
             return attempt.failed(error)
 
     def _converse(self, attempt: Attempt) -> Outcome:
-        order = self._order(attempt)
-        child = self._ready_child(attempt)
-        self._tell(self._up, attempt)
         attentive = _Attentive(self, attempt)
-        child.send(order, attentive)
+        child = self._ordered_child(attempt, attentive)
         while True:
             match child.receive(attentive):
                 case Beat(details):
@@ -223,7 +234,7 @@ class Lane:
                     return _success(attempt, output, handle)
                 case Failed(failure, was_told):
                     return attempt.failed(cancelled() if was_told else failure)
-                case Ready():
+                case Ready() | Begun():
                     pass
 
     def _order(self, attempt: Attempt) -> Run:
@@ -241,14 +252,29 @@ class Lane:
             output_limit=self._limit,
         )
 
-    def _ready_child(self, attempt: Attempt) -> Child:
-        """The child, up and waiting; a new one if there is none or it died while it was idle."""
-        if self._child is not None and not self._child.is_alive():
-            self._drop_child()
-        if self._child is None:
-            self._child = Child(self._hears)
-            self._child.receive(_Attentive(self, attempt))
-        return self._child
+    def _ordered_child(self, attempt: Attempt, attentive: _Attentive) -> Child:
+        """A child that has taken the order."""
+        order = self._order(attempt)
+        if self._child is not None:
+            try:
+                return self._give(self._child, order, attempt, attentive)
+            except ChildDied:
+                # It died while it was idle: nothing of the attempt has happened yet.
+                self._drop_child()
+                if self.is_doomed(attempt):
+                    raise
+        self._child = child = Child(self._hears)
+        child.receive(attentive)
+        return self._give(child, order, attempt, attentive)
+
+    def _give(self, child: Child, order: Run, attempt: Attempt, attentive: _Attentive) -> Child:
+        if attempt.is_asked_to_stop:
+            raise Refused(cancelled())
+        self._tell(self._up, attempt)
+        child.send(order, attentive)
+        attentive.may_tell = True
+        child.receive(attentive)
+        return child
 
     def _drop_child(self) -> None:
         if self._child is not None:
@@ -265,14 +291,15 @@ class _Attentive:
     def __init__(self, lane: Lane, attempt: Attempt) -> None:
         self._lane = lane
         self._attempt = attempt
-        self._has_told = False
+        self.may_tell = False
+        """Whether the child has the order: a word to stop before it would belong to nothing."""
 
     def __call__(self, child: Child) -> None:
         if self._lane.is_doomed(self._attempt):
             child.kill()
             raise ChildDied("it was killed")
-        if self._attempt.is_asked_to_stop and not self._has_told:
-            self._has_told = True
+        if self.may_tell and not child.is_sending and self._attempt.is_asked_to_stop:
+            self.may_tell = False
             child.send(Stop(), self)
 
 
