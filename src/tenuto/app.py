@@ -26,6 +26,7 @@ from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import InstanceQuery, Store
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
+from tenuto.tasks.watchdog import Watchdog
 
 TENANT = "default"
 
@@ -58,6 +59,9 @@ class Tenuto:
         """Registers a task with this app alone; it is looked up before those of `@task`."""
         chosen = open_store(store) if store is None or isinstance(store, str) else store
         self.engine = build_engine(chosen, self.tasks, settings=settings, clock=clock, ids=ids)
+        self._watchdog = Watchdog(
+            self.engine.clock, threshold=self.engine.settings.report_block_after
+        )
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -73,10 +77,13 @@ class Tenuto:
 
     async def open(self) -> int:
         """Open the store and take over what an earlier process left; returns how many."""
-        return await self.engine.open()
+        taken_over = await self.engine.open()
+        self._watchdog.start()
+        return taken_over
 
     async def close(self) -> None:
         """Stop in good order: running tasks get their grace, the rest goes on next time."""
+        self._watchdog.stop()
         await self.engine.close()
 
     async def deploy(self, definition: Mapping[str, JSON] | str | Path) -> int:

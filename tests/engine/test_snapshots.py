@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -13,9 +14,9 @@ from tests.engine.situations import steps
 pytestmark = pytest.mark.asyncio
 
 
-def query(path: Path, sql: str) -> list[tuple[int, ...]]:
+def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    rows: list[tuple[int, ...]] = connection.execute(sql).fetchall()
+    rows = connection.execute(sql).fetchall()
     connection.close()
     return rows
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from tenuto import Overloaded, StoreUnavailable, Tenuto, TenutoError, WorkflowFailed
+from tenuto import Overloaded, StoreUnavailable, Tenuto, TenutoError, WorkflowFailed, core
 from tenuto.core import Decision, InstanceState, Plan
 from tenuto.engine import lane
 from tenuto.model.inputs import Input
@@ -127,7 +127,7 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = Moody()
-    decide = lane.decide
+    decide = core.decide
 
     def broken(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
         if state.input == "bad" and state.version:

@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between looks into the mailbox, for what other processes left there."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
+    report_block_after: float = 1.0
+    """Seconds that something may block the event loop before the log says where."""
     stop_grace: float = 10.0
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"
