@@ -2,7 +2,8 @@
 
 What is allowed to be imported is a list, so that a new module of the standard library is a
 decision. What is called is checked against a list of names, because `datetime` is a value type
-and a clock in one.
+and a clock in one. A name may be read from a value of our own (`d.now`, the moment handed in):
+only what is called or comes from a module is a clock.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests.architecture.source_tree import (
     SOURCE,
     Finding,
     Scan,
+    dotted,
     findings,
     imports,
     modules,
@@ -96,19 +98,36 @@ def impure_imports(tree: ast.Module) -> Iterator[Finding]:
 
 
 def impure_calls(tree: ast.Module) -> Iterator[Finding]:
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.name in FORBIDDEN_METHODS
-    }
+    foreign = set(foreign_names(tree))
+    imported = {name for name, original in foreign if original in FORBIDDEN_METHODS}
+    modules_and_types = {name for name, _ in foreign}
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_FUNCTIONS | imported:
                 yield node.lineno, f"calls {name}()"
-            case ast.Attribute(attr=name) if name in FORBIDDEN_METHODS:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in FORBIDDEN_METHODS:
+                yield node.lineno, f"calls .{name}()"
+            case ast.Attribute(attr=name) if (
+                name in FORBIDDEN_METHODS
+                and (dotted(node) or "").partition(".")[0] in modules_and_types
+            ):
                 yield node.lineno, f"reads .{name}"
+
+
+def foreign_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What is imported from outside the product: its name here, and its own."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                aliases = names
+            case ast.ImportFrom(module=str(module), names=names) if (
+                module.partition(".")[0] != "tenuto"
+            ):
+                aliases = names
+            case _:
+                continue
+        for alias in aliases:
+            yield (alias.asname or alias.name).partition(".")[0], alias.name
 
 
 def salted_hashes(tree: ast.Module) -> Iterator[Finding]:
@@ -182,7 +201,11 @@ def test_expressions_give_the_core_nothing_impure(scan: Scan) -> None:
         (impure_calls, "uuid.uuid4()"),
         (impure_calls, "from uuid import uuid4 as new\nnew()"),
         (impure_calls, "Instant.now()"),
-        (impure_calls, "moment = datetime.now\nmoment()"),
+        (impure_calls, "from datetime import datetime\nmoment = datetime.now\nmoment()"),
+        (impure_calls, "from datetime import datetime as d\nmoment = d.now\nmoment()"),
+        (impure_calls, "import datetime as dt\nmap(dt.datetime.utcnow, x)"),
+        (impure_calls, "import datetime\nclock = datetime.datetime.now"),
+        (impure_calls, "def f(d): return d.now()"),
         (impure_calls, "open('x')"),
         (impure_calls, "print('x')"),
         (salted_hashes, "hash('x')"),
@@ -201,6 +224,8 @@ def test_what_is_impure_is_seen(scan: Scan, code: str) -> None:
         (impure_imports, "from tenuto.model.graph import Graph"),
         (impure_imports, "from collections.abc import Mapping"),
         (impure_calls, "def decide(graph, state, input, now): return fold(state, now)"),
+        (impure_calls, "def f(d): return NodeSkipped(at=d.now)"),
+        (impure_calls, "from tenuto.core.deciding import Deciding\nx = Deciding.now"),
         (impure_calls, "uuid.uuid5(namespace, name)"),
         (salted_hashes, "def __hash__(self): return hash(self.key)"),
         (untyped_values, "if TYPE_CHECKING:\n    J = dict\nelse:\n    J = Any"),

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tenuto.definition import check
 from tests.kit.checker.graph import read
 from tests.kit.workload import (
     Document,
@@ -26,11 +27,9 @@ from tests.kit.workload import (
 from tests.kit.workload.choices import Seeded
 from tests.kit.workload.strategies import documents, inputs
 
-definition = pytest.importorskip("tenuto.definition")
-
 
 def problems(document: Document) -> list[object]:
-    return list(definition.check(document).problems)
+    return list(check(document).problems)
 
 
 def test_there_are_twelve_topologies_and_all_are_valid() -> None:
