@@ -34,7 +34,7 @@ def read_cursor(text: str) -> Position:
         return _decoder.decode(urlsafe_b64decode(text))
     except ValueError as error:
         problem = Problem(
-            code="TEN-2007",
+            code="TEN-2009",
             path="$.after",
             message="this is not a cursor",
             advice="Pass what the page before gave as its cursor, unchanged",
