@@ -106,6 +106,11 @@ class Session:
                 raise translated_commit(error) from error
             return result
 
+    def look(self, work: Callable[[], T]) -> T:
+        """Do `work`, which is one statement: it needs no transaction to see one moment."""
+        with translated(self.path):
+            return work()
+
     def read(self, work: Callable[[], T]) -> T:
         """Do `work`, whose statements all see the same moment."""
         with translated(self.path):

@@ -176,10 +176,10 @@ class SqliteStore:
         return await self._read(lambda session: reads.load(session, instance_ids))
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await self._read(lambda session: reads.entries(session, instance_id, after, limit))
+        return await self._look(lambda session: reads.entries(session, instance_id, after, limit))
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
-        return await self._read(lambda session: reads.entries_at(session, instance_id, seqs))
+        return await self._look(lambda session: reads.entries_at(session, instance_id, seqs))
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
         return await self._read(lambda session: reads.instances(session, query))
@@ -204,15 +204,15 @@ class SqliteStore:
     async def definition(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
-        return await self._read(lambda session: _definition(session, tenant, id, version))
+        return await self._look(lambda session: _definition(session, tenant, id, version))
 
     async def definition_ids(self, tenant: str) -> list[str]:
-        return await self._read(
+        return await self._look(
             lambda session: session.packed("definition_ids", {"tenant": tenant})
         )
 
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
-        return await self._read(lambda session: reads.wait_terms(session, tenant, pattern))
+        return await self._look(lambda session: reads.wait_terms(session, tenant, pattern))
 
     async def waits_for(
         self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
@@ -222,10 +222,10 @@ class SqliteStore:
         )
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await self._read(lambda session: reads.waits(session, instance_id))
+        return await self._look(lambda session: reads.waits(session, instance_id))
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
-        return await self._read(lambda session: reads.unlooked_waits(session, limit))
+        return await self._look(lambda session: reads.unlooked_waits(session, limit))
 
     async def events_since(
         self,
@@ -244,10 +244,10 @@ class SqliteStore:
         )
 
     async def unmatched_events(self, limit: int) -> list[Event]:
-        return await self._read(lambda session: reads.unmatched_events(session, limit))
+        return await self._look(lambda session: reads.unmatched_events(session, limit))
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
-        found = await self._read(lambda session: session.packed("first_timers", (limit + 1,)))
+        found = await self._look(lambda session: session.packed("first_timers", (limit + 1,)))
         timers = [TimerColumns(*row) for row in found]
         moment = epoch_ms(now)
         due = [timer_row(timer) for timer in timers[:limit] if timer.due <= moment]
@@ -256,7 +256,7 @@ class SqliteStore:
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         process_id = self._require_open()
-        return await self._read(lambda session: reads.mail(session, process_id, limit, after))
+        return await self._look(lambda session: reads.mail(session, process_id, limit, after))
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
@@ -275,10 +275,10 @@ class SqliteStore:
         )
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await self._read(lambda session: reads.dead_letters(session, tenant, limit))
+        return await self._look(lambda session: reads.dead_letters(session, tenant, limit))
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await self._read(lambda session: reads.deliveries(session, instance_id))
+        return await self._look(lambda session: reads.deliveries(session, instance_id))
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
@@ -305,6 +305,12 @@ class SqliteStore:
             migrate(session)
         living = frozenset(self._lock.living if self._lock else ())
         session.write(lambda: enter(session, process_id, now, living))
+
+    async def _look(self, job: Callable[[Session], T]) -> T:
+        """For one statement, which sees one moment by itself."""
+        self._require_open()
+        session = self._reading
+        return await self._reader.run(lambda: session.look(lambda: job(session)))
 
     async def _read(self, job: Callable[[Session], T]) -> T:
         self._require_open()
