@@ -17,6 +17,8 @@ class Ledgers:
         self.client: list[Fields] = []
         self.commits: list[Fields] = []
         self.faults: list[Fields] = []
+        self.shut_out = 0
+        """How often a write found that another engine's entry was there already."""
         self._seen: set[tuple[str, str]] = set()
         self._tries: Counter[tuple[str, str]] = Counter()
 

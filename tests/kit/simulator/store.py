@@ -193,10 +193,15 @@ class FaultStore:
 
     def _note(self, turn: Turn, result: TurnResult) -> None:
         for write in turn.writes:
-            if write.rows and result.writes[write.instance_id].outcome is Outcome.WON:
+            if not write.rows:
+                continue
+            outcome = result.writes[write.instance_id].outcome
+            if outcome is Outcome.WON:
                 self._ledgers.commit(
                     turn.id, write.instance_id, write.rows[0].seq, write.rows[-1].seq
                 )
+            elif outcome is Outcome.LOST:
+                self._ledgers.shut_out += 1
 
     def _refuse_the_dead(self) -> None:
         if self._is_dead:

@@ -1,0 +1,33 @@
+"""What looks like a broken promise in a log, and is explained by what the simulator knows."""
+
+from __future__ import annotations
+
+from tests.kit.checker import Run, Violation
+from tests.kit.simulator.weather import Fault
+
+
+def is_explained(broken: Violation, run: Run) -> bool:
+    """Whether the fault and effect ledgers account for it."""
+    return _is_measured(broken, run) or _never_ran(broken, run)
+
+
+def _is_measured(broken: Violation, run: Run) -> bool:
+    """An attempt's time-out is time that passed, so a clock set back makes it look early."""
+    shown = broken.excerpt[-1] if broken.excerpt else ""
+    return (
+        broken.invariant == "I19"
+        and "NODE_FAILED" in shown
+        and "'TIMEOUT'" in shown
+        and any(fault["kind"] == Fault.CLOCK_BACK for fault in run.faults or ())
+    )
+
+
+def _never_ran(broken: Violation, run: Run) -> bool:
+    """An attempt that was withdrawn before it ran has no grace to wait for."""
+    if broken.invariant != "GRACE" or "is given up" not in broken.message:
+        return False
+    node = broken.message.split()[0]
+    return not any(
+        effect["instance"] == broken.instance and effect["node"] == node
+        for effect in run.effects or ()
+    )
