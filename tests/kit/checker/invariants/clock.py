@@ -15,8 +15,6 @@ _BY_THE_CLOCK = frozenset({"system", "timer", "clock"})
 def no_timer_fires_early(moment: Moment) -> Iterator[str]:
     """I19: No timer fires before due by `store_time`."""
     row, life = moment.row, moment.life
-    if _is_measured(row, life) and _clock_was_set_back(moment):
-        return
     due = _due_of_instance(moment) if life is None else _due_of_node(row, life)
     if due is not None and row.at < due:
         place = f" of {row.node}" if row.node else ""
@@ -76,16 +74,6 @@ def no_stored_timer_is_overdue(rest: Rest) -> Iterator[str]:
         waits_for_resume = timer["kind"] == "retry" and rest.picture.status == "PAUSED"
         if due is not None and due < now - rest.run.bound_ms and not waits_for_resume:
             yield f"stored {timer['kind']} timer of {timer.get('node') or 'it'} is overdue"
-
-
-def _is_measured(row: Row, life: Life | None) -> bool:
-    """An attempt's time-out is measured as time that passes, not read from the clock."""
-    outside = life is not None and life.node.runs_outside
-    return outside and row.type == "NODE_FAILED" and row.code == "TIMEOUT"
-
-
-def _clock_was_set_back(moment: Moment) -> bool:
-    return any(fault["kind"] == "clock back" for fault in moment.ledgers.run.faults or ())
 
 
 def _pending(life: Life, *, paused: bool) -> Iterator[tuple[str, int | None]]:

@@ -238,18 +238,13 @@ def grace_is_waited_for(rest: Rest) -> Iterator[str]:
         if row.type != "NODE_CANCELLED" or row.node not in told:
             continue
         early = (told[row.node].moment("graceUntil") or 0) - row.at
-        outcomes = [
-            call.get("outcome")
-            for call in calls
-            if call["node"] == row.node and call["attempt"] == row.attempt
-        ]
+        outcomes = [call.get("outcome") for call in calls if call["node"] == row.node]
         if early > 0 and not _ended_by_itself(outcomes) and not rest.run.faults:
             yield f"{row.node} is given up {early} ms before its grace is over"
 
 
 def _ended_by_itself(outcomes: list[Json]) -> bool:
-    """An attempt without a call was withdrawn before it ran."""
-    return not outcomes or outcomes[-1] in ("cancelled", "failed", "lost", "stopped")
+    return bool(outcomes) and outcomes[-1] in ("cancelled", "failed", "lost", "stopped")
 
 
 def output_is_as_promised(rest: Rest) -> Iterator[str]:
