@@ -20,7 +20,7 @@ def open_store(url: str | None) -> Store:
         return MemoryStore()
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
-    return SqliteStore(sqlite_path(url))
+    return SqliteStore(sqlite_path(url), lanes=2)
 
 
 def open_reader(url: str) -> Store:

@@ -77,6 +77,12 @@ async def until(app: Tenuto, holds: Callable[[], Awaitable[bool]]) -> None:
         stop()
 
 
+async def at_rest(app: Tenuto) -> None:
+    """Return once nothing waits to be written."""
+    for lane in app.engine.lanes:
+        await lane.idle()
+
+
 async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:
     """Return once so many instances wait at `step`."""
 
@@ -84,4 +90,4 @@ async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:
         return len(await app.instances(current_step=step, limit=100_000)) >= count
 
     await until(app, holds)
-    await app.engine.lanes[0].idle()
+    await at_rest(app)

@@ -10,7 +10,7 @@ import pytest
 
 from tenuto import Conflict, InvalidInput, Settings, Status, Tenuto
 from tenuto.model.json import Object
-from tests.engine.situations import ONE_WAIT, until_waiting
+from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
 from tests.engine.work import counted_work
 
 pytestmark = pytest.mark.asyncio
@@ -35,7 +35,7 @@ async def test_an_event_costs_what_it_matches_and_not_what_is_waiting(tmp_path: 
                 await waiting(app, count)
                 work.take()
                 published = await app.publish("payment.received", {"orderId": 5}, id="e")
-                await app.engine.lanes[0].idle()
+                await at_rest(app)
                 costs.append(work.take())
                 assert published.resumed == 1
                 completed = await app.instances(status="COMPLETED")
@@ -88,7 +88,7 @@ async def test_the_same_event_twice_acts_once_and_answers_the_same() -> None:
         second = await app.publish("payment.received", {"orderId": 1}, id="e-1")
         assert (first.duplicate, first.resumed) == (False, 1)
         assert (second.duplicate, second.resumed) == (True, 1)
-        await app.engine.lanes[0].idle()
+        await at_rest(app)
         statuses = Counter(summary.status for summary in await app.instances())
         assert statuses == {Status.COMPLETED: 1, Status.WAITING_FOR_EVENT: 2}
 

@@ -47,7 +47,14 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
                     grace_until=d.now + d.plan.cancel_grace,
                 )
             )
-            d.order(StopAttempt(node=key.node, iteration=key.iteration, attempt=node.attempt))
+            d.order(
+                StopAttempt(
+                    node=key.node,
+                    iteration=key.iteration,
+                    attempt=node.attempt,
+                    grace=d.plan.cancel_grace,
+                )
+            )
         return
     cancelled(d, key, node.attempt)
     if node.is_wait:

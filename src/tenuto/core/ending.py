@@ -56,7 +56,7 @@ def quarantine(d: Deciding, message: str) -> None:
         if node.is_wait:
             d.order(CloseWait(**place, event_id=None))
         elif node.status is NodeStatus.RUNNING:
-            d.order(StopAttempt(**place, attempt=node.attempt))
+            d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))
     for timer_key, timer in sorted(d.state.timers.items()):
         d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
     d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))

@@ -63,7 +63,8 @@ class Dispatcher:
                 if not self._leaves_to_others(effect.task_id):
                     self._runner.start(instance_id, effect, facts_of(draft.state))
             case StopAttempt():
-                self._runner.stop(instance_id, effect.node, effect.iteration, effect.attempt)
+                place = effect.node, effect.iteration, effect.attempt
+                self._runner.stop(instance_id, *place, grace=effect.grace.total_seconds())
             case SetTimer():
                 self._timekeeper.set(instance_id, effect)
             case ClearTimer():

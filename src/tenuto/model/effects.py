@@ -32,11 +32,12 @@ class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class StopAttempt(Struct, frozen=True, gc=False, kw_only=True):
-    """Tell a running attempt to stop."""
+    """Tell a running attempt to stop; what has not stopped after `grace` may be ended by force."""
 
     node: str
     iteration: str
     attempt: int
+    grace: timedelta
 
 
 class SetTimer(Struct, frozen=True, gc=False, kw_only=True):

@@ -70,16 +70,20 @@ _SETTINGS = (
 class SqliteStore:
     """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
 
-    lanes = 2
-
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         threads: Callable[[str], Worker] = DedicatedThread,
         shared: bool = False,
+        lanes: int = 1,
     ) -> None:
-        """With `shared`, engines of this process that also say so may open the file at once."""
+        """With `shared`, engines of this process that also say so may open the file at once.
+
+        There is one writer, whatever `lanes` says; with two, one is decided on while the other is
+        written.
+        """
+        self.lanes = lanes
         self.path = os.fspath(path)
         self._threads = threads
         self._shared = shared
