@@ -1,0 +1,1 @@
+"""Measurements, side by side in one run: ratios count, absolute times do not."""

@@ -1,0 +1,45 @@
+"""`python -m bench`: measure everything five times, print it, keep the raw figures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from bench import scenarios
+from bench.report import Report
+
+Scenario = Callable[[Report], None]
+
+SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
+    "linear": (scenarios.linear_throughput, scenarios.promise_linear, 5),
+    "latency": (scenarios.latency, scenarios.promise_latency, 5),
+    "widths": (scenarios.widths, scenarios.promise_widths, 5),
+    "lengths": (scenarios.lengths, scenarios.promise_lengths, 5),
+    "importing": (scenarios.importing, scenarios.promise_importing, 5),
+    "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
+}
+
+
+def main() -> int:
+    """Run the chosen scenarios; the exit code says whether every promise was kept."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(SCENARIOS)}")
+    parser.add_argument("--rounds", type=int, help="how often each is measured")
+    parser.add_argument("--keep", action="store_true", help="write docs/benchmarks/<date>.json")
+    chosen = parser.parse_args()
+    report = Report()
+    for name, (measure, promise, rounds) in SCENARIOS.items():
+        if chosen.names and name not in chosen.names:
+            continue
+        for number in range(chosen.rounds or rounds):
+            print(f"{name}, round {number + 1}", flush=True)
+            measure(report)
+        promise(report)
+    report.print()
+    if chosen.keep:
+        print(f"raw figures: {report.save(f'{datetime.now(UTC):%Y-%m-%d}').name}")
+    return 0 if all(promise.is_kept for promise in report.promises) else 1
+
+
+raise SystemExit(main())

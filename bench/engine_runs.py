@@ -1,0 +1,66 @@
+"""Runs of the shipped engine with its defaults, on a new SQLite file each."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tenuto import Tenuto, task
+from tenuto.model.json import JSON, Object
+
+Statement = tuple[str, object]
+
+
+@task
+async def noop(input: JSON) -> None:
+    """Does nothing, as quickly as it can be done."""
+
+
+@task
+async def megabyte() -> str:
+    """A value as large as an output may be."""
+    return "x" * 999_000
+
+
+@asynccontextmanager
+async def new_app(*documents: Object) -> AsyncIterator[tuple[Tenuto, Path]]:
+    """An app on a new file."""
+    with tempfile.TemporaryDirectory(prefix="tenuto-bench-") as folder:
+        path = Path(folder) / "bench.db"
+        async with Tenuto(f"sqlite:///{path}") as app:
+            for document in documents:
+                await app.deploy(document)
+            yield app, path
+
+
+async def run_all(app: Tenuto, workflow: str, count: int) -> float:
+    """Seconds from the first start to the last result."""
+
+    async def one(n: int) -> None:
+        instance = await app.start(workflow, {"n": n})
+        await instance.result(300)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(one(n) for n in range(count)))
+    return time.perf_counter() - began
+
+
+def disk_bytes(path: Path) -> int:
+    """What the database takes on disk, with what is not checkpointed yet."""
+    return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+
+
+def recorded(app: Tenuto) -> tuple[list[Statement], Callable[[], None]]:
+    """The statements that write, as they are executed; and how to stop recording."""
+    statements: list[Statement] = []
+    store = app.engine.store
+    store.recorder = lambda sql, parameters: statements.append((sql, parameters))  # type: ignore[attr-defined]
+
+    def stop() -> None:
+        store.recorder = None  # type: ignore[attr-defined]
+
+    return statements, stop

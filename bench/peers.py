@@ -1,0 +1,42 @@
+"""Other people's engines, each in an environment of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENT = ROOT / ".bench" / "dbos"
+
+
+def dbos_seconds_per_step(count: int, steps: int = 10) -> float:
+    """Seconds that one no-op step takes on DBOS Transact, on SQLite."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        venv.create(ENVIRONMENT, with_pip=True)
+        subprocess.run(
+            [
+                python,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--require-hashes",
+                "-r",
+                ROOT / "requirements" / "dbos.txt",
+            ],
+            check=True,
+        )
+    done = subprocess.run(
+        [python, ROOT / "bench" / "dbos_linear.py", str(count)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return float(done.stdout.strip().splitlines()[-1]) / (count * steps)
+
+
+if __name__ == "__main__":
+    print(dbos_seconds_per_step(int(sys.argv[1])))
