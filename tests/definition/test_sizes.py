@@ -1,8 +1,13 @@
-"""Large definitions compile, larger ones are refused, and neither takes long."""
+"""Large definitions compile, larger ones are refused, and the work grows as the document does.
+
+Work is counted in calls, of Python and of C, so that no busy machine makes a test fail.
+"""
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -26,14 +31,85 @@ def chain(length: int) -> dict[str, Any]:
     return {"steps": steps}
 
 
-def seconds(document: dict[str, Any]) -> float:
-    start = time.process_time()
-    check(document)
-    return time.process_time() - start
+def calls_to_check(document: Value) -> int:
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    previous = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        check(document)
+    finally:
+        sys.setprofile(previous)
+    return count
 
 
-def test_a_thousand_nodes_compile_in_less_than_a_second() -> None:
-    assert min(seconds(chain(1000)) for _ in range(3)) < 1
+def assert_linear(made: Callable[[int], Value], size: int) -> None:
+    """Four times the size is not much more than four times the work."""
+    check(made(4))  # what is done once in a process is not counted
+    few, many = calls_to_check(made(size)), calls_to_check(made(4 * size))
+    assert few > size
+    assert many < 5 * few
+
+
+def full_of_unknown_fields(count: int) -> Value:
+    return {**chain(1), **{f"unknown{number}": 1 for number in range(count)}}
+
+
+def with_unknown_targets(count: int) -> Value:
+    document = chain(count)
+    for step in document["steps"]:
+        step["transitions"] = {"default": step["stepId"] + "x"}
+    return document
+
+
+def with_large_literal(count: int) -> Value:
+    document = chain(1)
+    document["steps"][0]["input"] = [[1, "x"]] * count
+    return document
+
+
+def nested_loops(depth: int) -> Value:
+    nodes: list[Any] = [{"id": "s", "type": "start"}]
+    nodes += [
+        {"id": f"l{number}", "type": "loop", "config": {"source": []}} for number in range(depth)
+    ]
+    edges: Value = [{"source": "s", "target": "l0", "sourceHandle": "default"}]
+    for number in range(depth - 1):
+        inner, outer = f"l{number + 1}", f"l{number}"
+        edges.append({"source": outer, "target": inner, "sourceHandle": "loop"})
+        edges.append({"source": inner, "target": outer, "sourceHandle": "done"})
+    return {"nodes": nodes, "edges": edges}
+
+
+def wide_join(width: int) -> Value:
+    names = [f"w{number}" for number in range(width)]
+    steps: Value = [
+        {"stepId": "s", "type": "TASK", "taskId": "t", "transitions": {"default": names}}
+    ]
+    steps += [
+        {"stepId": name, "type": "TASK", "taskId": "t", "transitions": {"default": "j"}}
+        for name in names
+    ]
+    steps.append({"stepId": "j", "type": "TASK", "taskId": "t", "joinMode": {"atLeast": width}})
+    return {"steps": steps}
+
+
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [
+        (chain, 200),
+        (wide_join, 200),
+        (with_large_literal, 2000),
+        (full_of_unknown_fields, 2000),
+        (nested_loops, 100),
+    ],
+)
+def test_work_grows_as_the_document_does(made: Callable[[int], Value], size: int) -> None:
+    assert_linear(made, size)
 
 
 @pytest.mark.slow
@@ -56,43 +132,18 @@ def test_a_circle_of_twenty_thousand_steps_is_one_readable_problem() -> None:
 
 @pytest.mark.slow
 def test_loops_nested_thousands_deep_compile() -> None:
-    depth = 3000
-    nodes: list[Any] = [
-        {"id": f"l{number}", "type": "loop", "config": {"source": []}} for number in range(depth)
-    ]
-    edges: Value = [
-        {"source": f"l{number}", "target": f"l{number + 1}", "sourceHandle": "loop"}
-        for number in range(depth - 1)
-    ]
-    edges += [
-        {"source": f"l{number + 1}", "target": f"l{number}", "sourceHandle": "done"}
-        for number in range(depth - 1)
-    ]
-    document: Value = {"nodes": list(reversed(nodes)), "edges": edges}
-    start = time.process_time()
-    check(document)
-    assert time.process_time() - start < 20
-    nodes.insert(0, {"id": "s", "type": "start"})
-    edges.append({"source": "s", "target": "l0", "sourceHandle": "default"})
-    assert check({"nodes": nodes, "edges": edges}).problems == ()
+    document = nested_loops(3000)
+    assert check(document).problems == ()
+    start, *loops = document["nodes"]
+    assert check({**document, "nodes": [*reversed(loops), start]}).problems == ()
 
 
 @pytest.mark.slow
 def test_wide_joins_compile() -> None:
-    names = [f"w{number}" for number in range(19_998)]
-    steps: Value = [
-        {"stepId": "s", "type": "TASK", "taskId": "t", "transitions": {"default": names}}
-    ]
-    steps += [
-        {"stepId": name, "type": "TASK", "taskId": "t", "transitions": {"default": "j"}}
-        for name in names
-    ]
-    steps.append(
-        {"stepId": "j", "type": "TASK", "taskId": "t", "joinMode": {"atLeast": len(names)}}
-    )
-    assert check({"steps": steps}).problems == ()
+    assert check(wide_join(19_998)).problems == ()
 
 
+@pytest.mark.slow
 def test_more_nodes_than_the_limit_are_refused() -> None:
     assert [each.code for each in check(chain(20_001)).problems] == ["TEN-1004"]
 
@@ -111,27 +162,14 @@ def test_values_nested_too_deeply_are_refused(deep: int) -> None:
     assert [each.code for each in problems] == ["TEN-1005"]
 
 
-def test_a_document_full_of_faults_is_answered_soon_and_in_bounds() -> None:
-    document = {**chain(1), **{f"unknown{number}": 1 for number in range(100_000)}}
-    start = time.process_time()
-    problems = check(document).problems
-    assert len(problems) == 1000
-    assert time.process_time() - start < 20
-
-
-def test_unknown_targets_by_the_thousand_are_answered_soon() -> None:
-    document = chain(5000)
-    for step in document["steps"]:
-        step["transitions"] = {"default": step["stepId"] + "x"}
-    start = time.process_time()
+@pytest.mark.parametrize(
+    "document",
+    [full_of_unknown_fields(100_000), with_unknown_targets(5000)],
+    ids=["fields", "targets"],
+)
+def test_a_thousand_problems_are_enough(document: Value) -> None:
     assert len(check(document).problems) == 1000
-    assert time.process_time() - start < 20
 
 
-@pytest.mark.slow
-def test_a_large_literal_is_walked_in_place() -> None:
-    document = chain(1)
-    document["steps"][0]["input"] = [[1, "x"]] * 500_000
-    start = time.process_time()
-    assert check(document).problems == ()
-    assert time.process_time() - start < 20
+def test_a_large_literal_compiles() -> None:
+    assert check(with_large_literal(100_000)).problems == ()
