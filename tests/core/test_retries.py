@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tenuto.core.attempt import backoff
+from tenuto.definition import check
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import RetryPolicy
 from tenuto.model.status import Status
-from tests.core.drawing import draw, start, task
+from tests.core.drawing import box, condition, delay, draw, start, task, wait
 from tests.core.play import ID, play
 
 SECOND = timedelta(seconds=1)
@@ -214,7 +215,23 @@ def test_a_retry_is_a_timer() -> None:
     assert run.at(due).fire().news == ["NODE_DISPATCHED a#2"]
 
 
-def test_retries_are_for_what_executes() -> None:
+@pytest.mark.parametrize(
+    ("node", "executes"),
+    [
+        (task(), True),
+        (box("http", url="https://x.test"), True),
+        (box("dataQuery", dataQueryID="q"), True),
+        (box("javascript", code="return 1"), True),
+        (box("subWorkflow", workflowId="other"), True),
+        (wait(), False),
+        (delay(), False),
+        (condition(x="true"), False),
+        (box("emit", pattern="x"), False),
+    ],
+)
+def test_retries_are_for_what_executes(node: Object, executes: bool) -> None:
     """`retry` is for task, http, dataQuery, javascript, subWorkflow."""
-    run = play(draw("a", a=task(retry={"maxAttempts": 2}))).start().fail("a", retryable=True)
-    assert run.step("a") == "RETRYING"
+    config = node["config"]
+    assert isinstance(config, dict)
+    retried = node | {"config": {**config, "retry": {"maxAttempts": 2}}}
+    assert (check(draw("a", a=retried)).definition is not None) is executes

@@ -175,6 +175,8 @@ async def test_lists_show_a_status_as_soon_as_it_holds() -> None:
         await run.until(ref, "w", "WAITING")
         [row] = await run.app.instances(status="WAITING_FOR_EVENT")
         assert row.current_steps == ("w",)
+        assert [each.id for each in await run.app.instances(current_step="w")] == [ref.id]
+        assert await run.app.instances(current_step="a") == []
         await ref.cancel()
         [row] = await run.app.instances(status=["CANCELLED", "FAILED"])
         assert await run.app.instances(status="RUNNING") == []
