@@ -245,7 +245,8 @@ class Draft:
         held = self.held
         if not self.rows or held.tail_entries + len(self.rows) < SNAPSHOT_EVERY:
             return None
-        is_resting = ownership is Ownership.RELEASE
+        # One that rests will be read again to go on; one that has ended, seldom.
+        is_resting = ownership is Ownership.RELEASE and not self.state.status.is_final
         if held.tail_bytes + self._bytes < held.snapshot_bytes and not is_resting:
             return None
         return Snapshot(version=self.state.version, state=encode_snapshot(self.state))
