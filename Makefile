@@ -67,7 +67,7 @@ bench: setup  ## Measure
 	$(BIN)/python -m bench
 
 .PHONY: soak
-soak: setup  ## Run the long tests for MINUTES (30)
+soak: setup  ## Run the long tests, for MINUTES (30) in all
 	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak
 
 .PHONY: lock
@@ -77,5 +77,5 @@ lock: setup  ## Pin the newest dependencies in requirements/dev.txt
 
 .PHONY: clean
 clean:  ## Remove everything that the targets made
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests $(wildcard bench examples) -name __pycache__ -type d -prune -exec rm -rf {} +

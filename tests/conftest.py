@@ -1,9 +1,26 @@
-"""What all tests share: how Hypothesis searches."""
+"""What all tests share: how Hypothesis searches, and how long a soak test goes on."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 # A busy machine makes an example slow, not wrong; a failure prints what reproduces it elsewhere.
 settings.register_profile("tenuto", deadline=None, print_blob=True)
 settings.load_profile("tenuto")
+
+
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Seeds that no other test draws, for this test's share of TENUTO_SOAK_MINUTES."""
+    soaking = [item for item in request.session.items if item.get_closest_marker("soak")]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    minutes = float(os.environ.get("TENUTO_SOAK_MINUTES", "1"))
+    end = time.monotonic() + 60 * minutes * min(1.0, workers / len(soaking))
+    first = 1_000_000 * (1 + soaking.index(request.node))
+    return itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(first))

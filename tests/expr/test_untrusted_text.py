@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import string
 import sys
@@ -25,7 +24,7 @@ from tenuto.expr import (
 from tenuto.expr.library import CONSTANTS, FUNCTIONS, METHOD_NAMES
 from tests.expr.cases import SCOPE, SECTIONS
 
-ROUNDS = int(os.environ.get("TENUTO_FUZZ", "24000"))
+ROUNDS = 600
 CHUNKS = 4
 
 # What reaching out of the language would raise; everything that an evaluator has no business with.
@@ -137,14 +136,17 @@ def by_nesting(chance: random.Random) -> str:
     return source
 
 
+MAKERS = (by_words, by_characters, by_bytes, by_mutation, by_nesting)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("make", [by_words, by_characters, by_bytes, by_mutation, by_nesting])
+@pytest.mark.parametrize("make", MAKERS)
 def test_only_declared_errors_come_out(make: Callable[[random.Random], str], chunk: int) -> None:
     chance = random.Random(f"{make.__name__} {chunk}")
     answered = 0
     with nothing_reached():
-        for _ in range(ROUNDS // CHUNKS // 5):
+        for _ in range(ROUNDS):
             answered += not isinstance(attempt(make(chance)), Exception)
     print(f"{make.__name__}: {answered} answered")
 
@@ -153,18 +155,33 @@ def test_only_declared_errors_come_out(make: Callable[[random.Random], str], chu
 def test_templates_and_conditions_hold_too(chunk: int) -> None:
     chance = random.Random(chunk)
     with nothing_reached():
-        for _ in range(ROUNDS // CHUNKS // 10):
-            source = chance.choice([by_words, by_mutation, by_characters])(chance)
-            value = {"a": ["{{" + source + "}}", source], "b": f"text {{{{{source}}}}} text"}
-            if not template_problems(value):
-                with suppress(ExpressionError):
-                    compile_template(value).render(SCOPE)
-            with suppress(ExpressionError, ExpressionSyntaxError):
-                split = split_condition(source)
-                split.event_values(SCOPE["event"])
-                captured = split.capture(SCOPE)
-                split.term_values(captured)
-                split.matches(SCOPE["event"], captured)
+        for _ in range(ROUNDS // 2):
+            use_as_template_and_condition(
+                chance.choice([by_words, by_mutation, by_characters])(chance)
+            )
+
+
+@pytest.mark.soak
+def test_only_declared_errors_come_out_in_a_long_time(seeds: Iterator[int]) -> None:
+    for seed in seeds:
+        chance = random.Random(seed)
+        source = chance.choice(MAKERS)(chance)
+        with nothing_reached():
+            attempt(source)
+            use_as_template_and_condition(source)
+
+
+def use_as_template_and_condition(source: str) -> None:
+    value = {"a": ["{{" + source + "}}", source], "b": f"text {{{{{source}}}}} text"}
+    if not template_problems(value):
+        with suppress(ExpressionError):
+            compile_template(value).render(SCOPE)
+    with suppress(ExpressionError, ExpressionSyntaxError):
+        split = split_condition(source)
+        split.event_values(SCOPE["event"])
+        captured = split.capture(SCOPE)
+        split.term_values(captured)
+        split.matches(SCOPE["event"], captured)
 
 
 def test_a_host_value_is_refused_when_touched() -> None:
