@@ -65,13 +65,14 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
 
 async def _ask_here(url: str, instance_id: str, asked: Input) -> Status:
     with redirect_stdout(sys.stderr):
-        async with engine(url) as app:
+        async with engine(url, is_brief=True) as app:
             answer = await app.engine.ask(instance_id, asked)
             if answer.rejection is not None:
                 raise Conflict(answer.rejection.message, code=answer.rejection.code)
             if not isinstance(asked, CancelAsked) or answer.status.is_final:
                 return answer.status
             # Nobody else would be there to end it once the grace period is over.
+            say("running steps have their grace period …", style="dim")
             try:
                 async with asyncio.timeout(_END_WITHIN):
                     return (await app.engine.final_state(instance_id)).state.status

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,12 +18,13 @@ from tenuto.model.errors import (
     TenutoError,
     WorkflowFailed,
 )
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST_SHOWN = 50
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def show_error(error: TenutoError, positions: Positions | None = None) -> None:
@@ -39,6 +42,7 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
         return
     if isinstance(error, WorkflowFailed):
         _where(error)
+        return
     advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
     if advice:
         say(f"  {advice}")
@@ -97,6 +101,13 @@ def problem_json(problem: Problem) -> Object:
     }
 
 
+def raised_at(details: JSON) -> str | None:
+    """`file:line` of the innermost frame of a task's traceback: the user's own line."""
+    trace = details.get("traceback") if isinstance(details, dict) else None
+    frames = _FRAME.findall(trace) if isinstance(trace, str) else []
+    return f"{os.path.relpath(frames[-1][0])}:{frames[-1][1]}" if frames else None
+
+
 def _headline(code: str | None, message: str) -> None:
     line = _text("error", "bold red")
     if code is not None:
@@ -108,7 +119,8 @@ def _headline(code: str | None, message: str) -> None:
 def _where(error: WorkflowFailed) -> None:
     step, attempt = error.error.step_id, error.error.attempt
     if step is not None:
-        say(f"  In step {step}, attempt {attempt}.")
+        place = raised_at(error.error.details)
+        say(f"  In step {step}, attempt {attempt}{f', at {place}' if place else ''}.")
 
 
 def _explain(code: str) -> None:

@@ -13,10 +13,9 @@ from tenuto.cli import exits
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine, interruptible
-from tenuto.cli.stores import described, refuse_memory
+from tenuto.cli.stores import described, reading
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
-from tenuto.compose import open_reader
 from tenuto.model.status import FINAL, Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
 
@@ -33,23 +32,23 @@ async def go_on(
     timeout: float | None,  # noqa: ASYNC109
 ) -> int:
     """Work on what is open; 0 when all of it has ended, 1 when something of it failed."""
-    refuse_memory(url)
-    open_reader(url)
     load_tasks(tasks, file)
+    async with reading(url) as reader:
+        waiting = await _open_instances(reader.store)
+    if not waiting:
+        say(f"nothing is outstanding in {described(url)}")
+        return exits.DONE
+    say(f"{len(waiting)} outstanding in {described(url)}; Ctrl-C stops, nothing is lost")
+    following = _Following(waiting)
     with redirect_stdout(sys.stderr), logs_on_stderr():
-        async with engine(url) as app:
-            waiting = await _open_instances(app.engine.store)
-            if not waiting:
-                say(f"nothing is outstanding in {described(url)}")
-                return exits.DONE
-            say(f"{len(waiting)} outstanding in {described(url)}; Ctrl-C stops, nothing is lost")
-            following = _Following(waiting)
-            unlisten = app.engine.listen(following.changed)
-            try:
-                following.recheck(await _open_instances(app.engine.store))
-                return await _until_done(following, timeout)
-            finally:
-                unlisten()
+        async with engine(url, listener=following.changed, is_brief=True) as app:
+            # Another process may have ended some of them before this one had the store.
+            page = await app.engine.store.instances(
+                InstanceQuery(ids=following.open_ids, limit=len(waiting))
+            )
+            for row in page.items:
+                following.move(row.id, row.status)
+            return await _until_done(following, timeout)
 
 
 class _Following:
@@ -64,15 +63,14 @@ class _Following:
             self._tell(row.id, row.status)
 
     def changed(self, draft: Draft) -> None:
-        self._move(draft.instance_id, draft.state.status)
+        """An instance has a new durable state."""
+        self.move(draft.instance_id, draft.state.status)
 
-    def recheck(self, rows: Sequence[InstanceRow]) -> None:
-        """What ended between listing and listening."""
-        still_open = {row.id for row in rows}
-        for instance_id in [each for each in self._status if each not in still_open]:
-            self._move(instance_id, Status.COMPLETED)
+    @property
+    def open_ids(self) -> tuple[str, ...]:
+        return tuple(self._status)
 
-    def _move(self, instance_id: str, status: Status) -> None:
+    def move(self, instance_id: str, status: Status) -> None:
         if self._status.get(instance_id) in (None, status):
             return
         self._status[instance_id] = status

@@ -30,7 +30,7 @@ async def send_event(
     open_reader(url)
     try:
         with redirect_stdout(sys.stderr):
-            async with engine(url) as app:
+            async with engine(url, is_brief=True) as app:
                 published = await app.publish(
                     pattern, payload, id=id, correlation_id=correlation_id
                 )

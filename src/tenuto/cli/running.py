@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.stores import MEMORY, described, make_room, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
-from tenuto.cli.terminal import say, show_json
+from tenuto.cli.terminal import say, show_json, talk
 from tenuto.cli.watchers import watcher_for
 from tenuto.model.errors import WorkflowFailed
 from tenuto.model.json import JSON
@@ -70,7 +70,9 @@ async def run(wish: Wish) -> int:
 
 
 @asynccontextmanager
-async def engine(store: str) -> AsyncIterator[Tenuto]:
+async def engine(
+    store: str, *, is_brief: bool = False, listener: Callable[[Draft], None] | None = None
+) -> AsyncIterator[Tenuto]:
     """An engine that leaves steps alone whose tasks it does not know: another process has them."""
     from tenuto.app import Tenuto
     from tenuto.engine.engine import Settings
@@ -79,8 +81,10 @@ async def engine(store: str) -> AsyncIterator[Tenuto]:
         None if store == MEMORY else store,
         settings=Settings(unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5),
     )
+    if listener is not None:
+        app.engine.listen(listener)
     taken_over = await app.open()
-    if taken_over:
+    if taken_over and not is_brief:
         several = "an instance" if taken_over == 1 else f"{taken_over} instances"
         say(f"going on with {several} that an earlier process left", style="dim")
     try:
@@ -176,9 +180,10 @@ def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
     from tenuto.instances import instance_view
 
     state = ended.state
-    mark, style = STATUS_MARKS[state.status]
-    took = length(elapsed(state, state.updated_at))
-    say(f"{mark} {state.status.value} after {took}", style=style)
+    if not talk().is_terminal:
+        # The live list ends with its bar, which says as much.
+        mark, _ = STATUS_MARKS[state.status]
+        say(f"{mark} {state.status.value} after {length(elapsed(state, state.updated_at))}")
     code = exits.DONE if state.status is Status.COMPLETED else exits.FAILED
     if wish.is_json:
         show_json(instance_view(ended))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tenuto.cli import exits
+from tenuto.cli.errors import raised_at
 from tenuto.cli.finding import find_instance
 from tenuto.cli.moments import ago, length
 from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
@@ -112,7 +113,9 @@ def _show_end(held: Held) -> None:
         show("")
         place = f" in {error.step_id}, attempt {error.attempt}" if error.step_id else ""
         show(_text("last error", "bold red", f"  {error.code}{place}: {error.message}"))
-        if error.details is not None:
+        if (raised := raised_at(error.details)) is not None:
+            show(f"  raised at {raised}")
+        elif error.details is not None:
             show(f"  details   {one_line(error.details)}")
     if state.cancellation is not None:
         cancellation = state.cancellation

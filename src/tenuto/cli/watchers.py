@@ -118,7 +118,7 @@ class LiveWatcher:
         rows: list[RenderableType] = [_row(line, width, talk().width) for line in shown]
         if hidden:
             rows.append(_dim(f"  … and {hidden} more"))
-        return Group(*rows, bar(self._plan, state, now))
+        return Group("", *rows, bar(self._plan, state, now))
 
 
 def watcher_for(plan: Plan, state: InstanceState, now: Now) -> Watcher:
@@ -157,7 +157,7 @@ def bar(plan: Plan, state: InstanceState, now: datetime) -> Text:
 def _row(line: Line, width: int, most: int) -> Text:
     from rich.text import Text
 
-    row = Text("  ", no_wrap=True, overflow="ellipsis", end="")
+    row = Text("  ", no_wrap=True, overflow="ellipsis")
     row.append(line.mark, style=line.style)
     row.append(f" {line.step:<{width}}", style="dim" if line.style == "dim" else "")
     row.append(f"  {line.note}", style="" if line.style in ("green", "blue") else line.style)

@@ -21,7 +21,7 @@ from tenuto.engine.plans import Plans
 from tenuto.model.entries import Entry
 from tenuto.model.errors import NotFound
 from tenuto.model.inputs import TimerKey, TimerKind
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry, from_row
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow, Store, StoredInstance
@@ -29,6 +29,7 @@ from tenuto.store.protocol import InstanceQuery, InstanceRow, Store, StoredInsta
 _PAGE: Final = 200
 _ROWS: Final = 1_000
 _TRIES: Final = 5
+_LONGEST: Final = 400
 _ALL_TIMERS: Final = 10_000_000
 _END: Final = datetime.max.replace(tzinfo=UTC, microsecond=0)
 
@@ -67,19 +68,17 @@ async def verify(store: Store, plans: Plans) -> AsyncIterator[Verdict]:
 async def _judged(
     store: Store, plans: Plans, instance_id: str, timers: dict[str, Timers]
 ) -> Verdict:
-    """A verdict on one moment of an instance; one that never stands still is judged as it is."""
-    verdict = Verdict(instance_id=instance_id, entries=0)
+    """A difference counts when it is there at a moment at which the instance stood still."""
+    verdict = await _verdict(store, plans, instance_id, timers)
     for _ in range(_TRIES):
+        if not verdict.differences:
+            break
         before = await _version(store, instance_id)
+        timers.clear()
+        timers.update(await _timers(store))
         verdict = await _verdict(store, plans, instance_id, timers)
-        if not verdict.differences or before == await _version(store, instance_id):
-            if not verdict.differences:
-                return verdict
-            # The timers were read at the beginning; since then they may have changed.
-            timers.update(await _timers(store))
-            again = await _verdict(store, plans, instance_id, timers)
-            if before == await _version(store, instance_id):
-                return again
+        if before == await _version(store, instance_id):
+            break
     return verdict
 
 
@@ -165,7 +164,10 @@ class _Report:
     def say(self, what: str, stored: object, folded: object) -> None:
         self._found.append(
             Difference(
-                instance_id=self._instance_id, what=what, stored=str(stored), folded=str(folded)
+                instance_id=self._instance_id,
+                what=what,
+                stored=_short(stored),
+                folded=_short(folded),
             )
         )
 
@@ -179,14 +181,11 @@ class _Report:
             return
         if folded is None:
             self.say("snapshot", f"version {stored.version}", "the log is shorter")
-        elif encode(folded) != encode(stored):
-            names = [
-                name
-                for name in folded.__struct_fields__
-                if getattr(folded, name) != getattr(stored, name)
-            ]
-            for name in names or ["snapshot"]:
-                self.say(f"snapshot.{name}", getattr(stored, name, "?"), getattr(folded, name, "?"))
+        else:
+            ours, theirs = _fields(folded), _fields(stored)
+            for name in sorted(ours.keys() | theirs.keys()):
+                if ours.get(name) != theirs.get(name):
+                    self.say(f"snapshot.{name}", theirs.get(name), ours.get(name))
 
     def row(self, plan: Plan, state: InstanceState, row: InstanceRow) -> None:
         for what, stored, folded in _row_values(plan, state, row):
@@ -234,6 +233,16 @@ def _row_values(
     yield "output", _decoded(row.output), output
     yield "lastError", _decoded(row.last_error), _plain(state.last_error)
     yield "cancellation", _decoded(row.cancellation), _plain(state.cancellation)
+
+
+def _fields(state: InstanceState) -> Object:
+    fields: Object = msgspec.json.decode(encode(state))
+    return fields
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _decoded(value: bytes | None) -> JSON:

@@ -1,0 +1,1 @@
+"""The promise of the product in ten seconds: an order survives the death of its process."""

@@ -1,0 +1,143 @@
+"""A terminal for tests: a folder of its own, the installed program, and stores with a past."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from tenuto import Context, TaskError, Tenuto
+from tenuto.cli.commands import app
+from tenuto.model.json import Object
+from tests.cli.waiting import until, waits_for_event
+
+TASKS = """
+from tenuto import Context, TaskError, task
+
+@task
+async def double(ctx: Context, number: int) -> int:
+    print("a task may print")
+    return number * 2
+
+@task
+async def refuse(value: dict) -> None:
+    raise TaskError("OUT_OF_STOCK", "none left", retryable=False)
+"""
+
+DOUBLE: Object = {"steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}]}
+REFUSE: Object = {"steps": [{"stepId": "reserve", "type": "TASK", "taskId": "refuse"}]}
+WAIT: Object = {
+    "steps": [
+        {
+            "stepId": "wait",
+            "type": "EVENT_WAIT",
+            "eventPattern": "paid",
+            "eventCondition": "event.payload.id === workflow.input.id",
+            "eventTimeout": {"duration": "P3D", "timeoutHandlerStepId": "late"},
+            "transitions": {"default": "twice"},
+        },
+        {"stepId": "twice", "type": "TASK", "taskId": "double", "input": 21},
+        {"stepId": "late", "type": "TASK", "taskId": "refuse"},
+    ]
+}
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever was printed
+        return json.loads(self.out)
+
+
+class Terminal:
+    """A shell in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = f"sqlite:///{folder / 'store.db'}"
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("TENUTO")},
+            "TENUTO_STORE": self.store,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "200",
+        }
+        self.write("tasks.py", TASKS)
+
+    def write(self, name: str, content: object) -> Path:
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+        return path
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tenuto", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self, *arguments: str, stdin: str = "") -> Ended:
+        """Run a command as a process of its own."""
+        with self.start(*arguments) as process:
+            out, err = process.communicate(stdin, timeout=60)
+        return Ended(process.returncode, out, err)
+
+    def call(self, *arguments: str) -> Ended:
+        """Run a command in this process: quick, for commands that load no tasks."""
+        with chdir(self.folder):
+            result = CliRunner().invoke(app, arguments, env=self.environment, prog_name="tenuto")
+        return Ended(result.exit_code, result.stdout, result.stderr)
+
+    def past(self, live: Callable[[Tenuto], Awaitable[None]]) -> None:
+        """Give the store a past: what an application did with it before."""
+
+        async def main() -> None:
+            async with Tenuto(self.store) as past:
+                _register(past)
+                await live(past)
+
+        asyncio.run(main())
+
+
+def _register(app: Tenuto) -> None:
+    @app.task
+    async def double(ctx: Context, number: int) -> int:
+        return number * 2
+
+    @app.task
+    async def refuse(value: object) -> None:
+        raise TaskError("OUT_OF_STOCK", "none left", retryable=False)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
+async def one_of_each(app: Tenuto) -> None:
+    """One instance completed, one failed, one waiting, in this order."""
+    for name, document in (("double", DOUBLE), ("refuse", REFUSE), ("wait", WAIT)):
+        await app.deploy({"id": name, **document})
+    await (await app.start("double", 21)).result(timeout=10)
+    failing = await app.start("refuse", {}, correlation_id="c-1")
+    with pytest.raises(Exception, match="OUT_OF_STOCK"):
+        await failing.result(timeout=10)
+    waiting = await app.start("wait", {"id": 7})
+    await until(app, waiting, waits_for_event)

@@ -1,0 +1,106 @@
+"""What `list`, `show`, `dead-letters` and `verify` say about a store with a past."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from tests.cli.conftest import Terminal, one_of_each
+
+
+@pytest.fixture
+def past(terminal: Terminal) -> Terminal:
+    terminal.past(one_of_each)
+    return terminal
+
+
+def test_list_shows_the_newest_first_with_status_step_and_error(past: Terminal) -> None:
+    lines = past.call("list").out.splitlines()
+    assert lines[0].split() == ["STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR"]
+    assert [line.split()[1] for line in lines[1:]] == ["WAITING_FOR_EVENT", "FAILED", "COMPLETED"]
+    assert "wait@1" in lines[1]
+    assert lines[2].endswith("OUT_OF_STOCK: none left")
+
+
+def test_list_filters_and_gives_json_and_ids(past: Terminal) -> None:
+    items = past.call("list", "--status", "failed", "-o", "json").json["items"]
+    assert [(each["workflowDefinitionId"], each["correlationId"]) for each in items] == [
+        ("refuse", "c-1")
+    ]
+    ids = past.call("list", "-o", "id", "--limit", "2").out.split()
+    assert len(ids) == 2
+    assert items[0]["id"] == ids[1]
+    assert past.call("list", "--workflow", "nothing", "-o", "id").out == ""
+
+
+def test_a_status_that_is_none_is_refused_with_the_nearest(past: Terminal) -> None:
+    ended = past.call("list", "--status", "COMPLETE")
+    assert ended.code == 2
+    assert "Did you mean `COMPLETED`?" in ended.err
+
+
+def test_show_takes_ids_their_beginnings_and_names_for_the_newest(past: Terminal) -> None:
+    newest = past.call("list", "-o", "id").out.split()[0]
+    shown = {past.call("show", text).out.splitlines()[0] for text in (newest, newest[:23], "@last")}
+    assert shown == {f"◌ WAITING_FOR_EVENT  {newest}"}
+    failed = past.call("show", "@last-failed").out
+    assert "last error  OUT_OF_STOCK in reserve, attempt 1: none left" in failed
+
+
+def test_show_tells_steps_waits_and_the_log(past: Terminal) -> None:
+    out = past.call("show", "@last", "--history").out
+    assert "◌ wait" in out
+    assert "waiting for paid" in out
+    assert "times out in " in out
+    assert "· twice" in out
+    assert "WAIT_OPENED" in out
+    view = past.call("show", "@last", "--history", "-o", "json").json
+    assert view["state"]["waitingForEvent"]["stepId"] == "wait"
+    assert [entry["seq"] for entry in view["history"]] == [1, 2, 3, 4]
+
+
+def test_an_id_that_is_not_there_exits_3_with_the_nearest(past: Terminal) -> None:
+    newest = past.call("list", "-o", "id").out.split()[0]
+    wrong = newest[:-1] + ("0" if newest[-1] != "0" else "1")
+    ended = past.call("show", wrong)
+    assert ended.code == 3
+    assert newest in ended.err
+    assert past.call("show", wrong, "-o", "json").json["error"]["code"] == "TEN-3001"
+
+
+def test_a_beginning_of_several_ids_is_refused_with_all_of_them(past: Terminal) -> None:
+    ids = past.call("list", "-o", "id").out.split()
+    ended = past.call("show", ids[0][:4])
+    assert ended.code == 2
+    assert all(each in ended.err for each in ids)
+
+
+def test_a_store_that_is_not_there_exits_5(terminal: Terminal) -> None:
+    ended = terminal.call("list", "--store", "sqlite:///nothing.db")
+    assert ended.code == 5
+    assert "there is no store at nothing.db" in ended.err
+
+
+def test_dead_letters_are_listed_with_their_error(past: Terminal) -> None:
+    assert "OUT_OF_STOCK: none left" in past.call("dead-letters").out
+    item = past.call("dead-letters", "-o", "json").json["items"][0]
+    assert (item["kind"], item["stepId"], item["taskId"]) == ("task-failed", "reserve", "refuse")
+
+
+def test_verify_counts_what_it_folded(past: Terminal) -> None:
+    ended = past.call("verify")
+    assert ended.code == 0
+    assert "3 instances" in ended.out
+    assert past.call("verify", "-o", "json").json["differences"] == []
+
+
+def test_verify_exits_1_and_shows_the_difference(past: Terminal) -> None:
+    with apsw.Connection(str(past.folder / "store.db")) as connection:
+        connection.execute(
+            "UPDATE workflow_instances SET status = 'RUNNING' WHERE status = 'FAILED'"
+        )
+    ended = past.call("verify")
+    assert ended.code == 1
+    assert "TEN-4007" in ended.err
+    assert "stored   RUNNING" in ended.err
+    assert "the log  FAILED" in ended.err

@@ -1,0 +1,103 @@
+"""What other people's programs are written against."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import tenuto
+
+NAMES = [
+    "Conflict",
+    "Context",
+    "InstanceRef",
+    "InvalidDefinition",
+    "InvalidInput",
+    "NotAvailable",
+    "NotFound",
+    "Overloaded",
+    "Problem",
+    "Published",
+    "Result",
+    "Retry",
+    "Settings",
+    "Status",
+    "StoreUnavailable",
+    "Summary",
+    "TaskError",
+    "Tenuto",
+    "TenutoError",
+    "WorkflowCancelled",
+    "WorkflowFailed",
+    "__version__",
+    "task",
+]
+
+APP = ["close", "deploy", "instance", "instances", "open", "publish", "start", "task", "tasks"]
+INSTANCE = [
+    "cancel",
+    "context",
+    "details",
+    "history",
+    "pause",
+    "result",
+    "resume",
+    "state",
+    "status",
+]
+
+
+def test_the_package_exports_these_names_and_no_others() -> None:
+    assert sorted(tenuto.__all__) == NAMES
+    assert all(hasattr(tenuto, name) for name in NAMES)
+    assert set(NAMES) <= set(dir(tenuto))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(tenuto, "Workflow")
+
+
+def test_apps_and_instances_have_these_methods() -> None:
+    app = tenuto.Tenuto()
+    assert set(APP) <= {name for name in dir(app) if not name.startswith("_")}
+    public = [name for name in vars(tenuto.InstanceRef) if not name.startswith("_")]
+    assert sorted(public) == INSTANCE
+
+
+def test_arguments_keep_their_names() -> None:
+    assert list(inspect.signature(tenuto.Tenuto.start).parameters)[1:] == [
+        "workflow",
+        "input",
+        "key",
+        "correlation_id",
+        "priority",
+        "deadline",
+        "instance_id",
+        "version",
+    ]
+    assert list(inspect.signature(tenuto.Tenuto.publish).parameters)[1:5] == [
+        "pattern",
+        "payload",
+        "id",
+        "correlation_id",
+    ]
+
+
+def test_every_error_is_a_tenuto_error_except_what_tasks_raise() -> None:
+    for name in NAMES:
+        found = getattr(tenuto, name)
+        if inspect.isclass(found) and issubclass(found, Exception) and name != "TaskError":
+            assert issubclass(found, tenuto.TenutoError)
+            assert found.code.startswith("TEN-")
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    code = (
+        "import sys, tenuto\n"
+        "loaded = [name for name in sys.modules if name.startswith('tenuto.')]\n"
+        "assert loaded == [], loaded\n"
+        "assert 'apsw' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from tests.cli.conftest import DOUBLE, Terminal
+
+WRONG = """{
+  "steps": [
+    { "stepId": "a", "type": "TASK", "taskId": "t", "retrys": 3,
+      "transitions": { "default": "b" } },
+    { "stepId": "a", "type": "TSK" }
+  ]
+}
+"""
+
+
+def test_a_valid_definition_exits_0(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    ended = terminal.call("validate", "double.json")
+    assert (ended.code, ended.out) == (0, "✓ double: 1 step, valid\n")
+
+
+def test_all_problems_are_told_at_once_with_code_line_and_advice(terminal: Terminal) -> None:
+    terminal.write("wrong.json", WRONG)
+    ended = terminal.call("validate", "wrong.json")
+    assert ended.code == 2
+    for code, place, path in (
+        ("TEN-1012", "wrong.json:3:63", "$.steps[0].retrys"),
+        ("TEN-1040", "wrong.json:4:35", "$.steps[0].transitions.default"),
+        ("TEN-1021", "wrong.json:5:17", "$.steps[1].stepId"),
+        ("TEN-1022", "wrong.json:5:30", "$.steps[1].type"),
+    ):
+        assert any(
+            code in line and place in line and path in line for line in ended.err.splitlines()
+        ), (code, ended.err)
+    assert "Did you mean" in ended.err
+
+
+def test_json_has_the_names_of_the_specification(terminal: Terminal) -> None:
+    terminal.write("wrong.json", WRONG)
+    ended = terminal.call("validate", "wrong.json", "-o", "json")
+    assert ended.code == 2
+    assert ended.json["valid"] is False
+    assert all(
+        set(each) == {"code", "path", "message", "advice", "severity"}
+        for each in ended.json["problems"]
+    )
+
+
+def test_broken_json_is_told_with_line_and_column(terminal: Terminal) -> None:
+    terminal.write("broken.json", '{\n  "steps": [,]\n}')
+    ended = terminal.call("validate", "broken.json")
+    assert ended.code == 2
+    assert "TEN-1001" in ended.err
+    assert "broken.json:2:13" in ended.err
+    assert terminal.call("validate", "broken.json", "-o", "json").json["valid"] is False
+
+
+def test_a_file_that_is_not_there_exits_3_with_the_nearest_name(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    ended = terminal.call("validate", "duoble.json")
+    assert ended.code == 3
+    assert "Did you mean double.json?" in ended.err
+
+
+def test_what_cannot_be_started_is_a_warning(terminal: Terminal) -> None:
+    terminal.write("emit.json", {"steps": [{"stepId": "e", "type": "EMIT", "pattern": "a.b"}]})
+    ended = terminal.call("validate", "emit.json")
+    assert ended.code == 0
+    assert "TEN-1906" in ended.err
+    assert "warning" in ended.err

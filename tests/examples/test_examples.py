@@ -1,0 +1,126 @@
+"""Every example is valid and does what its page says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.cli.sources import read_source
+from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
+from tenuto.model.json import JSON
+from tenuto.tasks.registry import DEFAULT_REGISTRY
+from tests.cli.waiting import until, waits_for_event
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = sorted(EXAMPLES.glob("*/*.json"))
+
+SEED = {
+    "steps": [
+        {
+            "stepId": "process_order",
+            "type": "TASK",
+            "taskId": "order_processing_task",
+            "transitions": {"default": "wait_for_payment"},
+        },
+        {
+            "stepId": "wait_for_payment",
+            "type": "EVENT_WAIT",
+            "eventPattern": "payment.received",
+            "eventCondition": "event.payload.orderId === workflow.input.orderId",
+            "eventTimeout": {
+                "duration": "P3D",
+                "timeoutHandlerStepId": "handle_payment_timeout",
+            },
+            "eventPayloadMapping": {"paymentId": "id", "paymentAmount": "amount"},
+            "transitions": {"default": "complete_order"},
+        },
+        {"stepId": "complete_order", "type": "TASK", "taskId": "complete_order_task"},
+        {
+            "stepId": "handle_payment_timeout",
+            "type": "TASK",
+            "taskId": "payment_reminder_task",
+        },
+    ]
+}
+
+
+async def run(name: str, input: object, *events: tuple[str, object], store: Path) -> JSON:
+    """Run an example's definition with its own tasks; events come once it waits."""
+    path = EXAMPLES / name / f"{name}.json"
+    source = read_source(path)
+    load_tasks([], path)
+    async with Tenuto(f"sqlite:///{store / 'store.db'}") as app:
+        document = source.document
+        assert isinstance(document, dict)
+        await app.deploy(document)
+        instance = await app.start(source.checked().id, cast("JSON", input))
+        for pattern, payload in events:
+            await until(app, instance, waits_for_event)
+            assert (await app.publish(pattern, cast("JSON", payload))).resumed == 1
+        return await instance.result(timeout=20)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_example_is_valid_and_has_its_tasks_and_a_page(path: Path) -> None:
+    source = read_source(path)
+    assert source.problems == ()
+    refuse_unknown_tasks(source, DEFAULT_REGISTRY, load_tasks([], path))
+    assert f"examples/{path.parent.name}/{path.name}" in (path.parent / "README.md").read_text()
+    assert f"]({path.parent.name})" in (EXAMPLES / "README.md").read_text()
+
+
+def test_the_order_is_that_of_the_specification() -> None:
+    assert json.loads((EXAMPLES / "order" / "order.json").read_text()) == SEED
+
+
+@pytest.mark.asyncio
+async def test_the_order_completes_with_its_payment(tmp_path: Path) -> None:
+    paid = {"orderId": "A1", "id": "p-1", "amount": 12}
+    order = {"orderId": "A1", "workSeconds": 0}
+    output = await run("order", order, ("payment.received", paid), store=tmp_path)
+    assert output == {"orderId": "A1", "paidWith": "p-1"}
+
+
+@pytest.mark.asyncio
+async def test_three_branches_are_joined_once(tmp_path: Path) -> None:
+    output = await run("fan_out", {"picture": "cello.png"}, store=tmp_path)
+    assert output == {"gallery": ["cello-160.png", "cello-640.png", "cello-1920.png"]}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("approved", "output"),
+    [
+        (True, {"expense": "e-7", "paid": "yes", "approvedBy": "Ada"}),
+        (False, {"expense": "e-7", "paid": "no", "declinedBy": "Ada"}),
+    ],
+)
+async def test_a_decision_leads_to_its_step(
+    tmp_path: Path, approved: bool, output: dict[str, str]
+) -> None:
+    decided = {"expenseId": "e-7", "approved": approved, "by": "Ada"}
+    expense = {"expenseId": "e-7", "amount": 90}
+    assert await run("approval", expense, ("expense.decided", decided), store=tmp_path) == output
+
+
+@pytest.mark.asyncio
+async def test_a_failing_gateway_is_tried_again(tmp_path: Path) -> None:
+    order = {"customer": "Ada", "amount": 12, "failures": 1}
+    assert await run("retry", order, store=tmp_path) == {"receiptFor": "Ada"}
+
+
+@pytest.mark.asyncio
+async def test_a_declined_card_leads_to_another_step(tmp_path: Path) -> None:
+    order = {"customer": "Ada", "amount": 12, "card": "declined"}
+    output = await run("retry", order, store=tmp_path)
+    assert output == {"asked": "Ada", "because": "insufficient funds"}
+
+
+@pytest.mark.asyncio
+async def test_a_delay_is_as_long_as_the_input_says(tmp_path: Path) -> None:
+    output = await run("delay", {"about": "the plants", "after": "PT0.05S"}, store=tmp_path)
+    assert output == {"reminder": "Do not forget: the plants", "about": "the plants"}
