@@ -45,7 +45,12 @@ def move(d: Deciding, to: Status) -> None:
 
 
 def quarantine(d: Deciding, message: str) -> None:
-    """Fail an instance that cannot be decided on, so that it stops nobody else and is seen."""
+    """Fail an instance that cannot be decided on, so that it stops nobody else and is seen.
+
+    One that has ended stays as it is.
+    """
+    if d.state.status.is_final:
+        return
     error = LastError(code=INTERNAL, message=message, step_id=None, at=d.now)
     d.emit(SystemSet(at=d.now, values={"quarantine": {"message": message}}))
     if Status.FAILED not in TRANSITIONS[d.state.status]:

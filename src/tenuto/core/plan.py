@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Protocol
 
 from msgspec import Struct
@@ -192,14 +193,21 @@ def _planned(definition: Definition) -> dict[str, PlannedNode]:
 def _topological(
     nodes: Iterable[Node], incoming: dict[str, list[Edge]], outgoing: dict[str, list[Edge]]
 ) -> dict[str, int]:
-    """Kahn's algorithm; a graph that reached this point has no cycle."""
-    missing = {node.id: len(incoming[node.id]) for node in nodes}
-    pending = [name for name, count in missing.items() if count == 0]
+    """Kahn's algorithm; of several that may come next, the one that was written first does.
+
+    Edges may be written in any order, and forms differ in it: what happens must not depend on it.
+    A graph that reached this point has no cycle.
+    """
+    names = [node.id for node in nodes]
+    written = {name: place for place, name in enumerate(names)}
+    missing = {name: len(incoming[name]) for name in names}
+    pending = [written[name] for name, count in missing.items() if count == 0]
     order: dict[str, int] = {}
-    for name in pending:
+    while pending:
+        name = names[heappop(pending)]
         order[name] = len(order)
         for edge in outgoing[name]:
             missing[edge.target] -= 1
             if missing[edge.target] == 0:
-                pending.append(edge.target)
+                heappush(pending, written[edge.target])
     return order
