@@ -197,15 +197,22 @@ def test_a_cancellation_says_who_why_when_and_from_where() -> None:
         ("ctx.v.n", 5),
         ("ctx.nothing", UNDEFINED),
         ("Object.keys(ctx)", ["input", "v"]),
-        ("Object.keys(steps)", ["a", "b"]),
+        ("Object.keys(steps)", ["a", "b", "f"]),
         ("Object.keys(steps.a)", ["status", "output", "attempts"]),
         ("Object.keys(workflow)", ["id", "input", "instance", "version"]),
+        ("workflow.nothing", UNDEFINED),
+        ("workflow.instance.nothing", UNDEFINED),
+        ("workflow.instance.state.nothing", UNDEFINED),
+        ("Object.keys(workflow.instance.state)", ["input", "steps", "variables"]),
+        ("steps.f.status", "FAILED"),
+        ("steps.f.error.code", "OOPS"),
+        ("Object.keys(steps.f)", ["status", "output", "attempts", "error"]),
         ("JSON.stringify(workflow.instance.state.variables)", '{"v":{"n":5}}'),
     ],
 )
 def test_expressions_see_the_instance(source: str, expected: object) -> None:
-    run = play(draw("a>b b>c", a=task(outputVariable="v")))
-    run.start({"n": 1}, correlation_id="order-7").succeed("a", {"n": 5})
+    run = play(draw("f a>b b>c f:error>c", a=task(outputVariable="v")))
+    run.start({"n": 1}, correlation_id="order-7").succeed("a", {"n": 5}).fail("f")
     assert compile_expression(source).evaluate(scope_of(run.state)) == expected
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tenuto.model.durations import parse_duration
+from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
@@ -44,6 +44,20 @@ def test_a_delay_lasts_exactly_as_long_as_it_says(duration: JSON, length: timede
         with run.refusing("TEN-3006"):
             run.tell(TimerDue(key=DELAY, due=BEGIN + length))
     assert run.at(BEGIN + length).fire().running == ["a"]
+
+
+def test_a_delay_beyond_the_calendar_ends_with_it() -> None:
+    run = play(draw("d", d=delay("P1000Y"))).at(datetime(9500, 1, 1, tzinfo=UTC)).start()
+    assert run.timer(TimerKind.DELAY, "d").year == 9999
+    months = play(draw("d", d=delay("P1000Y1D"))).at(datetime(9999, 12, 31, tzinfo=UTC)).start()
+    assert months.timer(TimerKind.DELAY, "d").year == 9999
+    assert months.skip().status is Status.COMPLETED
+
+
+def test_a_look_back_before_the_calendar_begins_with_it() -> None:
+    moment = datetime(900, 3, 31, tzinfo=UTC)
+    assert Duration(timedelta(days=365_000)).before(moment).year == 1
+    assert Duration(timedelta(0), 1).before(moment) == datetime(900, 2, 28, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("until", ["9999-12-31T23:59:59.999Z", "2026-01-01T00:00:00.001+00:00"])
