@@ -1,0 +1,46 @@
+"""The reference of the command line, from its own help: `python -m tests.cli.manual`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from tenuto.cli.commands import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+MARK = "<!-- From here on generated: python -m tests.cli.manual -->\n"
+COMMANDS = (
+    "run",
+    "validate",
+    "list",
+    "show",
+    "cancel",
+    "pause",
+    "resume",
+    "events send",
+    "dead-letters",
+    "verify",
+    "migrate",
+    "explain",
+)
+
+
+def page(written: str) -> str:
+    """The page: what people wrote, up to the mark, and the help of each command."""
+    head, mark, _ = written.partition(MARK)
+    assert mark, "docs/cli.md has lost its mark"
+    sections = [f"## tenuto {command}\n\n```text\n{help_of(command)}```\n" for command in COMMANDS]
+    return head + mark + "\n" + "\n".join(sections)
+
+
+def help_of(command: str) -> str:
+    result = CliRunner().invoke(
+        app, [*command.split(), "--help"], prog_name="tenuto", env={"COLUMNS": "80"}
+    )
+    assert result.exit_code == 0
+    return "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
