@@ -189,3 +189,23 @@ async def test_a_given_instance_id_is_used_once() -> None:
         with pytest.raises(TenutoError) as caught:
             await app.start("flow", 1, instance_id=id)
         assert caught.value.code == "TEN-3002"
+
+
+async def test_a_loop_that_dies_is_loud_and_leaves_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Moody()
+    app = app_on(store)
+    await app.open()
+    await app.deploy(steps("a"))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(app.engine.lanes[0], "_turn", broken)
+    with pytest.raises(TenutoError, match="died"):
+        await app.start("flow", 1)
+    assert "the loop lane died" in caplog.text
+    with pytest.raises(StoreUnavailable):
+        await app.start("flow", 2)
+    await app.close()

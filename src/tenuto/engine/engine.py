@@ -35,6 +35,9 @@ log = logging.getLogger("tenuto.engine")
 
 T = TypeVar("T")
 
+_LAST_WRITES = 10.0
+"""Seconds that a store has to take what is left when the engine stops."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How an engine behaves; the defaults are safe."""
@@ -95,6 +98,13 @@ class Engine:
         """Open the store and go on with what is outstanding; returns how many were taken over."""
         await self.store.open(self.process_id, self.clock.now())
         self._is_open = True
+        try:
+            return await self._begin()
+        except BaseException:
+            await self._end(clean=False)
+            raise
+
+    async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
         mailroom = Mailroom(self.store, self._report)
@@ -125,14 +135,18 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
         await self._settle()
+        await self._end(clean=True)
+
+    async def _end(self, *, clean: bool) -> None:
+        self._is_open = False
         await self._loops.stop()
-        await self.store.close(self.clock.now(), clean=True)
+        await self.store.close(self.clock.now(), clean=clean)
         self._disappoint(StoreUnavailable("the engine has stopped; the instance goes on later"))
 
     async def _settle(self) -> None:
         """Write what is left; a store that is away does not hold up the end for ever."""
         try:
-            async with asyncio.timeout(self.settings.stop_grace):
+            async with asyncio.timeout(_LAST_WRITES):
                 for lane in self.lanes:
                     lane.project()
                     await lane.idle()
@@ -279,7 +293,10 @@ class Engine:
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error
-        self._disappoint(TenutoError(f"the engine's loop {name} died: {error!r}"))
+        told = TenutoError(f"the engine's loop {name} died: {error!r}")
+        for lane in self.lanes:
+            lane.abandon(told)
+        self._disappoint(told)
 
     def _disappoint(self, error: TenutoError) -> None:
         """Tell those who wait for an end that this process will not see it."""

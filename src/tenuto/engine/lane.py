@@ -128,6 +128,15 @@ class Lane:
             self._wake_up()
         return len(self._unprojected)
 
+    def abandon(self, error: TenutoError) -> None:
+        """No more turns will be taken: tell everybody who waits."""
+        Batch(
+            [*self._finish, *self._begin],
+            list(self._events),
+            list(self._matches),
+            list(self._looked_back),
+        ).refuse(error)
+
     def _wake_up(self) -> None:
         self._is_idle.clear()
         self._wake.set()
@@ -162,6 +171,14 @@ class Lane:
     async def run_once(self) -> int:
         """One turn; returns how many instances were written."""
         batch = self._take()
+        try:
+            return await self._turn_over(batch)
+        except Exception as error:
+            # A bug of ours, and the end of this lane; nobody is left waiting for an answer.
+            batch.refuse(TenutoError(f"the engine's lane died: {error!r}"))
+            raise
+
+    async def _turn_over(self, batch: Batch) -> int:
         drafts: list[Draft] = []
         try:
             drafts = await self._draft(batch.requests)
@@ -368,6 +385,7 @@ class Lane:
         """Nothing of these was written: what memory holds of them is read anew."""
         for draft in drafts:
             self._cache.drop(draft.instance_id)
+            self._unprojected.add(draft.instance_id)
 
     def _take_apart(self, batch: Batch, error: DataRefused) -> None:
         """The store refuses something in here: find the guilty input, let the others through."""

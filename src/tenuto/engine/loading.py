@@ -11,6 +11,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.log import UnknownEntry, from_row
+from tenuto.model.status import Status
 from tenuto.store.protocol import Store, StoredInstance
 
 
@@ -43,6 +44,8 @@ class Loader:
         plan = deployed.plan
         state = await self._state(plan, stored)
         held = Held(state, plan, row.tenant)
+        # Where a running instance was when its process went may not be in its row yet.
+        held.is_projected = state.status is not Status.RUNNING
         # Owner rows are written with the entries that call for them, so the log knows them too.
         held.is_owned = state.needs_owner
         held.tail_entries = len(stored.tail)

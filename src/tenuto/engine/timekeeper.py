@@ -67,7 +67,11 @@ class Timekeeper:
     def decided(self, instance_id: str, report: TimerDue, rejection: Rejection | None) -> None:
         """A reported timer was decided on; one that was not due after all is reported again."""
         was_a_row = (instance_id, report.key, report.due) in self._in_hand
-        self._in_hand.discard((instance_id, report.key, report.due))
+        if was_a_row:
+            had_room = self._has_room
+            self._in_hand.discard((instance_id, report.key, report.due))
+            if not had_room:
+                self._wake.set()
         if rejection is None or rejection.code != NOT_DUE:
             return
         if was_a_row:
@@ -94,9 +98,16 @@ class Timekeeper:
         """One pass; returns how many timers were reported."""
         now = self._clock.now()
         reported = self._report_near(now)
-        if self._must_look or (self._next_row is not None and self._next_row <= now):
+        if self._has_room and (
+            self._must_look or (self._next_row is not None and self._next_row <= now)
+        ):
             reported += await self._report_far(now)
         return reported
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether few enough rows are in hand to fetch more: a flood is taken a batch at a time."""
+        return len(self._in_hand) < BATCH
 
     def _report_near(self, now: datetime) -> int:
         reported = 0
@@ -130,7 +141,7 @@ class Timekeeper:
     def _nap(self) -> float:
         """Seconds until the next timer; rounded up, since a timer never fires early."""
         moments = [self._near[0][0]] if self._near else []
-        if self._next_row is not None:
+        if self._next_row is not None and self._has_room:
             moments.append(self._next_row)
         if not moments:
             return _LONGEST_NAP
