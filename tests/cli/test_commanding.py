@@ -35,23 +35,23 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def test_pause_resume_and_cancel_are_done_and_recorded(waiting: Terminal) -> None:
-    paused = waiting.run("pause", "@last", "--reason", "lunch")
+    paused = waiting.call("pause", "@last", "--reason", "lunch")
     assert (paused.code, "PAUSED" in paused.out) == (0, True), paused.err
-    assert "paused by   cli  lunch" in waiting.run("show", "@last").out
+    assert "paused by   cli  lunch" in waiting.call("show", "@last").out
 
-    again = waiting.run("pause", "@last")
+    again = waiting.call("pause", "@last")
     assert again.code == 4
     assert "TEN-3002" in again.err
 
-    resumed = waiting.run("resume", "@last", "-o", "json")
+    resumed = waiting.call("resume", "@last", "-o", "json")
     assert (resumed.code, resumed.json["status"]) == (0, "WAITING_FOR_EVENT"), resumed.err
 
-    cancelled = waiting.run("cancel", "@last", "--reason", "changed my mind")
+    cancelled = waiting.call("cancel", "@last", "--reason", "changed my mind")
     assert (cancelled.code, "CANCELLED" in cancelled.out) == (0, True), cancelled.err
-    assert "by cli: changed my mind" in waiting.run("show", "@last").out
-    assert waiting.run("cancel", "@last").code == 0, "asking again is no mistake"
-    assert waiting.run("resume", "@last").code == 4
-    assert waiting.run("verify").code == 0
+    assert "by cli: changed my mind" in waiting.call("show", "@last").out
+    assert waiting.call("cancel", "@last").code == 0, "asking again is no mistake"
+    assert waiting.call("resume", "@last").code == 4
+    assert waiting.call("verify").code == 0
 
 
 def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> None:
@@ -60,7 +60,7 @@ def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> Non
     assert process.stderr is not None
     while "waiting for paid" not in process.stderr.readline():
         pass
-    assert terminal.run("cancel", "@last", "--reason", "no").code == 0
+    assert terminal.call("cancel", "@last", "--reason", "no").code == 0
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1
     assert "cancelled by cli: no" in err
@@ -68,11 +68,11 @@ def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> Non
 
 def test_an_event_nobody_waits_for_is_stored_and_acts_once(terminal: Terminal) -> None:
     terminal.past(one_of_each)
-    first = terminal.run("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
-    again = terminal.run("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
+    first = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
+    again = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
     assert first.json == {"eventId": "e-1", "duplicate": False, "resumed": 0}
     assert again.json["duplicate"] is True
-    other = terminal.run("events", "send", "paid", '{"id": 9}', "--id", "e-1")
+    other = terminal.call("events", "send", "paid", '{"id": 9}', "--id", "e-1")
     assert other.code == 4
-    reserved = terminal.run("events", "send", "workflow.completed", "{}")
+    reserved = terminal.call("events", "send", "workflow.completed", "{}")
     assert reserved.code == 2

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ def snippets(name: str) -> Iterator[Snippet]:
 def commands(text: str) -> Iterator[tuple[list[str], int]]:
     """Lines that begin with `$`; a line `exit N` after one says how it ends."""
     lines = [*text.splitlines(), ""]
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         if line.startswith("$ "):
             code = int(following.split()[1]) if following.startswith("exit ") else 0
             yield shlex.split(line[2:]), code
