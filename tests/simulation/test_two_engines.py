@@ -12,7 +12,6 @@ from tests.kit.simulator.scenario import scenario_of
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.simulator.world import Finished
 
-
 OVERWRITTEN = (32,)
 """Seeds in which an engine with an old picture clears a timer that the newer log has set."""
 

@@ -1,0 +1,166 @@
+"""Bugs as people make them, each in another mechanism, to see that the checker sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+from msgspec.structs import replace
+from rpds import HashTrieMap
+
+from tenuto.core import InstanceState, outstanding, snapshot
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.edges import arrived
+from tenuto.core.plan import Plan
+from tenuto.core.timer import _fire
+from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.timekeeper import Timekeeper
+from tenuto.model.effects import Effect, StartAttempt
+from tenuto.model.graph import Node
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerDue
+from tenuto.model.log import LogRow
+from tenuto.model.policy import RetryPolicy
+from tenuto.store.memory import commit
+from tenuto.store.memory.disk import MemoryDisk, pack
+from tenuto.store.protocol import InstanceWrite, Ownership, Turn, WaitKey, WaitRow, WriteResult
+
+Bug = Callable[[], AbstractContextManager[Any]]
+
+
+@contextmanager
+def losers_write() -> Iterator[None]:
+    """The gate appends whatever comes, at the end of the log."""
+
+    def gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
+        append(disk, write.instance_id, write.rows[0])
+        return commit.WON
+
+    def append(disk: MemoryDisk, instance_id: str, row: LogRow) -> None:
+        seq = disk.log_ends.get(instance_id, 0) + 1
+        disk.put(disk.log, (instance_id, seq), pack(row._replace(seq=seq)))
+        disk.put(disk.log_ends, instance_id, seq)
+
+    with patch.object(commit, "_gate", gate), patch.object(commit, "_append", append):
+        yield
+
+
+def fold_forgets_variables() -> AbstractContextManager[Any]:
+    """Outputs do not reach the context."""
+    return patch("tenuto.core.node_entries._with_variables", lambda state, _entry, _seq: state)
+
+
+def dead_edges_do_not_arrive() -> AbstractContextManager[Any]:
+    """A skipped node does not tell those after it."""
+
+    def only_taken(
+        plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
+    ) -> InstanceState:
+        return arrived(plan, state, key, handles) if handles else state
+
+    return patch("tenuto.core.node_entries.arrived", only_taken)
+
+
+def cancel_rest_cancels_nothing() -> AbstractContextManager[Any]:
+    return patch("tenuto.core.flow.call_off_rest", lambda _d, _key: None)
+
+
+def one_attempt_too_many() -> AbstractContextManager[Any]:
+    """The budget is off by one."""
+    retry_of = Plan.retry_of
+
+    def generous(self: Plan, node: Node) -> RetryPolicy:
+        policy = retry_of(self, node)
+        return replace(policy, max_attempts=policy.max_attempts + 1)
+
+    return patch.object(Plan, "retry_of", generous)
+
+
+@contextmanager
+def timers_fire_early() -> Iterator[None]:
+    """The clock is read wrongly, and the core does not look again."""
+
+    async def run_once(self: Timekeeper) -> int:
+        now = self._clock.now() + timedelta(seconds=20)
+        is_due = self._next_row is not None and self._next_row <= now
+        return self._report_near(now) + (await self._report_far(now) if is_due else 0)
+
+    def due(d: Deciding, report: TimerDue) -> Rejection | None:
+        timer = d.state.timers.get(report.key)
+        if timer is None or timer.due != report.due:
+            return Rejection(code="TEN-3003", message="not set")
+        return _fire(d, report.key)
+
+    with (
+        patch.object(Timekeeper, "run_once", run_once),
+        patch.object(Timekeeper, "_nap", lambda _self: 5.0),
+        patch("tenuto.core.timer.due", due),
+    ):
+        yield
+
+
+def poison_comes_at_four() -> AbstractContextManager[Any]:
+    return patch("tenuto.core.attempt.LOSSES_UNTIL_POISON", 4)
+
+
+def nobody_looks_back() -> AbstractContextManager[Any]:
+    """A new wait is marked as if past events had been looked at."""
+
+    async def look_back(self: Postmaster, wait: WaitRow) -> bool:
+        key = WaitKey(wait.instance_id, wait.node, wait.iteration)
+        await self._lane_of(wait.instance_id).looked_back(key)
+        return False
+
+    return patch.object(Postmaster, "look_back", look_back)
+
+
+def snapshots_drop_variables() -> AbstractContextManager[Any]:
+    def encode(state: InstanceState) -> bytes:
+        return snapshot.encode(replace(state, variables=HashTrieMap()))
+
+    return patch("tenuto.engine.draft.encode_snapshot", encode)
+
+
+def recovery_forgets_attempts() -> AbstractContextManager[Any]:
+    """What ran in the process that is gone is left alone."""
+
+    def without_attempts(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
+        return tuple(
+            effect for effect in outstanding(plan, state) if not isinstance(effect, StartAttempt)
+        )
+
+    return patch("tenuto.engine.recovery.outstanding", without_attempts)
+
+
+def every_event_fits() -> AbstractContextManager[Any]:
+    """The condition of a wait is not read."""
+    return patch.object(Postmaster, "_fits", lambda _self, _wait, _event: True)
+
+
+def keys_are_shared() -> AbstractContextManager[Any]:
+    """Every step of an instance has the same idempotency key."""
+    return patch("tenuto.core.attempt.idempotency_key", lambda instance_id, _key: instance_id)
+
+
+def owners_stay() -> AbstractContextManager[Any]:
+    """The owner row outlives the work that it stands for."""
+    write_ownership = commit._write_ownership
+
+    def keep(disk: MemoryDisk, process_id: str, write: InstanceWrite) -> None:
+        if write.ownership is not Ownership.RELEASE:
+            write_ownership(disk, process_id, write)
+
+    return patch.object(commit, "_write_ownership", keep)
+
+
+def far_timers_are_not_written() -> AbstractContextManager[Any]:
+    """What is too far away for memory has no row either."""
+
+    def forget(disk: MemoryDisk, write: InstanceWrite) -> None:
+        obligations(disk, replace(write, timers_set=()))
+
+    obligations = commit._write_obligations
+    return patch.object(commit, "_write_obligations", forget)

@@ -1,0 +1,148 @@
+""" "The checker catches at least ten bugs that you seed on purpose, each in another mechanism"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.kit.simulator.places import InMemory
+from tests.kit.simulator.scenario import Job, Knobs, Scenario
+from tests.kit.simulator.verdict import run_scenario, violations_of
+from tests.kit.simulator.weather import AtWrite, Calm, Fault
+from tests.kit.simulator.world import Finished
+from tests.kit.workload import (
+    Action,
+    Behaviour,
+    Behaviours,
+    Document,
+    Publish,
+    plan_behaviours,
+    topologies,
+)
+from tests.kit.workload.drawing import document, edges, node, task
+from tests.simulation import bugs
+from tests.simulation.bugs import Bug
+
+INPUT = {"k": 5, "flag": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A situation in which a bug cannot hide, and the invariant that must speak."""
+
+    bug: Bug
+    invariant: str
+    scenario: Callable[[], Scenario]
+
+
+class LostAgainAndAgain(Calm):
+    """The process dies after each of its first commits, and so does what it ran."""
+
+    def on_write(self, verb: str) -> Fault | None:
+        if verb != "commit":
+            return None
+        super().on_write(verb)
+        return Fault.CRASH_AFTER if self.writes <= 6 else None
+
+
+def one(
+    shape: Document,
+    *,
+    behaviours: Behaviours | None = None,
+    actions: tuple[Action, ...] = (),
+    weather: Calm | None = None,
+    knobs: Knobs | None = None,
+    engines: int = 1,
+) -> Scenario:
+    """One instance of `shape`, whose tasks succeed unless said otherwise."""
+    steady = plan_behaviours(shape, "steady", failing_percent=0, calm=True)
+    job = Job(shape, INPUT, {**steady, **(behaviours or {})}, list(actions), "the key")
+    return Scenario("trap", [job], weather or Calm(), knobs=knobs or Knobs(), engines=engines)
+
+
+def shape(name: str) -> Document:
+    return topologies()[name]
+
+
+def work_then_wait() -> Document:
+    wait = node("wait", "eventWait", eventPattern="evt.wait", eventCondition=CONDITION)
+    return document("work-then-wait", [task("a"), wait], edges("a > wait"))
+
+
+CONDITION = "event.payload.k <= workflow.input.k"
+TOO_OFTEN = {
+    ("risky", number): Behaviour("fail", 100, code="FLAKY", retryable=True)
+    for number in range(1, 9)
+}
+SLOW = {("a", 1): Behaviour("succeed", 2_000, {"value": 1})}
+EARLY = (Publish(500, "early", "evt.wait", {"k": 5}, "early"),)
+NEAR_MISS = (Publish(9_000, "miss", "evt.wait", {"k": 6}, "near miss"),)
+CRASH = {6: Fault.CRASH_AFTER}
+
+TRAPS = {
+    "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("linear"), engines=2)),
+    "fold": Trap(bugs.fold_forgets_variables, "I3", lambda: one(shape("linear"))),
+    "dead path": Trap(bugs.dead_edges_do_not_arrive, "I14", lambda: one(shape("conditional"))),
+    "cancelRest": Trap(bugs.cancel_rest_cancels_nothing, "CANCEL", lambda: one(shape("quorum"))),
+    "retry budget": Trap(
+        bugs.one_attempt_too_many,
+        "I11",
+        lambda: one(shape("error-path"), behaviours=TOO_OFTEN),
+    ),
+    "timer": Trap(bugs.timers_fire_early, "I19", lambda: one(shape("delay"))),
+    "poison": Trap(
+        bugs.poison_comes_at_four,
+        "POISON",
+        lambda: one(shape("linear"), weather=LostAgainAndAgain()),
+    ),
+    "look-back": Trap(
+        bugs.nobody_looks_back, "I8", lambda: one(work_then_wait(), behaviours=SLOW, actions=EARLY)
+    ),
+    "snapshot": Trap(
+        bugs.snapshots_drop_variables,
+        "I3",
+        lambda: one(shape("linear"), knobs=Knobs(snapshot_every=1)),
+    ),
+    "recovery": Trap(
+        bugs.recovery_forgets_attempts,
+        "I45",
+        lambda: one(shape("linear"), weather=AtWrite(CRASH)),
+    ),
+    "matching": Trap(
+        bugs.every_event_fits, "I27", lambda: one(work_then_wait(), actions=NEAR_MISS)
+    ),
+    "idempotency key": Trap(bugs.keys_are_shared, "I17", lambda: one(shape("linear"))),
+    "owner": Trap(bugs.owners_stay, "I25", lambda: one(shape("linear"))),
+    "timer row": Trap(
+        bugs.far_timers_are_not_written,
+        "I20",
+        lambda: one(shape("delay"), weather=AtWrite({7: Fault.CRASH_AFTER})),
+    ),
+}
+
+
+@pytest.mark.parametrize("mechanism", TRAPS)
+def test_each_bug_is_seen_by_its_invariant(mechanism: str) -> None:
+    """By a broken invariant, and not because something raises."""
+    trap = TRAPS[mechanism]
+    with trap.bug():
+        finished = _run(trap)
+    assert trap.invariant in {broken.invariant for broken in violations_of(finished)}
+
+
+@pytest.mark.parametrize("mechanism", TRAPS)
+def test_without_the_bug_every_promise_is_kept(mechanism: str) -> None:
+    """The trap alone breaks nothing, so that it is the bug which is seen."""
+    found = {
+        broken.invariant
+        for broken in violations_of(_run(TRAPS[mechanism]))
+        if "still owns" not in broken.message or TRAPS[mechanism].scenario().engines == 1
+    }
+    assert not found
+
+
+def _run(trap: Trap) -> Finished:
+    scenario = trap.scenario()
+    return run_scenario(scenario, InMemory(shared=scenario.engines > 1))
