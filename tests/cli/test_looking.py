@@ -53,6 +53,7 @@ def test_show_tells_steps_waits_and_the_log(past: Terminal) -> None:
     assert "waiting for paid" in out
     assert "times out in " in out
     assert "· twice" in out
+    assert "waits  for paid where event.payload.id === workflow.input.id" in out
     assert "WAIT_OPENED" in out
     view = past.call("show", "@last", "--history", "-o", "json").json
     assert view["state"]["waitingForEvent"]["stepId"] == "wait"

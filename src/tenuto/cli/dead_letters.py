@@ -7,8 +7,10 @@ from datetime import datetime
 import msgspec
 
 from tenuto.cli import exits
+from tenuto.cli.finding import short_ids
 from tenuto.cli.moments import ago
 from tenuto.cli.stores import described, reading
+from tenuto.cli.tables import is_narrow, table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
@@ -33,24 +35,25 @@ async def list_dead_letters(url: str, limit: int, output: str) -> int:
 
 
 def _show_table(rows: list[DeadLetterRow], now: datetime) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("KIND", "INSTANCE", "STEP", "ATTEMPTS", "WHEN", "ERROR"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    ids = short_ids([row.instance_id for row in rows]) if is_narrow() else {}
+    cells: list[list[str | Text]] = []
     for row in rows:
         error = _decoded(row.error)
         text = f"{error['code']}: {error['message']}" if isinstance(error, dict) else ""
-        table.add_row(
-            row.kind,
-            row.instance_id,
-            row.node,
-            str(row.attempt),
-            ago(row.at, now),
-            Text(one_line(text, 80), "red"),
+        cells.append(
+            [
+                row.kind,
+                ids.get(row.instance_id, row.instance_id),
+                str(row.attempt),
+                ago(row.at, now),
+                row.node,
+                Text(one_line(text, 80), "red"),
+            ]
         )
-    show(table)
+    names = ("KIND", "INSTANCE", "ATTEMPTS", "WHEN", "STEP", "ERROR")
+    show(table_of(names, cells, whole=4))
 
 
 def _item(row: DeadLetterRow) -> Object:

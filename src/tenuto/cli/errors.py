@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tenuto.cli.positions import Positions
-from tenuto.cli.terminal import say
+from tenuto.cli.terminal import say, say_indented
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
     InvalidDefinition,
@@ -33,7 +33,7 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
     if len(problems) == 1 and problems[0].message == error.message:
         # The one problem says it all; it is not said twice.
         _headline(problems[0].code, error.message)
-        say(f"  {problems[0].advice}")
+        say_indented(problems[0].advice, 2)
         _explain(problems[0].code)
         return
     _headline(None if problems else error.code, error.message)
@@ -45,7 +45,7 @@ def show_error(error: TenutoError, positions: Positions | None = None) -> None:
         return
     advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
     if advice:
-        say(f"  {advice}")
+        say_indented(advice, 2)
     _explain(error.code)
 
 
@@ -64,9 +64,9 @@ def show_problems(problems: Sequence[Problem], positions: Positions | None = Non
         if problem.severity == "warning":
             line.append("  warning", style="yellow")
         say(line)
-        say(f"            {_sentence(problem.message)}")
+        say_indented(_sentence(problem.message), 12)
         if problem.advice:
-            say(f"            {problem.advice}", style="cyan")
+            say_indented(problem.advice, 12, style="cyan")
     if len(problems) > _MOST_SHOWN:
         say(f"  … and {len(problems) - _MOST_SHOWN} more; -o json gives them all")
     _explain(problems[0].code if len({each.code for each in problems}) == 1 else "CODE")

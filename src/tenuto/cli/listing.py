@@ -11,7 +11,8 @@ from tenuto.cli.finding import short_ids
 from tenuto.cli.moments import ago, length
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.stores import described, reading
-from tenuto.cli.terminal import data, one_line, say, show, show_json
+from tenuto.cli.tables import is_narrow, table_of
+from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.definition.report import did_you_mean
 from tenuto.instances import Summary
 from tenuto.model.errors import InvalidInput, Problem
@@ -21,6 +22,7 @@ from tenuto.store.protocol import InstanceQuery, InstanceRow
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 
 async def list_instances(
@@ -63,30 +65,27 @@ def _statuses(names: Sequence[str]) -> tuple[Status, ...]:
 
 
 def _table(rows: Sequence[InstanceRow], now: datetime) -> Table:
-    from rich.table import Table
+    ids = short_ids([row.id for row in rows]) if is_narrow() else {}
+    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR")
+    return table_of(names, [_cells(row, now, ids) for row in rows], whole=5)
+
+
+def _cells(row: InstanceRow, now: datetime, ids: dict[str, str]) -> list[str | Text]:
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("STEP", no_wrap=True, overflow="ellipsis")
-    table.add_column("ERROR", no_wrap=True, overflow="ellipsis")
-    is_narrow = data().width < 140
-    ids = short_ids([row.id for row in rows]) if is_narrow else {}
-    for row in rows:
-        mark, style = STATUS_MARKS[row.status]
-        summary = Summary.of(row)
-        error = summary.last_error or {}
-        table.add_row(
-            Text(f"{mark} {row.status.value}", style=style),
-            ids.get(row.id, row.id),
-            f"{row.definition_id}@{row.definition_version}",
-            ago(row.started_at or row.created_at, now),
-            length((row.completed_at or now) - (row.started_at or row.created_at)),
-            ", ".join(row.current_steps[:3]) or str(error.get("stepId") or ""),
-            Text(one_line(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
-        )
-    return table
+    mark, style = STATUS_MARKS[row.status]
+    name = row.status.value
+    error = Summary.of(row).last_error or {}
+    begun = row.started_at or row.created_at
+    return [
+        Text(f"{mark} {name.partition('_')[0] if is_narrow() else name}", style=style),
+        ids.get(row.id, row.id),
+        f"{row.definition_id}@{row.definition_version}",
+        ago(begun, now),
+        length((row.completed_at or now) - begun),
+        ", ".join(row.current_steps[:3]) or str(error.get("stepId") or ""),
+        Text(one_line(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
+    ]
 
 
 def _item(row: InstanceRow) -> Object:

@@ -13,8 +13,11 @@ from tenuto.cli.finding import find_instance
 from tenuto.cli.moments import ago, length
 from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
 from tenuto.cli.stores import Reader, reading
-from tenuto.cli.terminal import one_line, show, show_json
+from tenuto.cli.tables import table_of
+from tenuto.cli.terminal import data, one_line, show, show_json
+from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
+from tenuto.core.view import waits_of
 from tenuto.engine.held import Held
 from tenuto.instances import history_view, instance_view
 from tenuto.model.errors import NotFound, TenutoError
@@ -75,7 +78,7 @@ def _show_head(held: Held, now: datetime) -> None:
     show(_text(f"{mark} {state.status.value}", style, f"  {state.id}"))
     facts = [
         ("workflow", f"{state.definition_id}@{state.definition_version}"),
-        ("started", f"{ago(state.created_at, now)}, took {length(elapsed(state, now))}"),
+        ("started", f"{ago(state.created_at, now)}{_took(state, now)}"),
         ("input", one_line(state.input)),
     ]
     if state.correlation_id is not None:
@@ -88,26 +91,36 @@ def _show_head(held: Held, now: datetime) -> None:
     show("")
 
 
+def _took(state: InstanceState, now: datetime) -> str:
+    return f", took {length(elapsed(state, now))}" if state.status.is_final else ""
+
+
 def _steps(held: Held, now: datetime) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column(" STEP", no_wrap=True)
-    table.add_column("", overflow="fold")
-    table.add_column("OUTPUT", no_wrap=True, overflow="ellipsis")
+    rows: list[list[str | Text]] = []
     for line in lines_of(held.plan, held.state, now):
         node = held.state.nodes.get(NodeKey(line.step))
         output = one_line(node.output, 60) if node is not None and node.output is not None else ""
         note = Text(line.note, style=line.style if line.style != "green" else "")
         if line.detail:
             note.append(f"  {line.detail}", style="red")
-        table.add_row(Text(f"{line.mark} {line.step}", style=line.style), note, output)
-    return table
+        rows.append([Text(f"{line.mark} {line.step}", style=line.style), note, output])
+    if not any(row[2] for row in rows):
+        return table_of(("  STEP", ""), [row[:2] for row in rows], whole=1)
+    longest = max((len(row[0]) + len(row[1]) for row in rows), default=0)
+    # Where a step stands matters more than what it gave; on a narrow terminal both are cut.
+    return table_of(("  STEP", "", "OUTPUT"), rows, whole=2 if longest < data().width - 20 else 1)
 
 
 def _show_end(held: Held) -> None:
     state = held.state
+    for wait in waits_of(held.plan, state):
+        assert isinstance(wait, dict)
+        condition = f" where {wait['eventCondition']}" if wait["eventCondition"] else ""
+        show("")
+        show(_text("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
+        show(f"  since {wait['since']}")
     if state.last_error is not None:
         error = state.last_error
         show("")
@@ -128,27 +141,21 @@ def _show_end(held: Held) -> None:
 
 
 def _log(history: list[Object], start: datetime) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("SEQ", justify="right")
-    table.add_column("AFTER", justify="right", no_wrap=True)
-    table.add_column("ENTRY", no_wrap=True)
-    table.add_column("STEP", no_wrap=True)
-    table.add_column("ATTEMPT", justify="right")
-    table.add_column("", no_wrap=True, overflow="ellipsis")
+    rows: list[list[str | Text]] = []
     for item in history:
         moment = datetime.fromisoformat(str(item["at"]))
         payload = item["payload"]
-        table.add_row(
-            str(item["seq"]),
-            length(moment - start),
-            str(item["eventType"]),
-            str(item["nodeId"] or ""),
-            str(item["attempt"]) if item["nodeId"] else "",
-            one_line(str(item["errorMessage"] or "") or (_plain(payload) if payload else ""), 100),
+        rows.append(
+            [
+                str(item["seq"]),
+                length(moment - start),
+                str(item["eventType"]),
+                str(item["nodeId"] or ""),
+                str(item["attempt"]) if item["nodeId"] else "",
+                one_line(str(item["errorMessage"] or (_plain(payload) if payload else "")), 100),
+            ]
         )
-    return table
+    return table_of(("SEQ", "AFTER", "ENTRY", "STEP", "TRY", ""), rows, whole=5)
 
 
 def _plain(value: JSON) -> str:

@@ -37,6 +37,17 @@ def say(text: RenderableType = "", *, style: str | None = None) -> None:
     talk().print(text, style=style, markup=False, soft_wrap=not talk().is_terminal)
 
 
+def say_indented(text: str, by: int, *, style: str | None = None) -> None:
+    """A paragraph of talk that keeps its indent where it is wrapped."""
+    if not talk().is_terminal:
+        say(" " * by + text)
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    talk().print(Padding(Text(text, style=style or ""), (0, 0, 0, by)))
+
+
 def show(what: RenderableType) -> None:
     """A table or a text that was asked for."""
     data().print(what, markup=False, soft_wrap=isinstance(what, str))
