@@ -145,6 +145,8 @@ class Engine:
 
     async def _settle(self) -> None:
         """Write what is left; a store that is away does not hold up the end for ever."""
+        if self._fault is not None:
+            return
         try:
             async with asyncio.timeout(_LAST_WRITES):
                 for lane in self.lanes:
