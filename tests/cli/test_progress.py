@@ -1,0 +1,121 @@
+"""What people see of an instance while it goes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from tenuto import Context, TaskError, Tenuto
+from tenuto.cli.progress import Line, counts, lines_of
+from tenuto.core import InstanceState
+from tenuto.engine.draft import Draft
+from tenuto.model.json import Object
+from tenuto.model.status import NodeStatus
+from tests.cli.conftest import DOUBLE, Terminal
+
+FLAKY: Object = {
+    "id": "flaky",
+    "steps": [
+        {
+            "stepId": "charge",
+            "type": "TASK",
+            "taskId": "charge",
+            "retry": {"maxAttempts": 3, "initialDelay": "PT0.01S"},
+            "transitions": {"default": "rest", "error": "sorry"},
+        },
+        {"stepId": "rest", "type": "DELAY", "duration": "PT0.01S"},
+        {"stepId": "sorry", "type": "TERMINATE", "status": "FAILED", "reason": "no"},
+    ],
+}
+
+
+async def pictures(failures: int) -> list[tuple[InstanceState, dict[str, Line]]]:
+    """Every durable state of an instance, and what was to be seen of it then."""
+    seen: list[tuple[InstanceState, dict[str, Line]]] = []
+    async with Tenuto() as app:
+
+        @app.task
+        async def charge(ctx: Context) -> str:
+            if ctx.attempt <= failures:
+                raise TaskError("GATEWAY", "did not answer")
+            return "ok"
+
+        await app.deploy(FLAKY)
+        plan = app.engine.plans.compile(FLAKY)
+
+        def look(draft: Draft) -> None:
+            lines = lines_of(plan, draft.state, draft.state.updated_at + timedelta(seconds=-1))
+            seen.append((draft.state, {line.step: line for line in lines}))
+
+        app.engine.listen(look)
+        instance = await app.start("flaky")
+        await app.engine.final_state(instance.id)
+        assert counts(plan, seen[-1][0]) == (3, 3)
+    return seen
+
+
+def when(
+    seen: list[tuple[InstanceState, dict[str, Line]]], step: str, status: NodeStatus
+) -> list[Line]:
+    found = []
+    for state, lines in seen:
+        nodes = {key.node: node for key, node in state.nodes.items()}
+        if step in nodes and nodes[step].status is status:
+            found.append(lines[step])
+    return found
+
+
+@pytest.mark.asyncio
+async def test_a_retry_shows_attempt_countdown_and_error() -> None:
+    seen = await pictures(failures=2)
+    first, second = when(seen, "charge", NodeStatus.RETRYING)
+    assert first == Line(
+        "↻", "charge", "attempt 2 of 3, next try in 2 s", "yellow", "GATEWAY: did not answer"
+    )
+    assert second.note.startswith("attempt 3 of 3")
+    done = when(seen, "charge", NodeStatus.COMPLETED)[-1]
+    assert (done.mark, done.detail) == ("✓", "")
+    assert done.note.endswith("on attempt 3")
+    assert when(seen, "rest", NodeStatus.WAITING)[0].note == "sleeping, wakes in 2 s"
+    assert when(seen, "sorry", NodeStatus.SKIPPED)[-1].note == "skipped"
+
+
+@pytest.mark.asyncio
+async def test_what_failed_says_after_how_many_attempts_and_why() -> None:
+    seen = await pictures(failures=9)
+    failed = when(seen, "charge", NodeStatus.FAILED)[-1]
+    assert failed.mark == "✗"
+    assert failed.note.startswith("failed  3 attempts")
+    assert failed.detail == "GATEWAY: did not answer"
+
+
+@pytest.mark.slow
+def test_in_a_terminal_the_list_is_redrawn_and_the_result_is_on_stdout(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tenuto", "run", "double.json", "-i", "21"],
+        cwd=terminal.folder,
+        env={**terminal.environment, "TERM": "xterm-256color"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        out, _ = process.communicate(timeout=60)
+    drawn = b""
+    try:
+        while piece := os.read(ours, 4096):
+            drawn += piece
+    except OSError:
+        pass  # how a terminal says that nobody writes to it any more
+    finally:
+        os.close(ours)
+    assert (process.returncode, out) == (0, b"42\n")
+    assert "▓" in drawn.decode()
+    assert "1/1 steps" in drawn.decode()
