@@ -1,0 +1,45 @@
+"""The simulator runs the engine that is shipped, and nearly all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LEAST = 90.0
+
+
+@pytest.mark.slow
+def test_seeds_reach_nearly_every_line_of_the_engine(tmp_path: Path) -> None:
+    """ "a test fails when its coverage of the engine is below 90 %"."""
+    data, report = tmp_path / "data", tmp_path / "report.json"
+    _coverage(
+        "run",
+        f"--data-file={data}",
+        f"--include={ROOT / 'src' / 'tenuto' / 'engine'}/*",
+        "-m",
+        "tests.kit.simulator",
+        "--digest",
+        "0",
+        "50",
+    )
+    _coverage("json", f"--data-file={data}", "-o", str(report))
+    covered = json.loads(report.read_text(encoding="utf-8"))
+    missing = {
+        name.rpartition("/")[2]: facts["missing_lines"] for name, facts in covered["files"].items()
+    }
+    share = covered["totals"]["percent_covered"]
+    assert len(missing) >= 10, "vacuous: the engine's files were not measured"
+    assert share >= LEAST, f"{share:.1f} % of the engine: {missing}"
+
+
+def _coverage(command: str, *arguments: str) -> None:
+    # Whoever measures this test must not measure what it measures.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    full = [sys.executable, "-m", "coverage", command, "--rcfile=/dev/null", *arguments]
+    subprocess.run(full, cwd=ROOT, env=env, check=True, capture_output=True)

@@ -1,0 +1,58 @@
+"""Graphs that Hypothesis makes, hundreds of instances at once, in a calm world and in a storm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from tests.kit.checker.graph import read
+from tests.kit.simulator.scenario import Knobs, Scenario, job_of
+from tests.kit.simulator.verdict import assert_kept, run_scenario
+from tests.kit.simulator.weather import Calm, Stormy
+from tests.kit.simulator.world import Finished
+from tests.kit.workload import Document, Taste, topologies
+from tests.kit.workload.strategies import documents
+
+UNHURRIED = settings(
+    max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@pytest.mark.slow
+@UNHURRIED
+@given(document=documents(Taste(largest=14)), seed=st.integers(0, 2**32))
+def test_every_instance_of_a_generated_graph_ends(document: Document, seed: int) -> None:
+    """ "generated graphs (Hypothesis): every instance ends, each node completes once, each join
+    fires exactly once, no dead path hangs".
+    """
+    random = Random(seed)
+    jobs = [job_of(f"{seed}-{number}", document, random) for number in range(5)]
+    finished = run_scenario(Scenario(seed, jobs, Stormy(random, faults=8, rate=0.1)))
+    assert_kept(finished, f"{document!r} with seed {seed}")
+    _each_node_completes_once(finished)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", topologies())
+def test_hundreds_of_instances_at_once_all_end(shape: str) -> None:
+    """ "Seed 002's twelve topologies …, hundreds of instances at once: every instance ends"."""
+    random = Random(shape)
+    document = topologies()[shape]
+    jobs = [job_of(f"{shape}-{number}", document, random) for number in range(200)]
+    scenario = Scenario(shape, jobs, Calm(), knobs=Knobs(most_rows=200, page=50))
+    finished = run_scenario(scenario)
+    assert_kept(finished, f"200 instances of {shape}")
+    _each_node_completes_once(finished)
+    assert len(list(finished.run.instances)) == 200
+
+
+def _each_node_completes_once(finished: Finished) -> None:
+    for instance in finished.run.instances:
+        completed = Counter(
+            row["nodeId"] for row in instance.history if row["eventType"] == "NODE_COMPLETED"
+        )
+        assert all(number == 1 for number in completed.values()), (instance.id, completed)
+        assert completed.keys() <= read(instance.document).nodes.keys()
