@@ -160,7 +160,7 @@ def test_a_store_in_use_exits_5_and_says_by_whom(terminal: Terminal) -> None:
         (["run", "flow.py"], 6, "not run by this version"),
         (["run", "double.json", "--store", "mysql://x"], 5, "is not a store"),
         (["run", "double.json", "--instance", "@last", "-i", "1"], 2, "has its input already"),
-        (["run", "double.json", "--instance", "@last"], 3, "the store has no instance"),
+        (["run", "double.json", "--instance", "@last"], 5, "there is no store"),
     ],
 )
 def test_wrong_usage_is_told_apart(

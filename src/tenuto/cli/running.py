@@ -19,10 +19,11 @@ from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.moments import length
 from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
-from tenuto.cli.stores import MEMORY, described, make_room, store_flag
+from tenuto.cli.stores import MEMORY, described, make_room, refuse_memory, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.cli.terminal import say, show_json, talk
 from tenuto.cli.watchers import watcher_for
+from tenuto.compose import open_reader
 from tenuto.model.errors import WorkflowFailed
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
@@ -57,6 +58,10 @@ async def run(wish: Wish) -> int:
     if source is not None and wish.instance is None:
         source.checked()
     loaded = load_tasks(wish.tasks, wish.file)
+    if wish.instance is not None:
+        # A mistyped store has nothing to go on with, and is not to be made.
+        refuse_memory(wish.store)
+        open_reader(wish.store)
     make_room(wish.store)
     with redirect_stdout(sys.stderr), logs_on_stderr():
         async with engine(wish.store) as app:

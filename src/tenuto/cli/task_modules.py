@@ -72,7 +72,7 @@ def _load(named: str) -> None:
             advice = "Name a module that Python finds from here, or a file: --tasks tasks.py."
             raise NotFound(f"--tasks: there is no module {name}", advice=advice) from None
         raise _broken(named, error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _broken(named, error) from error
 
 
@@ -96,7 +96,7 @@ def _load_as_another(path: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def _broken(named: str, error: Exception) -> InvalidInput:
+def _broken(named: str, error: BaseException) -> InvalidInput:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
