@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, get_args
+from typing import Final, NamedTuple, cast, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -172,9 +172,10 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
 # The kinds that are written out above have never changed their shape.
 assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
-_WRITERS: Final[dict[type[Entry], Callable[[int, Any, int], LogRow]]] = {
+_WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
-    NodeDispatched: _dispatched,
-    NodeCompleted: _completed,
-    NodeFailed: _failed,
+    # Each is only ever called with entries of its own kind.
+    NodeDispatched: cast("_Writer", _dispatched),
+    NodeCompleted: cast("_Writer", _completed),
+    NodeFailed: cast("_Writer", _failed),
 }
