@@ -1,0 +1,107 @@
+"""Real processes on a real file, really killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.crash.aftermath import judged
+from tests.crash.gauge import Gauge, Reading
+from tests.crash.load import read
+
+ROOT = Path(__file__).parents[2]
+KILLS = int(os.environ.get("TENUTO_KILLS", "20"))
+INSTANCES = 100 * KILLS
+LEAST_IN_FLIGHT = 20
+FATAL_EXIT = 9
+
+
+def start(folder: Path, instances: int, *more: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.load", str(folder), str(instances), *more], cwd=ROOT
+    )
+
+
+def kill_when_busy(process: subprocess.Popen[bytes], gauge: Gauge) -> Reading | None:
+    """Kill it in the middle of a commit with many attempts in flight; None when it ended first."""
+    while process.poll() is None:
+        now = gauge.read()
+        if now.in_flight < LEAST_IN_FLIGHT or not now.committing:
+            time.sleep(0.0005)
+            continue
+        # Stopped, it cannot get away between the look and the blow.
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        now = gauge.read()
+        if now.in_flight >= LEAST_IN_FLIGHT and now.committing:
+            process.kill()
+            process.wait()
+            return now
+        process.send_signal(signal.SIGCONT)
+    return None
+
+
+def _let_it_work(process: subprocess.Popen[bytes], gauge: Gauge, attempts: int) -> None:
+    """Until so many attempts are done that what the last kill hit is recorded, or it is poison."""
+    while process.poll() is None and gauge.read().completed < attempts:
+        time.sleep(0.001)
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_and_nothing_done_twice(tmp_path: Path) -> None:
+    """ "Real `kill -9` of real processes under load: nothing accepted is lost, no step recorded
+    twice, idempotency keys stable across attempts and distinct otherwise. A kill counts only if at
+    least 20 attempts were in flight and a commit was under way."
+    """
+    chance = random.Random(9)
+    readings: list[Reading] = []
+    gauge = Gauge(tmp_path / "gauge")
+    while len(readings) < KILLS:
+        gauge.reset()
+        process = start(tmp_path, INSTANCES)
+        hit = readings[-1].in_flight if readings else 0
+        _let_it_work(process, gauge, 2 * hit + chance.randrange(60, 160))
+        reading = kill_when_busy(process, gauge)
+        assert reading is not None, f"it ended after {len(readings)} kills: too little work"
+        readings.append(reading)
+    assert start(tmp_path, INSTANCES).wait() == 0
+
+    run = judged(tmp_path, kills=len(readings))
+    instances = list(run.instances)
+    statuses = Counter(str((instance.row or {})["status"]) for instance in instances)
+    lost = sum(effect["outcome"] == "lost" for effect in run.effects or ())
+    print(f"{len(readings)} kills; in flight: {[reading.in_flight for reading in readings]}")
+    print(f"{len(instances)} instances, {lost} calls lost, {statuses}")
+    assert statuses == {"COMPLETED": INSTANCES}
+    assert len(read(tmp_path / "client")) == INSTANCES
+    assert lost >= len(readings) * 5, "vacuous: the kills hardly hit anything"
+
+
+@pytest.mark.slow
+def test_a_task_that_ends_its_process_is_poison(tmp_path: Path) -> None:
+    """ "one that ends the whole process (after restart the others go on, it is POISON at the fifth
+    loss)".
+    """
+    deaths = 0
+    while (code := start(tmp_path, 30, "with a deadly one").wait()) == FATAL_EXIT:
+        deaths += 1
+        assert deaths <= 5
+    assert (code, deaths) == (0, 5)
+    run = judged(tmp_path, kills=deaths)
+    by_workflow = {instance.document["id"]: instance for instance in run.instances}
+    failures = [
+        row["payload"]["error"]["code"]
+        for row in by_workflow["deadly"].history
+        if row["eventType"] == "NODE_FAILED"
+    ]
+    assert failures == ["LOST"] * 4 + ["POISON"]
+    statuses = Counter(str((instance.row or {})["status"]) for instance in run.instances)
+    assert statuses == {"COMPLETED": 30, "FAILED": 1}
