@@ -71,9 +71,9 @@ def step(instance_id: str, version: int, *rows: LogRow, **parts: Any) -> Instanc
     )
 
 
-def aside(instance_id: str, **parts: Any) -> InstanceWrite:
-    """A write without entries."""
-    return InstanceWrite(instance_id=instance_id, version=0, **parts)
+def aside(instance_id: str, *, version: int = 9_999, **parts: Any) -> InstanceWrite:
+    """A write without entries, by somebody who has seen the whole log."""
+    return InstanceWrite(instance_id=instance_id, version=version, **parts)
 
 
 def turn(id: str, *writes: InstanceWrite, process_id: str = ME, **parts: Any) -> Turn:

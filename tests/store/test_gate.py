@@ -151,7 +151,21 @@ async def test_a_turn_sent_again_settles_losers_who_might_win_now(store: Handle)
     assert [row.seq for row in await store.entries("i2")] == [1, 2]
 
 
-async def test_a_write_without_entries_needs_no_gate(store: Handle) -> None:
+async def test_a_write_without_entries_from_an_old_picture_loses(store: Handle) -> None:
+    """Somebody who missed an entry must not clear what that entry set."""
+    await store.commit(turn("t1", begin("i1")))
+    await store.commit(turn("t2", step("i1", 1, timers_set=(timer("i1", 5),))))
+    old = aside("i1", version=1, timers_cleared=(timer("i1", 5).key,))
+    result = await store.commit(turn("t3", old))
+    assert result.writes["i1"].outcome is Outcome.LOST
+    due, _ = await store.due_timers(moment(60), 10)
+    assert len(due) == 1
+    new = aside("i1", version=2, timers_cleared=(timer("i1", 5).key,))
+    await store.commit(turn("t4", new))
+    assert await store.due_timers(moment(60), 10) == ([], None)
+
+
+async def test_a_write_without_entries_is_written(store: Handle) -> None:
     await store.commit(turn("t1", begin("i1")))
     await store.send([mail("m1", "i1")])
     result = await store.commit(

@@ -161,8 +161,10 @@ class Ownership(StrEnum):
 
 
 class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
-    """All that one turn writes for one instance; without `rows` there is nothing to gate.
+    """All that one turn writes for one instance.
 
+    Without `rows` it goes through only while the log is as long as `version` says: what was
+    decided on an old picture must not overwrite what follows from a newer one.
     A turn has at most one of these for an instance. What is cleared or closed goes first, so that a
     timer or wait of the same key may be set or opened in the same turn. `create` needs `rows`.
     """

@@ -48,6 +48,11 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
                 {event.id: _put_event(disk, turn, event) for event in turn.events},
             )
         outcomes = {write.instance_id: _gate(disk, turn, write) for write in _gated(turn)}
+        outcomes |= {
+            write.instance_id: LOST
+            for write in turn.writes
+            if not write.rows and (write.instance_id, write.version + 1) in disk.log
+        }
         for write in turn.writes:
             if outcomes.get(write.instance_id, WON) is WON:
                 _write(disk, turn, write)

@@ -50,7 +50,7 @@ def commit_turn(session: Session, turn: Turn) -> TurnResult:
 
 
 def _write_turn(session: Session, turn: Turn) -> TurnResult:
-    outcomes = _gate(session, turn)
+    outcomes = _gate(session, turn) | _outdated(session, turn)
     won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
     session.insert(
         "insert_rows",
@@ -87,6 +87,19 @@ def _gate(session: Session, turn: Turn) -> dict[str, WriteResult]:
         outcomes.update({id: LOST for id, *_ in first_rows if id not in winners})
     _claim_keys(session, allowed, outcomes)
     return outcomes
+
+
+def _outdated(session: Session, turn: Turn) -> dict[str, WriteResult]:
+    """Writes without entries rest on a picture too: an old one must not overwrite a newer."""
+    following = [
+        (write.instance_id, write.version + 1)
+        for write in turn.writes
+        if not write.rows and not write.create
+    ]
+    if not following:
+        return {}
+    found = session.packed("instances_with_entries_at", (as_json(following),))
+    return dict.fromkeys(found, LOST)
 
 
 def _winners(session: Session, turn: Turn, writes: Iterable[InstanceWrite]) -> set[str]:

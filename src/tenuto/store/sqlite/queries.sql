@@ -48,6 +48,13 @@ CROSS JOIN workflow_execution_history AS history
     ON history.instance_id = wanted.value ->> 0 AND history.seq = wanted.value ->> 1
 WHERE history.turn_id = :turn_id;
 
+-- name: instances_with_entries_at
+-- Which of these (instance, seq) there are: whoever decided without them is out of date. Packed.
+SELECT json_group_array(history.instance_id)
+FROM json_each(?) AS wanted
+CROSS JOIN workflow_execution_history AS history
+    ON history.instance_id = wanted.value ->> 0 AND history.seq = wanted.value ->> 1;
+
 -- name: delete_first_rows
 -- Take back the entry of a start that won the gate but not its idempotency key.
 DELETE FROM workflow_execution_history
