@@ -13,12 +13,12 @@ from dbos import DBOS, DBOSConfig  # type: ignore[import-not-found]
 STEPS = 10
 
 
-@DBOS.step()  # type: ignore[misc]
+@DBOS.step()  # type: ignore[untyped-decorator]
 def noop() -> None:
     """Does nothing."""
 
 
-@DBOS.workflow()  # type: ignore[misc]
+@DBOS.workflow()  # type: ignore[untyped-decorator]
 def linear() -> None:
     """One step after the other."""
     for _ in range(STEPS):

@@ -17,6 +17,7 @@ from bench.report import Report
 from bench.workflows import SLEEPING, fan_out, heavy_context, linear
 from tenuto import Tenuto
 from tenuto.engine.verify import verify
+from tenuto.model.json import Object
 
 
 def linear_throughput(
@@ -131,8 +132,8 @@ def promise_widths(report: Report) -> None:
 def lengths(report: Report) -> None:
     """One long chain, per step, beside a short one; and one that carries a megabyte along."""
 
-    async def run(document: dict[str, object], steps: int, times: int) -> tuple[float, int]:
-        async with new_app(document) as (app, path):  # type: ignore[arg-type]
+    async def run(document: Object, steps: int, times: int) -> tuple[float, int]:
+        async with new_app(document) as (app, path):
             name = str(document["id"])
             took = [await run_all(app, name, 1) for _ in range(times)]
             return min(took) / steps, disk_bytes(path)

@@ -2,60 +2,41 @@
 
 from __future__ import annotations
 
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 
 
-def linear(steps: int) -> Object:
+def linear(steps: int, *, id: str | None = None, first_task: str = "noop") -> Object:
     """One step after the other."""
-    return {
-        "id": f"linear_{steps}",
-        "steps": [
-            {
-                "stepId": f"s{n}",
-                "type": "TASK",
-                "taskId": "noop",
-                **({"transitions": {"default": f"s{n + 1}"}} if n + 1 < steps else {}),
-            }
-            for n in range(steps)
-        ],
-    }
+    listed = [_step(f"s{n}", "noop", f"s{n + 1}" if n + 1 < steps else None) for n in range(steps)]
+    if first_task != "noop":
+        listed[0] |= {"taskId": first_task, "outputVariable": "first"}
+    return {"id": id or f"linear_{steps}", "steps": list[JSON](listed)}
+
+
+def heavy_context(steps: int) -> Object:
+    """A first step that puts a megabyte into the context, then steps that do nothing."""
+    return linear(steps, id=f"heavy_{steps}", first_task="megabyte")
 
 
 def fan_out(width: int) -> Object:
     """One step, many beside each other, one join."""
     branches = [f"b{n}" for n in range(width)]
-    return {
-        "id": f"fan_{width}",
-        "steps": [
-            {
-                "stepId": "start",
-                "type": "TASK",
-                "taskId": "noop",
-                "transitions": {"default": branches},
-            },
-            *(
-                {
-                    "stepId": name,
-                    "type": "TASK",
-                    "taskId": "noop",
-                    "transitions": {"default": "join"},
-                }
-                for name in branches
-            ),
-            {"stepId": "join", "type": "TASK", "taskId": "noop"},
-        ],
-    }
-
-
-def heavy_context(steps: int) -> Object:
-    """A first step that puts a megabyte into the context, then steps that do nothing."""
-    document = linear(steps)
-    document["id"] = f"heavy_{steps}"
-    document["steps"][0] |= {"taskId": "megabyte", "outputVariable": "heavy"}  # type: ignore[index,call-overload,operator]
-    return document
+    listed = [
+        _step("start", "noop", list[JSON](branches)),
+        *(_step(name, "noop", "join") for name in branches),
+        _step("join", "noop", None),
+    ]
+    return {"id": f"fan_{width}", "steps": list[JSON](listed)}
 
 
 SLEEPING: Object = {
     "id": "sleeping",
     "steps": [{"stepId": "nap", "type": "DELAY", "duration": "P30D"}],
 }
+
+
+def _step(name: str, task: str, following: JSON) -> Object:
+    step: Object = {"stepId": name, "type": "TASK", "taskId": task}
+    if following is not None:
+        step["transitions"] = {"default": following}
+    return step
