@@ -18,6 +18,7 @@ from tenuto.definition import input_problems, parse_document
 from tenuto.engine.engine import Settings
 from tenuto.engine.requests import Answer
 from tenuto.instances import InstanceRef, Summary
+from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
@@ -110,6 +111,7 @@ class Tenuto:
 
         The same `key` with the same content gives the instance that the first call made.
         """
+        refuse_bad_text(key=key, correlationId=correlation_id)
         deployed = await self.engine.plans.get(TENANT, workflow, version)
         deployed.refuse_unavailable()
         plan = deployed.plan
@@ -121,7 +123,7 @@ class Tenuto:
             input=input,
             correlation_id=correlation_id,
             priority=priority,
-            deadline=_aware(deadline),
+            deadline=aware(deadline, "deadline"),
         )
         answer = await self.engine.start(
             plan,
@@ -172,6 +174,7 @@ class Tenuto:
         timestamp: datetime | None = None,
     ) -> Published:
         """Publish an event; when this returns it is durable and its targets are recorded."""
+        refuse_bad_text(id=id, correlationId=correlation_id)
         limits = self.engine.settings.limits
         problems = [
             *_json_problems(payload, limits.event_bytes, "$.payload"),
@@ -185,7 +188,7 @@ class Tenuto:
             pattern=pattern,
             payload=payload,
             received_at=now,
-            timestamp=_aware(timestamp),
+            timestamp=aware(timestamp, "timestamp"),
             correlation_id=correlation_id,
         )
         result = await self.engine.publish(event)
@@ -274,22 +277,6 @@ def _pattern_problems(pattern: str) -> list[Problem]:
             advice="Write words with dots between them, such as payment.received.",
         )
     ]
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    if moment is not None and moment.tzinfo is None:
-        raise InvalidInput(
-            "a moment needs a time zone",
-            [
-                Problem(
-                    code="TEN-2007",
-                    path="$.deadline",
-                    message=f"{moment.isoformat()} does not name its time zone",
-                    advice="Use an aware datetime, such as datetime.now(UTC).",
-                )
-            ],
-        )
-    return moment
 
 
 def _uuid(instance_id: str | None) -> str | None:

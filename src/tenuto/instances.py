@@ -11,6 +11,7 @@ from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, error_view, state_of
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
+from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
 from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked
@@ -114,11 +115,14 @@ class InstanceRef:
 
     async def cancel(self, reason: str | None = None) -> Status:
         """End it; asking again is no mistake."""
+        refuse_bad_text(reason=reason)
         return await self._ask(CancelAsked(by=EMBEDDED, reason=reason))
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
-        return await self._ask(PauseAsked(by=EMBEDDED, reason=reason, until=until))
+        refuse_bad_text(reason=reason)
+        asked = PauseAsked(by=EMBEDDED, reason=reason, until=aware(until, "until"))
+        return await self._ask(asked)
 
     async def resume(self) -> Status:
         """Go on after a pause."""

@@ -92,9 +92,10 @@ class Draft:
 
     def take(self, request: Request, decision: Decision) -> None:
         """Add a decision; its entries follow those of the decisions before it."""
+        # First what may fail: until it has not, nothing is taken.
+        rows = to_rows(self.state.version + 1, decision.entries)
         self.answers.append((request, decision))
-        if decision.entries:
-            rows = to_rows(self.state.version + 1, decision.entries)
+        if rows:
             self.rows += rows
             self._bytes += sum(ROW_BYTES + len(row.payload or b"") for row in rows)
             self.state = decision.state

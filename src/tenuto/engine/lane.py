@@ -252,11 +252,10 @@ class Lane:
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
         plan = draft.held.plan
         try:
-            decision = decide(plan, draft.state, request.input, now)
+            draft.take(request, decide(plan, draft.state, request.input, now))
         except Exception as error:  # one bad instance must not stop the others
             log.exception("instance %s cannot be decided on", draft.instance_id)
-            decision = _quarantined(plan, draft, now, error)
-        draft.take(request, decision)
+            draft.take(request, _quarantined(plan, draft, now, error))
 
     async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
         held: dict[str, Held] = {}
