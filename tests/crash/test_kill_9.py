@@ -19,7 +19,7 @@ from tests.crash.load import read
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("TENUTO_KILLS", "20"))
-INSTANCES = 100 * KILLS
+INSTANCES = 50 * KILLS
 LEAST_IN_FLIGHT = 20
 FATAL_EXIT = 9
 
