@@ -27,7 +27,7 @@ from tenuto.model.failure import STOPPED, TERMINATED, LastError
 from tenuto.model.graph import DEFAULT, End, Terminate
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus, Status
 
 _RUNNING = NodeStatus.RUNNING
@@ -247,14 +247,29 @@ def _terminated(state: InstanceState, config: Terminate, entry: NodeCompleted) -
 
 
 def _with_variables(state: InstanceState, entry: NodeCompleted, seq: int) -> InstanceState:
-    if entry.variable is None and not entry.variables:
+    written = written_by(entry.variable, entry.output, entry.variables)
+    if not written:
         return state
+    total = context_size(state, written)
     variables = state.variables
-    if entry.variable is not None:
-        variables = variables.insert(entry.variable, Variable(entry.output, seq))
-    for name, value in (entry.variables or {}).items():
-        variables = variables.insert(name, Variable(value, seq))
-    return replace(state, variables=variables)
+    for name, value in written.items():
+        variables = variables.insert(name, Variable(value, seq, size_of(value)))
+    return replace(state, variables=variables, context_bytes=total)
+
+
+def context_size(state: InstanceState, written: Object) -> int:
+    """How long the JSON of all variables is once `written` is among them."""
+    total = state.context_bytes
+    for name, value in written.items():
+        before = state.variables.get(name)
+        total += size_of(value) - (before.size if before is not None else 0)
+    return total
+
+
+def written_by(variable: str | None, output: JSON, mapped: Object | None) -> Object:
+    """What a node writes into the context: its output under its name, then mapped names."""
+    written = {} if variable is None else {variable: output}
+    return written if mapped is None else {**written, **mapped}
 
 
 def _merged(before: object, output: JSON) -> JSON:

@@ -7,10 +7,11 @@ from typing import Literal
 from tenuto.core.cancelling import call_off
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
+from tenuto.core.node_entries import context_size, written_by
 from tenuto.core.plan import PlannedNode
 from tenuto.expr import ExpressionError
 from tenuto.model.entries import NodeCompleted, NodeFailed
-from tenuto.model.failure import EXPRESSION_ERROR, POISON, Failure
+from tenuto.model.failure import EXPRESSION_ERROR, POISON, TOO_LARGE, Failure
 from tenuto.model.graph import DEFAULT, ERROR
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
@@ -32,10 +33,13 @@ def complete(
     planned = d.plan[key.node]
     node = d.state.nodes.get(key)
     is_called_off = node is not None and node.grace_until is not None
+    written = written_by(planned.node.output_variable, output, variables)
+    if written and not is_called_off:
+        total = context_size(d.state, written)
+        if total > d.plan.limits.context_bytes:
+            fail(d, key, attempt, _too_large(total, d.plan.limits.context_bytes))
+            return
     if handles == (DEFAULT,) and planned.routes and not is_called_off:
-        written: Object = dict(variables or {})
-        if planned.node.output_variable is not None:
-            written[planned.node.output_variable] = output
         try:
             handles = (_routed(d, planned, written),)
         except ExpressionError as error:
@@ -112,6 +116,11 @@ def error_handle(planned: PlannedNode, code: str) -> str | None:
 def expression_failure(error: ExpressionError) -> Failure:
     """What a node fails with when one of its expressions cannot be worked out."""
     return Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False)
+
+
+def _too_large(size: int, limit: int) -> Failure:
+    message = f"the context would be {size:,} bytes, more than the limit of {limit:,}"
+    return Failure(code=TOO_LARGE, message=message, retryable=False)
 
 
 def _routed(d: Deciding, planned: PlannedNode, written: Object) -> str:

@@ -24,9 +24,11 @@ from tenuto.expr import (
 from tenuto.model.graph import Definition, Edge, Node, Task
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
+    DEFAULT_LIMITS,
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
     NO_POLICY,
+    Limits,
     RetryPolicy,
     TaskPolicy,
 )
@@ -68,8 +70,10 @@ class Plan:
         *,
         tasks: TaskPolicies | None = None,
         retry: RetryPolicy = DEFAULT_RETRY,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.definition = definition
+        self.limits = limits
         self._policies = tasks or _NoPolicies()
         self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts

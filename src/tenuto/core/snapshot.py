@@ -60,6 +60,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     near_timers: int = 0
     timers: list[tuple[TimerKey, Timer]] = []
     variables: list[tuple[str, Variable]] = []
+    context_bytes: int = 0
     taken_events: list[str] = []
     output: JSON | UnsetType = UNSET
     system: Object = {}

@@ -60,10 +60,11 @@ class Join(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A name in the context, and the seq of the entry that wrote it."""
+    """A name in the context, the seq of the entry that wrote it, and how long its JSON is."""
 
     value: JSON
     written: int
+    size: int
 
 
 class Timer(NamedTuple):
@@ -130,6 +131,8 @@ class InstanceState(Struct, frozen=True, gc=False, kw_only=True):
     near_timers: int = 0
     timers: HashTrieMap[TimerKey, Timer]
     variables: HashTrieMap[str, Variable]
+    context_bytes: int = 0
+    """How long the JSON of all variables is."""
     taken_events: HashTrieMap[str, None]
     output: JSON | UnsetType = UNSET
     """What `end` nodes have collected so far."""

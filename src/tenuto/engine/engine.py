@@ -74,7 +74,7 @@ class Engine:
         self.clock = clock
         self.ids = ids
         self.process_id = ids.short()
-        self.plans = Plans(store, clock, registry, self.settings.retry)
+        self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
         self.loader = Loader(store, self.plans)
         self._caches = [Cache() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]

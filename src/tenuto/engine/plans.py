@@ -12,7 +12,7 @@ from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.json import JSON
-from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
+from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock
 from tenuto.store.protocol import DefinitionRow, Store
 
@@ -43,10 +43,12 @@ class Plans:
         clock: Clock,
         tasks: TaskPolicies,
         retry: RetryPolicy = DEFAULT_RETRY,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._tasks = tasks
+        self._limits = limits
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
@@ -82,7 +84,12 @@ class Plans:
 
     def compile(self, document: JSON) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
-        return Plan(compile_definition(document), tasks=self._tasks, retry=self._retry)
+        return Plan(
+            compile_definition(document),
+            tasks=self._tasks,
+            retry=self._retry,
+            limits=self._limits,
+        )
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         deployed = Deployed(row.version, plan, unavailable(plan.definition))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     JSON: TypeAlias = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 else:
@@ -12,6 +14,14 @@ else:
     JSON: TypeAlias = Any
 
 Object: TypeAlias = dict[str, JSON]
+
+
+def size_of(value: JSON) -> int:
+    """How many bytes `value` takes as JSON."""
+    return 4 if value is None else len(_encode(value))
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 def json_problem(value: object) -> tuple[str, str] | None:
