@@ -68,7 +68,7 @@ bench: setup  ## Measure
 
 .PHONY: soak
 soak: setup  ## Run the long tests, for MINUTES (30) in all
-	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak
+	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0
 
 .PHONY: lock
 lock: setup  ## Pin the newest dependencies in requirements/dev.txt
