@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
 
-from tenuto import Overloaded, StoreUnavailable, Tenuto, TenutoError, WorkflowFailed, core
+from tenuto import (
+    Context,
+    Overloaded,
+    Settings,
+    StoreUnavailable,
+    Tenuto,
+    TenutoError,
+    WorkflowFailed,
+    core,
+)
 from tenuto.core import Decision, InstanceState, Plan
 from tenuto.engine import lane
 from tenuto.model.inputs import Input
-from tests.engine.situations import Moody, steps
+from tenuto.store.protocol import StoredInstance
+from tests.engine.situations import Moody, at_rest, steps
 
 pytestmark = pytest.mark.asyncio
 
@@ -209,3 +220,58 @@ async def test_a_loop_that_dies_is_loud_and_leaves_nobody_waiting(
     with pytest.raises(StoreUnavailable):
         await app.start("flow", 2)
     assert "the loop lane died" in caplog.text
+
+
+async def test_what_is_refused_while_the_store_is_away_is_not_done_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also what did not fit into the turn that the store refused."""
+    monkeypatch.setattr(lane, "MOST_ROWS", 50)
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.gate.clear()
+        starts = [asyncio.ensure_future(app.start("flow", n)) for n in range(60)]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        store.moods = ["well", "away"]
+        store.gate.set()
+        outcomes = await asyncio.gather(*starts, return_exceptions=True)
+        accepted = {each.id for each in outcomes if not isinstance(each, BaseException)}
+        assert len(accepted) < 60
+        await at_rest(app)
+        assert {each.id for each in await app.instances()} == accepted
+
+
+async def test_a_list_catches_up_also_after_the_store_was_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Moody()
+    app = Tenuto(store, settings=Settings(project_every=3600))
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.task
+    async def work(ctx: Context) -> None:
+        if ctx.step_id == "b":
+            begun.set()
+            await may_end.wait()
+
+    load, is_away = store.load, iter([True])
+
+    async def away_once(ids: Sequence[str]) -> dict[str, StoredInstance]:
+        if next(is_away, False):
+            raise StoreUnavailable("the store is away")
+        return await load(ids)
+
+    async with app:
+        await app.deploy(steps("a", "b"))
+        await app.start("flow")
+        await begun.wait()
+        await at_rest(app)
+        monkeypatch.setattr(store, "load", away_once)
+        store.moods = ["away"]
+        for _ in range(3):  # it cannot be written, then not read, then all is well
+            app.engine.lanes[0].project()
+            await at_rest(app)
+        assert (await app.instances())[0].current_steps == ("b",)
+        may_end.set()

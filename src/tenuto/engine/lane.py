@@ -218,7 +218,10 @@ class Lane:
         )
 
     async def _draft(self, requests: list[Request]) -> list[Draft]:
-        """Decide on everything; nothing is awaited between the first decision and the last."""
+        """Decide on what a turn can hold, and leave only that in `requests`.
+
+        Nothing is awaited between the first decision and the last.
+        """
         grouped: dict[str, list[Request]] = {}
         for request in requests:
             grouped.setdefault(request.instance_id, []).append(request)
@@ -226,20 +229,19 @@ class Lane:
             self._is_projecting = False
             for instance_id in self._unprojected:
                 grouped.setdefault(instance_id, [])
-            self._unprojected = set()
         held = await self._hold(grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
+        left: list[Request] = []
         rows = size = 0
         for instance_id in sorted(grouped):
             found = held.get(instance_id)
             waiting = grouped[instance_id]
             if found is None:
+                self._unprojected.discard(instance_id)
                 continue
             if rows > MOST_ROWS or size > MOST_BYTES:
-                # A bounded turn keeps the loop and the store responsive; the rest goes first next
-                # time.
-                self._finish.extendleft(reversed(waiting))
+                left += waiting
                 continue
             draft = Draft(instance_id, found)
             for request in waiting:
@@ -247,6 +249,11 @@ class Lane:
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
+        if left:
+            # A bounded turn keeps the loop and the store responsive; the rest goes first next time,
+            # and has no part in what becomes of this turn.
+            self._finish.extendleft(reversed(left))
+            requests[:] = [request for draft in drafts for request in draft.requests]
         return drafts
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
