@@ -240,3 +240,9 @@ def test_an_error_shows_where_and_when_it_happened() -> None:
     assert run.view["steps"]["a"]["error"] == shown
     without = play(draw("a")).start().fail("a")
     assert "details" not in without.view["steps"]["a"]["error"]
+
+
+def test_a_route_that_leads_nowhere_swallows_no_error() -> None:
+    """`continue` without anything on the handle fails the workflow."""
+    run = play(draw("a>z a:y>c", a=task(onError=ROUTES))).start().fail("a", "OUT_OF_STOCK")
+    assert run.status is Status.FAILED

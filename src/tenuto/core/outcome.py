@@ -106,7 +106,8 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
 def error_handle(planned: PlannedNode, code: str) -> str | None:
     """The handle that a failure with `code` takes; None: nothing handles it."""
     for route in planned.node.on_error:
-        if code in route.codes:
+        # A route that leads nowhere handles nothing: an error is never swallowed.
+        if code in route.codes and route.handle in planned.handles:
             return route.handle
     if planned.node.error_handling == "continue" and ERROR in planned.handles:
         return ERROR
