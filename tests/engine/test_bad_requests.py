@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 import pytest
 
-from tenuto import InvalidInput, Tenuto, TenutoError
+from tenuto import InvalidInput, NotFound, Tenuto, TenutoError
+from tenuto.engine.postmaster import Postmaster
+from tenuto.instances import InstanceRef
+from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
-from tests.engine.situations import ONE_WAIT
+from tenuto.model.json import Object
+from tests.engine.situations import ONE_WAIT, Moody
 
 pytestmark = pytest.mark.asyncio
 
@@ -57,3 +62,46 @@ async def test_an_entry_that_cannot_be_written_down_stops_its_own_instance_alone
         assert app.engine.fault is None
         with pytest.raises(TenutoError):
             await bad.result(5)
+
+
+async def test_nothing_is_left_of_a_start_that_was_rejected() -> None:
+    id = "0190a0b0-0000-7000-8000-000000000001"
+    slow: Object = {"stepId": "a", "type": "DELAY", "duration": "PT1H"}
+    options: Object = {"deadline": "{{ctx.input.due}}"}
+    async with Tenuto() as app:
+        await app.deploy({"id": "flow", "options": options, "steps": [slow]})
+        with pytest.raises(TenutoError) as refused:
+            await app.start("flow", {"due": "tomorrow"}, instance_id=id)
+        assert refused.value.code == "TEN-2101"
+        with pytest.raises(NotFound):
+            await InstanceRef(app.engine, id).cancel()
+        started = await app.start("flow", {"due": "2999-01-01T00:00:00Z"}, instance_id=id)
+        assert (await started.history())[0]["eventType"] == "INPUT_SET"
+
+
+async def test_an_event_that_no_store_takes_holds_up_nothing_that_shares_its_turn() -> None:
+    store = Moody()
+    async with Tenuto(store) as app:
+        await app.deploy(ONE_WAIT)
+        waiting = await app.start("waiting", {"orderId": 1})
+        store.gate.clear()
+        now = app.engine.clock.now()
+        postmaster: Postmaster = app.engine.postmaster
+        bad = Event(
+            id="bad", pattern="a.b", payload={}, received_at=now, correlation_id=HALF_A_PAIR
+        )
+        good = [Event(id=f"{n}", pattern="a.b", payload={}, received_at=now) for n in range(3)]
+        # The matching of one event and the storing of others, in one turn.
+        asked = [
+            asyncio.ensure_future(postmaster.match(good[0])),
+            *(asyncio.ensure_future(postmaster.publish(event)) for event in (bad, *good)),
+        ]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        store.gate.set()
+        async with asyncio.timeout(5):
+            outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        refused = [n for n, outcome in enumerate(outcomes) if isinstance(outcome, Exception)]
+        assert refused == [1]
+        assert (await app.publish("payment.received", {"orderId": 1})).resumed == 1
+        await waiting.result(5)

@@ -152,3 +152,23 @@ async def test_wildcards_take_one_word_or_several() -> None:
         await until_waiting(app, 1, "many_words")
         assert (await app.publish("order.item.added")).resumed == 1
         await instance.result(10)
+
+
+async def test_two_events_at_once_with_one_id_and_other_content_leave_the_first_in_force() -> None:
+    """The same id with other content: 409."""
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        await waiting(app, 1)
+        first, second, third = await asyncio.gather(
+            app.publish("payment.received", {"orderId": 0}, id="e"),
+            app.publish("payment.received", {"orderId": 1}, id="e"),
+            app.publish("payment.received", {"orderId": 0}, id="e"),
+            return_exceptions=True,
+        )
+        assert not isinstance(first, BaseException)
+        assert (first.duplicate, first.resumed) == (False, 1)
+        assert isinstance(second, Conflict)
+        assert not isinstance(third, BaseException)
+        assert third.duplicate
+        await at_rest(app)
+        assert len(await app.instances(status="COMPLETED")) == 1

@@ -42,13 +42,17 @@ class Batch(NamedTuple):
     def size(self) -> int:
         return sum(len(part) for part in self)
 
-    def halves(self) -> list[Batch]:
-        """Two smaller batches; inputs of one instance keep their order."""
-        if sum(bool(part) for part in self) > 1:
-            return [
-                Batch(self.requests, [], [], []),
-                Batch([], self.events, self.matches, self.looked_back),
-            ]
+    def parts(self) -> list[Batch]:
+        """Smaller batches: one for each kind, or two; inputs of one instance keep their order."""
+        kinds = [
+            Batch(self.requests, [], [], []),
+            Batch([], self.events, [], []),
+            Batch([], [], self.matches, []),
+            Batch([], [], [], self.looked_back),
+        ]
+        several = [batch for batch in kinds if batch.size]
+        if len(several) > 1:
+            return several
         ordered = sorted(self.requests, key=lambda request: request.instance_id)
         middle = (self.size + 1) // 2
         return [

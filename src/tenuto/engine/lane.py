@@ -212,10 +212,18 @@ class Lane:
         room = max(MOST_ROWS - len(requests), MOST_ROWS // 10)
         return Batch(
             requests + _drained(self._begin, room),
-            _drained(self._events, MOST_ROWS),
+            self._taken_events(),
             _drained(self._matches, MOST_ROWS // 10),
             _drained(self._looked_back, MOST_ROWS),
         )
+
+    def _taken_events(self) -> list[EventRequest]:
+        """Events up to the first whose id is among them: a turn has each id once."""
+        taken: dict[str, EventRequest] = {}
+        while self._events and len(taken) < MOST_ROWS and self._events[0].event.id not in taken:
+            request = self._events.popleft()
+            taken[request.event.id] = request
+        return list(taken.values())
 
     async def _draft(self, requests: list[Request]) -> list[Draft]:
         """Decide on what a turn can hold, and leave only that in `requests`.
@@ -340,6 +348,8 @@ class Lane:
 
     def _keep(self, draft: Draft) -> None:
         held = draft.held
+        if held.state.version == 0:
+            return  # a start that was rejected: there is no such instance
         self._cache.put(draft.instance_id, held)
         if held.is_projected or held.state.status.is_final:
             self._unprojected.discard(draft.instance_id)
@@ -396,7 +406,7 @@ class Lane:
     def _take_apart(self, batch: Batch, error: DataRefused) -> None:
         """The store refuses something in here: find the guilty input, let the others through."""
         if batch.size > 1:
-            self._suspects.extendleft(reversed(batch.halves()))
+            self._suspects.extendleft(reversed(batch.parts()))
             return
         for request in batch.requests:
             self._refused(request, error)
