@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -48,6 +47,7 @@ from tests.checker.history import Fields
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import evaluate, truthy
 from tests.kit.checker.patterns import fits
+from tests.kit.simulator.collect import history_item
 from tests.kit.workload import (
     Action,
     Behaviour,
@@ -246,7 +246,7 @@ class CoreDriver:
         instance = Instance(
             id=self.id,
             document=self.document,
-            history=[_item(found) for found in self.rows],
+            history=[history_item(found) for found in self.rows],
             row=row,
             waits=[{"node": node} for node in self._waits],
             timers=[
@@ -270,18 +270,3 @@ class CoreDriver:
             faults=self._faults,
             now=self._now,
         )
-
-
-def _item(row: LogRow) -> Fields:
-    return {
-        "seq": row.seq,
-        "eventType": row.event_type,
-        "nodeId": row.node_id,
-        "iteration": row.iteration,
-        "attempt": row.attempt,
-        "nodeStatus": row.node_status,
-        "outputVariable": row.output_variable,
-        "payload": json.loads(row.payload) if row.payload else {},
-        "errorMessage": row.error_message,
-        "at": row.at_ms,
-    }

@@ -8,11 +8,11 @@ from typing import cast
 from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
 from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.plain_kinds import Id, OneOf, Text
-from tenuto.definition.report import Place, did_you_mean, kind_of
+from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
 from tenuto.definition.spoken_kinds import Expression
 from tenuto.definition.time_kinds import Span
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, kind_of
 
 
 class CompensationInput:

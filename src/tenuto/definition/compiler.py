@@ -19,7 +19,7 @@ from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import Anything, Text
-from tenuto.definition.report import Place, Report, kind_of, shown
+from tenuto.definition.report import Place, Report, shown
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
@@ -27,7 +27,7 @@ from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, kind_of
 
 MOST_NODES = 20_000
 

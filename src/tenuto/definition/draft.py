@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from tenuto.definition.nodes import BY_NAME, TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Id
-from tenuto.definition.report import MOST_NAMES, Place, did_you_mean, kind_of, shown
+from tenuto.definition.report import MOST_NAMES, Place, did_you_mean, shown
 from tenuto.model.graph import ErrorRoute, Route
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, kind_of
 
 
 class DraftNode(Struct, kw_only=True):

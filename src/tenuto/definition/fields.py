@@ -8,8 +8,8 @@ from typing import Final, Protocol, TypeGuard, cast
 import msgspec
 from msgspec import Struct
 
-from tenuto.definition.report import Place, did_you_mean, kind_of
-from tenuto.model.json import JSON, Object
+from tenuto.definition.report import Place, did_you_mean
+from tenuto.model.json import JSON, Object, kind_of
 
 
 class Unusable:

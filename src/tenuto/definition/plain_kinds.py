@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
-from tenuto.definition.report import Place, did_you_mean, kind_of, shown
+from tenuto.definition.report import Place, did_you_mean, shown
 from tenuto.model.ids import NAME
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, kind_of
 
 LARGEST_WHOLE = 2**31 - 1
 

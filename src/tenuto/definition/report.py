@@ -104,22 +104,3 @@ def shown(value: object) -> str:
     except ValueError:
         return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def kind_of(value: object) -> str:
-    """What JSON calls a value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "an array"
-        case dict():
-            return "an object"
-        case _:
-            return f"a Python {type(value).__name__}"

@@ -10,10 +10,10 @@ import jsonschema_rs
 from jsonschema_rs import FancyRegexOptions, ValidationError, Validator
 
 from tenuto.definition.fields import UNUSABLE
-from tenuto.definition.report import Place, Report, kind_of
+from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, kind_of
 
 SchemaJSON: TypeAlias = Object | bool
 

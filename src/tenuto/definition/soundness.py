@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterator
 
-from tenuto.definition.report import Place, kind_of
-from tenuto.model.json import JSON
+from tenuto.definition.report import Place
+from tenuto.model.json import JSON, kind_of
 
 DEEPEST = 100
 MOST_BYTES = 16_000_000

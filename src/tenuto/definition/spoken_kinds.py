@@ -16,8 +16,8 @@ from tenuto.definition.expressions import (
 )
 from tenuto.definition.fields import UNUSABLE, is_object
 from tenuto.definition.plain_kinds import Id, Text
-from tenuto.definition.report import Place, kind_of, shown
-from tenuto.model.json import JSON
+from tenuto.definition.report import Place, shown
+from tenuto.model.json import JSON, kind_of
 
 HANDLES = frozenset(
     [

@@ -9,10 +9,10 @@ from msgspec import Struct
 from tenuto.definition.draft import DraftEdge
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Unusable, is_array, is_object
 from tenuto.definition.plain_kinds import Text
-from tenuto.definition.report import Place, kind_of
+from tenuto.definition.report import Place
 from tenuto.definition.settings import CODES
 from tenuto.model.graph import ErrorRoute, Route
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, kind_of
 
 CONDITIONS = "conditions"
 ON_ERROR = "onError"

@@ -24,6 +24,25 @@ def size_of(value: JSON) -> int:
 _encode = msgspec.json.Encoder().encode
 
 
+def kind_of(value: object) -> str:
+    """What JSON calls a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "an array"
+        case dict():
+            return "an object"
+        case _:
+            return f"a Python {type(value).__name__}"
+
+
 def json_problem(value: object) -> tuple[str, str] | None:
     """The first place where `value` is not JSON that every store keeps: (path, what is wrong)."""
     pending: list[tuple[str, object]] = [("", value)]

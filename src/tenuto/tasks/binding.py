@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, to_builtins
 
 from tenuto.model.failure import Failure
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, kind_of
 from tenuto.tasks import hints
 from tenuto.tasks.context import Context
 from tenuto.tasks.failures import INVALID_INPUT, Refused, storable
@@ -122,7 +122,7 @@ def _by_name(
     def call(ctx: Context | None, value: JSON) -> object:
         given = {} if value is None else to_builtins(value)
         if not isinstance(given, dict):
-            _refuse(f"the input is {_kind(given)}, but an object with {_list(names)} is needed")
+            _refuse(f"the input is {kind_of(given)}, but an object with {_list(names)} is needed")
         missing = [one.name for one in data if one.is_required and one.name not in given]
         unknown = [] if takes_any_name else [name for name in given if name not in names]
         if missing or unknown:
@@ -170,17 +170,3 @@ def _refuse(message: str) -> NoReturn:
 
 def _list(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) if names else "no names"
-
-
-def _kind(value: object) -> str:
-    match value:
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "an array"
-        case _:
-            return "null"
