@@ -155,7 +155,6 @@ async def test_wildcards_take_one_word_or_several() -> None:
 
 
 async def test_two_events_at_once_with_one_id_and_other_content_leave_the_first_in_force() -> None:
-    """The same id with other content: 409."""
     async with Tenuto() as app:
         await app.deploy(ONE_WAIT)
         await waiting(app, 1)

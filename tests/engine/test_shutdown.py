@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tenuto import Settings, StoreUnavailable, Tenuto
-from tests.engine.situations import steps
+from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
+from tenuto.engine import engine, lane
+from tenuto.model.events import Event
+from tenuto.store.protocol import WaitKey
+from tests.engine.situations import ONE_WAIT, Moody, steps
 
 pytestmark = pytest.mark.asyncio
 
@@ -110,3 +113,83 @@ async def test_who_waits_for_a_result_is_told_when_the_engine_stops() -> None:
     await app.close()
     with pytest.raises(StoreUnavailable):
         await waiting
+
+
+async def test_who_asks_for_a_result_when_the_engine_has_stopped_is_told_so() -> None:
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        instance = await app.start("waiting", {"orderId": 1})
+    async with asyncio.timeout(5):
+        with pytest.raises(StoreUnavailable):
+            await instance.result()
+
+
+@pytest.mark.parametrize("mood", ["unknown", "away"])
+async def test_nobody_waits_for_an_answer_of_an_engine_that_stopped(
+    mood: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even when the store never said what became of a commit."""
+    monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
+    monkeypatch.setattr(lane, "_FIRST_PAUSE", 60.0)
+    store = Moody()
+    app = Tenuto(store)
+    await app.open()
+    await app.deploy(ONE_WAIT)
+    store.moods = [mood] * 100
+    asked = [
+        asyncio.ensure_future(app.start("waiting", {"orderId": 1})),
+        asyncio.ensure_future(app.publish("payment.received", {"orderId": 1})),
+    ]
+    await asyncio.sleep(0.01)
+    asked.append(asyncio.ensure_future(app.start("waiting", {"orderId": 2})))
+    await asyncio.sleep(0.01)
+    await app.close()
+    async with asyncio.timeout(5):
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 3
+
+
+async def test_a_stop_that_is_cut_short_lets_go_of_the_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    app = Tenuto(url, settings=Settings(stop_grace=60.0))
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.task
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+
+    await app.open()
+    await app.deploy(steps("a"))
+    await app.start("flow")
+    await begun.wait()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await app.close()
+    async with Tenuto(url, settings=Settings(unknown_tasks="wait")) as again:
+        assert len(await again.instances()) == 1
+    may_end.set()
+
+
+async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
+    async with Tenuto() as app:
+        lane = app.engine.lanes[0]
+        lane.abandon(TenutoError("gone"))
+        event = Event(id="e", pattern="a.b", payload={}, received_at=app.engine.clock.now())
+        for asked in (
+            app.engine.postmaster.publish(event),
+            app.engine.postmaster.match(event),
+            app.start("flow"),
+        ):
+            with pytest.raises(TenutoError):
+                await asked
+        with pytest.raises(TenutoError):
+            await lane.looked_back(WaitKey("i", "a", ""))
+
+
+async def test_an_app_that_was_closed_is_not_opened_again() -> None:
+    app = Tenuto()
+    await app.open()
+    await app.close()
+    with pytest.raises(StoreUnavailable):
+        await app.open()

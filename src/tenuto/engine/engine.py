@@ -89,15 +89,19 @@ class Engine:
         """What goes on beside the loops: look-backs, and events on their way to waits."""
         self._watchers: dict[str, list[asyncio.Future[Held]]] = {}
         self._listeners: list[Callable[[Draft], None]] = []
-        self._is_open = False
+        self._is_open = self._was_open = False
         self._fault: BaseException | None = None
 
     # -- life
 
     async def open(self) -> int:
         """Open the store and go on with what is outstanding; returns how many were taken over."""
+        if self._was_open and not self._is_open:
+            raise StoreUnavailable(
+                "an engine that has stopped stays so", advice="Make another: Tenuto(...)."
+            )
         await self.store.open(self.process_id, self.clock.now())
-        self._is_open = True
+        self._is_open = self._was_open = True
         try:
             return await self._begin()
         except BaseException:
@@ -124,10 +128,21 @@ class Engine:
         return taken_over
 
     async def close(self) -> None:
-        """Stop in good order: no new work, tasks get their grace, what is promised is written."""
+        """Stop in good order: no new work, tasks get their grace, what is promised is written.
+
+        Whoever has no time for that cancels it: then the store is let go at once.
+        """
         if not self._is_open:
             return
         self._is_open = False
+        try:
+            await self._finish()
+        except BaseException:
+            await self._end(clean=False)
+            raise
+        await self._end(clean=True)
+
+    async def _finish(self) -> None:
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
@@ -135,13 +150,16 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
         await self._settle()
-        await self._end(clean=True)
 
     async def _end(self, *, clean: bool) -> None:
         self._is_open = False
         await self._loops.stop()
-        await self.store.close(self.clock.now(), clean=clean)
-        self._disappoint(StoreUnavailable("the engine has stopped; the instance goes on later"))
+        try:
+            await self.store.close(self.clock.now(), clean=clean)
+        finally:
+            self._leave_nobody_waiting(
+                StoreUnavailable("the engine has stopped; what was accepted goes on later")
+            )
 
     async def _settle(self) -> None:
         """Write what is left; a store that is away does not hold up the end for ever."""
@@ -210,6 +228,7 @@ class Engine:
                 held = await self.state_of(instance_id)
                 if held.state.status.is_final:
                     return held
+            self._refuse_when_closed()
             return await future
         finally:
             watchers.remove(future)
@@ -295,13 +314,14 @@ class Engine:
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error
-        told = TenutoError(f"the engine's loop {name} died: {error!r}")
-        for lane in self.lanes:
-            lane.abandon(told)
-        self._disappoint(told)
+        self._leave_nobody_waiting(TenutoError(f"the engine's loop {name} died: {error!r}"))
 
-    def _disappoint(self, error: TenutoError) -> None:
-        """Tell those who wait for an end that this process will not see it."""
+    def _leave_nobody_waiting(self, error: TenutoError) -> None:
+        """Tell those who wait for an answer, or for an end, that this process will not see it."""
+        for lane in self.lanes:
+            lane.abandon(error)
+        for errand in self._errands:
+            errand.cancel()
         for futures in self._watchers.values():
             for future in futures:
                 if not future.done():

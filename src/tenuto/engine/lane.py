@@ -83,6 +83,8 @@ class Lane:
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._turns = 0
+        self._ended: TenutoError | None = None
+        """Why no more turns will be taken."""
         self._pause = _FIRST_PAUSE
         self.is_available = True
 
@@ -90,11 +92,15 @@ class Lane:
 
     def report(self, request: Request) -> None:
         """Take what was promised already: results, timers, mail. Always let in."""
+        if self._ended is not None:
+            request.refuse(self._ended)
+            return
         self._finish.append(request)
         self._wake_up()
 
     def ask(self, request: Request) -> None:
         """Take something new; Overloaded when too much is waiting."""
+        self._refuse_when_ended()
         if len(self._begin) >= MOST_BEGINNING:
             raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
         self._begin.append(request)
@@ -102,6 +108,7 @@ class Lane:
 
     def store_event(self, request: EventRequest) -> None:
         """Take an event for the inbox; Overloaded when too much is waiting."""
+        self._refuse_when_ended()
         if len(self._events) >= MOST_BEGINNING:
             raise Overloaded(f"{len(self._events)} events are waiting")
         self._events.append(request)
@@ -109,6 +116,7 @@ class Lane:
 
     def store_match(self, match: MatchWrite) -> asyncio.Future[None]:
         """Record an event's targets."""
+        self._refuse_when_ended()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._matches.append(PendingMatch(match, future))
         self._wake_up()
@@ -116,6 +124,7 @@ class Lane:
 
     def looked_back(self, key: WaitKey) -> asyncio.Future[None]:
         """Record that a wait's look-back found nothing."""
+        self._refuse_when_ended()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._looked_back.append(PendingLookBack(key, future))
         self._wake_up()
@@ -129,13 +138,20 @@ class Lane:
         return len(self._unprojected)
 
     def abandon(self, error: TenutoError) -> None:
-        """No more turns will be taken: tell everybody who waits."""
+        """No more turns will be taken: tell everybody who waits, and whoever comes now."""
+        self._ended = error
+        for suspect in self._suspects:
+            suspect.refuse(error)
         Batch(
             [*self._finish, *self._begin],
             list(self._events),
             list(self._matches),
             list(self._looked_back),
         ).refuse(error)
+
+    def _refuse_when_ended(self) -> None:
+        if self._ended is not None:
+            raise self._ended
 
     def _wake_up(self) -> None:
         self._is_idle.clear()
@@ -173,6 +189,15 @@ class Lane:
         batch = self._take()
         try:
             return await self._turn_over(batch)
+        except asyncio.CancelledError:
+            # The engine stops, and the store has not answered: nobody knows what became of it.
+            batch.refuse(
+                StoreUnavailable(
+                    "the engine stopped before the store had answered",
+                    advice="Ask again when it runs; with the same key or id nothing is done twice.",
+                )
+            )
+            raise
         except Exception as error:
             # A bug of ours, and the end of this lane; nobody is left waiting for an answer.
             batch.refuse(TenutoError(f"the engine's lane died: {error!r}"))
