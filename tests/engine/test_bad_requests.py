@@ -22,6 +22,7 @@ HALF_A_PAIR = "\ud800"
 
 @pytest.mark.parametrize("text", [HALF_A_PAIR, "a\0b"])
 async def test_text_that_no_store_keeps_is_refused_wherever_it_is_handed_in(text: str) -> None:
+    """NUL and lone surrogates are refused at every edge."""
     async with Tenuto() as app:
         await app.deploy(ONE_WAIT)
         waiting = await app.start("waiting", {"orderId": 1})
