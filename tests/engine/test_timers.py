@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+
 import pytest
 
+from tenuto import NotFound, Tenuto
+from tenuto.engine.plans import Deployed
 from tenuto.engine.requests import Request
 from tenuto.engine.timekeeper import BATCH, Timekeeper
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
+from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import TimerRow
@@ -42,3 +49,36 @@ async def test_a_flood_of_due_timers_is_read_once_each() -> None:
         reported.clear()
     assert fired == sorted(set(fired))
     assert len(fired) == read == 5 * BATCH
+
+
+class TwoHoursLater(SystemClock):
+    """Shows what the machine's clock will show then."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=2)
+
+
+def hour_of(id: str) -> Object:
+    return {"id": id, "steps": [{"stepId": "nap", "type": "DELAY", "duration": "PT1H"}]}
+
+
+async def test_timers_of_instances_that_cannot_be_read_hold_up_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url) as app:
+        await app.deploy(hour_of("lost"))
+        await app.deploy(hour_of("kept"))
+        await asyncio.gather(*(app.start("lost") for _ in range(BATCH + 1)))
+        kept = await app.start("kept")
+    again = Tenuto(url, clock=TwoHoursLater())
+    plan_of = again.engine.plans.get
+
+    async def without_lost(tenant: str, id: str, version: int | None = None) -> Deployed:
+        if id == "lost":
+            raise NotFound("there is no workflow lost")
+        return await plan_of(tenant, id, version)
+
+    monkeypatch.setattr(again.engine.plans, "get", without_lost)
+    async with again:
+        await (await again.instance(kept.id)).result(10)

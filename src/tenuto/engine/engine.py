@@ -24,7 +24,7 @@ from tenuto.engine.requests import Answer, Request, StartFacts
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded
+from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import EventResult, Store, WaitRow
@@ -254,9 +254,9 @@ class Engine:
             loader=self.loader,
             cache=self._caches[number],
             clock=self.clock,
-            ids=self.ids,
             process_id=self.process_id,
             concluded=self._concluded,
+            unreadable=self._unreadable,
         )
 
     def _number_of(self, id: str) -> int:
@@ -287,6 +287,10 @@ class Engine:
                     future.set_result(draft.held)
         for listener in self._listeners:
             listener(draft)
+
+    def _unreadable(self, request: Request) -> None:
+        if isinstance(request.input, TimerDue):
+            self.timekeeper.set_aside(request.instance_id, request.input)
 
     def _leaves_to_others(self, task_id: str) -> bool:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry

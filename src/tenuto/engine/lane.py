@@ -24,7 +24,7 @@ from tenuto.engine.requests import Answer, EventRequest, Request
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.ports import Clock, Ids
+from tenuto.ports import Clock
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
@@ -58,18 +58,18 @@ class Lane:
         loader: Loader,
         cache: Cache,
         clock: Clock,
-        ids: Ids,
         process_id: str,
         concluded: Callable[[Draft], None],
+        unreadable: Callable[[Request], None],
     ) -> None:
         self._number = number
         self._store = store
         self._loader = loader
         self._cache = cache
         self._clock = clock
-        self._ids = ids
         self._process_id = process_id
         self._concluded = concluded
+        self._unreadable = unreadable
         self._finish: deque[Request] = deque()
         self._begin: deque[Request] = deque()
         self._events: deque[EventRequest] = deque()
@@ -324,6 +324,7 @@ class Lane:
     ) -> None:
         for request in requests:
             request.refuse(error or NotFound(f"there is no instance {instance_id}"))
+            self._unreadable(request)
 
     def _turn(self, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
         writes = tuple(write for draft in drafts if (write := draft.write()) is not None)

@@ -38,6 +38,8 @@ class Timekeeper:
         self._armed: dict[tuple[str, TimerKey], datetime] = {}
         self._in_hand: set[tuple[str, TimerKey, datetime]] = set()
         """Far timers that were reported and whose rows are not cleared yet."""
+        self._set_aside: set[tuple[str, TimerKey, datetime]] = set()
+        """Far timers of instances that this program cannot read."""
         self._next_row: datetime | None = None
         self._must_look = True
         self._wake = asyncio.Event()
@@ -66,12 +68,7 @@ class Timekeeper:
 
     def decided(self, instance_id: str, report: TimerDue, rejection: Rejection | None) -> None:
         """A reported timer was decided on; one that was not due after all is reported again."""
-        was_a_row = (instance_id, report.key, report.due) in self._in_hand
-        if was_a_row:
-            had_room = self._has_room
-            self._in_hand.discard((instance_id, report.key, report.due))
-            if not had_room:
-                self._wake.set()
+        was_a_row = self._let_go(instance_id, report)
         if rejection is None or rejection.code != NOT_DUE:
             return
         if was_a_row:
@@ -79,6 +76,21 @@ class Timekeeper:
         else:
             self._arm(instance_id, report.key, report.due)
         self._wake.set()
+
+    def set_aside(self, instance_id: str, report: TimerDue) -> None:
+        """Its instance cannot be read here: the row stays for a program that can, and is no bother."""
+        if self._let_go(instance_id, report):
+            self._set_aside.add((instance_id, report.key, report.due))
+
+    def _let_go(self, instance_id: str, report: TimerDue) -> bool:
+        """Whether the timer was a row in hand; it is not any more."""
+        hand = (instance_id, report.key, report.due)
+        if hand not in self._in_hand:
+            return False
+        if not self._has_room:
+            self._wake.set()
+        self._in_hand.discard(hand)
+        return True
 
     async def run(self) -> None:
         """Report timers until cancelled."""
@@ -123,14 +135,15 @@ class Timekeeper:
         # What is set while the store is asked may be missing from its answer, so first forget.
         self._must_look, self._next_row = False, None
         try:
-            rows, following = await self._store.due_timers(now, BATCH + len(self._in_hand))
+            known = len(self._in_hand) + len(self._set_aside)
+            rows, following = await self._store.due_timers(now, BATCH + known)
         except StoreUnavailable:
             self._must_look = True
             raise
         reported = 0
         for row in rows:
             hand = (row.instance_id, row.key, row.due)
-            if hand not in self._in_hand:
+            if hand not in self._in_hand and hand not in self._set_aside:
                 self._in_hand.add(hand)
                 self._report(Request(row.instance_id, TimerDue(key=row.key, due=row.due)))
                 reported += 1
