@@ -11,7 +11,8 @@ import apsw
 import pytest
 
 from tenuto import Settings, Status, Tenuto
-from tenuto.model.json import Object
+from tenuto.core import Plan
+from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import Mail
 from tenuto.store.sqlite import SqliteStore
 from tests.engine.situations import steps
@@ -134,3 +135,24 @@ async def test_only_what_was_running_is_taken_over(tmp_path: Path) -> None:
     assert await again.open() == 1
     assert await (await again.instance(running.id)).result(10) == "x"
     await again.close()
+
+
+async def test_a_saved_definition_is_compiled_once_however_often_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url) as app:
+        await app.deploy(SLEEPING)
+    async with Tenuto(url) as again:
+        plans, compiled = again.engine.plans, 0
+        compile_document = plans.compile
+
+        def counting(document: JSON) -> Plan:
+            nonlocal compiled
+            compiled += 1
+            return compile_document(document)
+
+        monkeypatch.setattr(plans, "compile", counting)
+        for _ in range(3):
+            await again.start("sleeping")
+        assert compiled == 1

@@ -80,7 +80,7 @@ class Engine:
         self.lanes = [self._lane(number) for number in range(store.lanes)]
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
         self.timekeeper = Timekeeper(store, clock, self._report)
-        self.postmaster = Postmaster(store, clock, ids, self._lane_of)
+        self.postmaster = Postmaster(store, clock, self._lane_of)
         self._dispatcher = Dispatcher(
             self.runner, self.timekeeper, self._look_back, self._leaves_to_others
         )

@@ -69,7 +69,8 @@ class Plans:
                 code="TEN-2002",
                 advice="Deploy it first: app.deploy(definition) or `tenuto run FILE`.",
             )
-        return self._keep(row, self.compile(msgspec.json.decode(row.content)))
+        known = self._deployed.get((tenant, id, row.version))
+        return known or self._keep(row, self.compile(msgspec.json.decode(row.content)))
 
     async def save(self, tenant: str, document: JSON) -> Deployed:
         """Check, compile and save a document; the same content makes no new version."""

@@ -21,7 +21,7 @@ from tenuto.model.errors import Conflict, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON
-from tenuto.ports import Clock, Ids
+from tenuto.ports import Clock
 from tenuto.store.protocol import (
     Delivery,
     EventResult,
@@ -48,13 +48,11 @@ class Postmaster:
         self,
         store: Store,
         clock: Clock,
-        ids: Ids,
         lane_of: Callable[[str], Lane],
         tenant: str = "default",
     ) -> None:
         self._store = store
         self._clock = clock
-        self._ids = ids
         self._lane_of = lane_of
         self._tenant = tenant
 

@@ -78,7 +78,7 @@ class Timekeeper:
         self._wake.set()
 
     def set_aside(self, instance_id: str, report: TimerDue) -> None:
-        """Its instance cannot be read here: the row stays for a program that can, and is no bother."""
+        """Its instance cannot be read here: the row stays, for a program that can read it."""
         if self._let_go(instance_id, report):
             self._set_aside.add((instance_id, report.key, report.due))
 
