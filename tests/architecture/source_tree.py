@@ -49,8 +49,13 @@ def _walked() -> list[Path]:
     ]
 
 
-def texts() -> Iterator[tuple[Path, str]]:
-    for file in project_files():
+@functools.cache
+def texts() -> tuple[tuple[Path, str], ...]:
+    return tuple(_read(project_files()))
+
+
+def _read(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    for file in files:
         try:
             yield file, file.read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -72,8 +77,13 @@ def findings(files: Iterable[Path], scan: Scan) -> list[str]:
     return [
         f"{file.relative_to(ROOT)}:{line}: {message}"
         for file in files
-        for line, message in scan(ast.parse(file.read_bytes(), filename=str(file)))
+        for line, message in scan(_tree(file))
     ]
+
+
+@functools.cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_bytes(), filename=str(file))
 
 
 def dotted(node: ast.AST) -> str | None:

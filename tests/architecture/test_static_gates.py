@@ -65,6 +65,18 @@ SKIPS = frozenset(
     }
 )
 
+SLEEPS = frozenset({"asyncio.sleep", "time.sleep"})
+
+CLOCKS = frozenset(
+    {
+        "time.perf_counter",
+        "time.perf_counter_ns",
+        "time.process_time",
+        "time.process_time_ns",
+        "time.thread_time",
+    }
+)
+
 PROMISES = re.compile(r"\b(?:TOD[O]|FIXM[E]|XX[X])\b")
 
 REGISTRIES = re.compile(
@@ -150,6 +162,25 @@ def skipped_tests(tree: ast.Module) -> Iterator[Finding]:
                 pass
 
 
+def waits_by_the_clock(tree: ast.Module) -> Iterator[Finding]:
+    """Real time in a test: a sleep that is no poll of another process, or a measurement."""
+    polls = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.While)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute() as function, args=arguments):
+                name = dotted(function)
+                is_turn = [ast.unparse(each) for each in arguments] == ["0"]
+                if name in CLOCKS or (name in SLEEPS and not is_turn and id(node) not in polls):
+                    yield node.lineno, f"calls {name}()"
+            case _:
+                pass
+
+
 def mentions(pattern: re.Pattern[str]) -> list[str]:
     return [
         f"{file.relative_to(ROOT)}:{text.count(chr(10), 0, hit.start()) + 1}: {hit.group()}"
@@ -168,6 +199,11 @@ def test_sql_is_never_put_together_from_text() -> None:
 
 def test_no_test_is_left_out() -> None:
     assert findings(modules(ROOT / "tests"), skipped_tests) == []
+
+
+def test_tests_wait_on_signals() -> None:
+    tests = [file for file in modules(ROOT / "tests") if file.name.startswith("test_")]
+    assert findings(tests, waits_by_the_clock) == []
 
 
 def test_no_file_names_a_package_registry() -> None:
@@ -219,6 +255,9 @@ def test_there_is_one_lock_file() -> None:
         (skipped_tests, "@pytest.mark.xfail\ndef test(): pass"),
         (skipped_tests, "pytest.skip('later')"),
         (skipped_tests, "from pytest import importorskip"),
+        (waits_by_the_clock, "time.sleep(1)"),
+        (waits_by_the_clock, "async def test():\n    await asyncio.sleep(0.1)"),
+        (waits_by_the_clock, "start = time.perf_counter()"),
     ],
 )
 def test_what_is_forbidden_is_seen(scan: Scan, code: str) -> None:
@@ -234,6 +273,8 @@ def test_what_is_forbidden_is_seen(scan: Scan, code: str) -> None:
         (built_sql, "db.execute(QUERIES['append'], parameters)"),
         (built_sql, "db.execute('select a '\n'from b')"),
         (skipped_tests, "engine.skip('P3D')"),
+        (waits_by_the_clock, "async def turn():\n    await asyncio.sleep(0)"),
+        (waits_by_the_clock, "while not file.exists():\n    time.sleep(0.01)"),
     ],
 )
 def test_what_is_allowed_is_left_alone(scan: Scan, code: str) -> None:

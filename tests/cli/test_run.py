@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
@@ -108,7 +107,6 @@ def test_steps_of_others_are_left_alone(terminal: Terminal) -> None:
     process.communicate()
 
     assert terminal.run("run", "double.json", "-i", "4").json == 8
-    time.sleep(0.2)
     shown = terminal.run("show", "@last", "--store", terminal.store, "-o", "json")
     assert shown.json["status"] == "COMPLETED"
     listed = terminal.run("list", "--workflow", "slow", "-o", "json").json["items"]

@@ -41,6 +41,7 @@ class Moody(MemoryStore):
         super().__init__()
         self.moods = list(moods)
         self.commits = 0
+        self.tried = asyncio.Event()
         self.refused_text: str | None = None
         self.gate = asyncio.Event()
         self.gate.set()
@@ -48,6 +49,7 @@ class Moody(MemoryStore):
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
         await self.gate.wait()
         self.commits += 1
+        self.tried.set()
         mood = self.moods.pop(0) if self.moods else "well"
         if mood == "away":
             raise StoreUnavailable("the store is away")

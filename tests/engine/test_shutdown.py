@@ -12,6 +12,7 @@ from tenuto.engine import engine, lane
 from tenuto.model.events import Event
 from tenuto.store.protocol import WaitKey
 from tests.engine.situations import ONE_WAIT, Moody, steps
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -136,13 +137,14 @@ async def test_nobody_waits_for_an_answer_of_an_engine_that_stopped(
     await app.open()
     await app.deploy(ONE_WAIT)
     store.moods = [mood] * 100
+    store.tried.clear()
     asked = [
         asyncio.ensure_future(app.start("waiting", {"orderId": 1})),
         asyncio.ensure_future(app.publish("payment.received", {"orderId": 1})),
     ]
-    await asyncio.sleep(0.01)
+    await store.tried.wait()
     asked.append(asyncio.ensure_future(app.start("waiting", {"orderId": 2})))
-    await asyncio.sleep(0.01)
+    await turns()
     await app.close()
     async with asyncio.timeout(5):
         outcomes = await asyncio.gather(*asked, return_exceptions=True)

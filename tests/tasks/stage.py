@@ -17,6 +17,7 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Timer
 from tenuto.tasks import Facts, Registry, Runner
+from tests.kit.turns import turns
 
 INSTANCE = "0190a0b0-0000-7000-8000-000000000001"
 TOO_LONG = 20.0
@@ -187,9 +188,3 @@ def order(
         else None,
         handles=fields.get("handles", ()),
     )
-
-
-async def turns(count: int = 10) -> None:
-    """Let the loop do what it has to do, so many times."""
-    for _ in range(count):
-        await asyncio.sleep(0)

@@ -13,7 +13,8 @@ from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.tasks import Cancelled, Context, Facts, Registry, Result, Runner
-from tests.tasks.stage import INSTANCE, LIMITS, TOO_LONG, Reports, order, stage, turns
+from tests.kit.turns import turns
+from tests.tasks.stage import INSTANCE, LIMITS, TOO_LONG, Reports, order, stage
 
 pytestmark = pytest.mark.asyncio
 

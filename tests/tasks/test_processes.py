@@ -15,8 +15,9 @@ import pytest
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.model.json import Object
 from tenuto.tasks import Facts, Registry, TaskFunction
+from tests.kit.turns import turns
 from tests.tasks.process_tasks import registry
-from tests.tasks.stage import INSTANCE, TOO_LONG, Stage, stage, turns
+from tests.tasks.stage import INSTANCE, TOO_LONG, Stage, stage
 
 pytestmark = pytest.mark.asyncio
 

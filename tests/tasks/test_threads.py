@@ -11,7 +11,8 @@ import pytest
 from tenuto.model.errors import TaskError
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.tasks import Context, Registry, Result
-from tests.tasks.stage import TOO_LONG, stage, turns
+from tests.kit.turns import turns
+from tests.tasks.stage import TOO_LONG, stage
 
 pytestmark = pytest.mark.asyncio
 

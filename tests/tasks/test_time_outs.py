@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from tenuto.tasks import Context, Registry
-from tests.tasks.stage import stage, turns
+from tests.kit.turns import turns
+from tests.tasks.stage import stage
 
 pytestmark = pytest.mark.asyncio
 
