@@ -10,12 +10,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tenuto import Settings, Status, Tenuto
+from tenuto import Settings, Status, Tenuto, WorkflowCancelled
 from tenuto.core import Plan
 from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import Mail
 from tenuto.store.sqlite import SqliteStore
-from tests.engine.situations import steps
+from tests.engine.situations import ONE_WAIT, steps, until_waiting
 from tests.engine.work import counted_work
 
 pytestmark = pytest.mark.asyncio
@@ -61,6 +61,7 @@ async def work_of_starting(path: Path) -> tuple[int, int]:
     return work.take()
 
 
+@pytest.mark.slow
 async def test_starting_reads_as_much_with_100000_sleeping_as_with_1000(tmp_path: Path) -> None:
     few, many = tmp_path / "few.db", tmp_path / "many.db"
     await store_with_sleepers(few, 1_000)
@@ -156,3 +157,50 @@ async def test_a_saved_definition_is_compiled_once_however_often_it_is_started(
         for _ in range(3):
             await again.start("sleeping")
         assert compiled == 1
+
+
+async def test_a_letter_that_cannot_be_read_is_left_and_the_others_are_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url, settings=Settings(mail_every=3600)) as app:
+        await app.deploy(SLEEPING)
+        instance = await app.start("sleeping")
+        now = app.engine.clock.now()
+        inputs = {
+            "new": b'{"type":"of-a-newer-program"}',
+            "old": b'{"type":"cancel-asked","by":"x"}',
+        }
+        await app.engine.store.send(
+            [
+                Mail(id=id, instance_id=instance.id, input=input, created_at=now)
+                for id, input in inputs.items()
+            ]
+        )
+    async with Tenuto(url) as again:
+        with pytest.raises(WorkflowCancelled):
+            await (await again.instance(instance.id)).result(5)
+        assert [letter.id for letter in await again.engine.store.mail(10)] == ["new"]
+    assert "new" in caplog.text
+
+
+async def test_a_wait_of_an_instance_that_cannot_be_read_holds_up_no_start(tmp_path: Path) -> None:
+    """It was written by a newer program, which died before the wait had looked back."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Tenuto(url) as app:
+        await app.deploy(ONE_WAIT)
+        await app.start("waiting", {"orderId": 1})
+        await until_waiting(app, 1)
+        await app.publish("payment.received", {"orderId": 2})
+    with apsw.Connection(f"{tmp_path}/a.db") as connection:
+        connection.execute(
+            "UPDATE workflow_event_subscriptions SET looked_back = 0, condition = NULL"
+        )
+        connection.execute(
+            "UPDATE workflow_execution_history SET event_type = 'NEWER' WHERE seq = 1"
+        )
+    connection.close()
+    async with asyncio.timeout(10), Tenuto(url) as again:
+        other = await again.start("waiting", {"orderId": 3})
+        await again.publish("payment.received", {"orderId": 3})
+        await other.result(5)

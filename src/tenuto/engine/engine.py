@@ -310,7 +310,8 @@ class Engine:
                 return await self.postmaster.look_back(wait)
             except StoreUnavailable:
                 await self.clock.sleep(1.0)
-            except NotFound:
+            except TenutoError as error:
+                log.warning("a wait of %s did not look back: %s", wait.instance_id, error)
                 return False
 
     async def _project(self) -> int:

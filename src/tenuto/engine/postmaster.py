@@ -17,7 +17,7 @@ from tenuto.engine.lane import Lane
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
-from tenuto.model.errors import Conflict, StoreUnavailable
+from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON
@@ -85,7 +85,7 @@ class Postmaster:
         for wait in await self._fitting(event):
             if event.received_at < wait.opened_at:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
-                resumed += await self.look_back(wait)
+                resumed += await self._look_back_if_readable(wait)
             else:
                 waits.append(wait)
         resumed += len(waits)
@@ -121,7 +121,7 @@ class Postmaster:
     async def look_back(self, wait: WaitRow) -> bool:
         """Offer a new wait the events that came before it was committed, oldest first."""
         lane = self._lane_of(wait.instance_id)
-        key = WaitKey(wait.instance_id, wait.node, wait.iteration)
+        key = key_of(wait)
         pattern = None if wait.is_wildcard else wait.pattern
         after = 0
         while True:
@@ -137,6 +137,16 @@ class Postmaster:
             if len(page) < PAGE:
                 await lane.looked_back(key)
                 return False
+
+    async def _look_back_if_readable(self, wait: WaitRow) -> bool:
+        """One instance that cannot be read keeps an event from no other."""
+        try:
+            return await self.look_back(wait)
+        except StoreUnavailable:
+            raise
+        except TenutoError as error:
+            log.warning("the wait %s is left alone: %s", key_of(wait), error)
+            return False
 
     async def _offer(self, lane: Lane, wait: WaitRow, event: Event) -> bool:
         """Whether the wait is settled: it took the event, or is not open any more."""
@@ -161,8 +171,7 @@ class Postmaster:
             found += [wait for wait in page if self._fits(wait, event)]
             if len(page) < PAGE:
                 break
-            last = page[-1]
-            after = WaitKey(last.instance_id, last.node, last.iteration)
+            after = key_of(page[-1])
         return found
 
     def _fits(self, wait: WaitRow, event: Event) -> bool:
@@ -178,6 +187,10 @@ class Postmaster:
         except ExpressionError as error:
             log.debug("condition of %s/%s: %s", wait.instance_id, wait.node, error)
             return False
+
+
+def key_of(wait: WaitRow) -> WaitKey:
+    return WaitKey(wait.instance_id, wait.node, wait.iteration)
 
 
 def _matched(wait: WaitRow, event: Event) -> EventMatched:

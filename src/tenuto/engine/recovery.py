@@ -16,12 +16,13 @@ import msgspec
 from tenuto.core import outstanding
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.postmaster import Postmaster, key_of
 from tenuto.engine.requests import Request
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import SetTimer, StartAttempt
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, Input
-from tenuto.store.protocol import Orphan, Store
+from tenuto.store.protocol import Orphan, Store, WaitKey
 
 log = logging.getLogger("tenuto.recovery")
 
@@ -91,8 +92,22 @@ class Recovery:
                 await self._postmaster.match(event)
 
     async def _finish_looking_back(self) -> None:
-        while waits := await self._store.unlooked_waits(BATCH):
-            await asyncio.gather(*(self._postmaster.look_back(wait) for wait in waits))
+        left_alone: set[WaitKey] = set()
+        while True:
+            found = await self._store.unlooked_waits(BATCH + len(left_alone))
+            waits = {key: wait for wait in found if (key := key_of(wait)) not in left_alone}
+            if not waits:
+                return
+            outcomes = await asyncio.gather(
+                *(self._postmaster.look_back(wait) for wait in waits.values()),
+                return_exceptions=True,
+            )
+            for key, outcome in zip(waits, outcomes, strict=True):
+                if isinstance(outcome, TenutoError) and not isinstance(outcome, StoreUnavailable):
+                    log.error("the wait %s is left alone: %s", key, outcome)
+                    left_alone.add(key)
+                elif isinstance(outcome, BaseException):
+                    raise outcome
 
 
 class Mailroom:
@@ -110,6 +125,10 @@ class Mailroom:
         fresh = [letter for letter in letters if letter.id not in self._in_hand]
         self._in_hand = here
         for letter in fresh:
-            input = msgspec.json.decode(letter.input, type=Input)
+            try:
+                input = msgspec.json.decode(letter.input, type=Input)
+            except msgspec.MsgspecError as error:
+                log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
+                continue
             self._report(Request(letter.instance_id, input, mail_id=letter.id))
         return len(fresh)
