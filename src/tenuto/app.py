@@ -305,8 +305,18 @@ def _content_hash(started: Started, version: int | None) -> bytes:
 
 
 def _raise_rejection(answer: Answer) -> None:
-    if answer.rejection is not None:
-        raise Conflict(answer.rejection.message, code=answer.rejection.code)
+    rejection = answer.rejection
+    if rejection is None:
+        return
+    if rejection.code == "TEN-2101":
+        problem = Problem(
+            code=rejection.code,
+            path="$",
+            message=rejection.message,
+            advice="Correct the input, or the expression that reads it.",
+        )
+        raise InvalidInput("the input cannot be worked with", [problem])
+    raise Conflict(rejection.message, code=rejection.code)
 
 
 __all__ = ["Published", "Tenuto"]

@@ -70,7 +70,7 @@ async def test_nothing_is_left_of_a_start_that_was_rejected() -> None:
     options: Object = {"deadline": "{{ctx.input.due}}"}
     async with Tenuto() as app:
         await app.deploy({"id": "flow", "options": options, "steps": [slow]})
-        with pytest.raises(TenutoError) as refused:
+        with pytest.raises(InvalidInput) as refused:
             await app.start("flow", {"due": "tomorrow"}, instance_id=id)
         assert refused.value.code == "TEN-2101"
         with pytest.raises(NotFound):
