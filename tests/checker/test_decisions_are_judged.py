@@ -64,6 +64,7 @@ def assert_nothing_broken(run: Run, seed: object) -> None:
     assert not found, f"seed {seed}\n" + "\n".join(map(str, found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losing_percent", [0, 15])
 def test_the_checker_finds_nothing_in_random_work(losing_percent: int) -> None:
     counts: Counter[str] = Counter()
@@ -114,6 +115,7 @@ def test_a_topology_in_steps_form_ends_as_in_graph_form(id: str) -> None:
     assert end_of(one, drawn) == end_of(other, said)
 
 
+@pytest.mark.slow
 def test_random_work_ends_as_the_oracle_says() -> None:
     sure = 0
     for seed in range(80):

@@ -54,6 +54,7 @@ def test_large_shapes_are_valid(document: Document) -> None:
     assert len(document["nodes"]) >= 1_000
 
 
+@pytest.mark.slow
 def test_documents_of_seeds_are_valid_in_both_forms() -> None:
     for seed in range(150):
         document = random_document(seed)
@@ -62,6 +63,7 @@ def test_documents_of_seeds_are_valid_in_both_forms() -> None:
         assert steps is None or problems(steps) == [], seed
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document=documents(), given_input=inputs())
 def test_drawn_documents_are_valid(document: Document, given_input: Document) -> None:

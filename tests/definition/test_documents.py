@@ -83,6 +83,7 @@ def problems_of(text: bytes | str) -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 def test_what_python_writes_is_read_unless_it_is_unfit(value: object) -> None:
     text = json.dumps(value)

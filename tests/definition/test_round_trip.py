@@ -21,6 +21,7 @@ def spelled(definition: Definition, spelling: Value) -> Definition:
     return msgspec.structs.replace(definition, spelling=spelling)
 
 
+@pytest.mark.slow
 @given(steps_documents())
 def test_steps_become_a_graph_and_steps_again(document: Document) -> None:
     definition = compile_definition(document)
@@ -29,6 +30,7 @@ def test_steps_become_a_graph_and_steps_again(document: Document) -> None:
     assert compile_definition(to_steps_form(as_nodes)) == definition
 
 
+@pytest.mark.slow
 @given(dependency_documents())
 def test_dependencies_become_a_graph(document: Document) -> None:
     definition = compile_definition(document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from tenuto.definition import check
@@ -83,6 +84,7 @@ def is_reached(names: set[str], forward: list[Edge]) -> bool:
     return bool(names - {target for _, _, target in forward})
 
 
+@pytest.mark.slow
 @settings(max_examples=1000)
 @given(graphs())
 def test_the_fast_reading_agrees_with_the_obvious_one(

@@ -56,16 +56,19 @@ def answers(document: Value) -> Checked:
     return checked
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_any_value_is_answered(document: Value) -> None:
     answers(document)
 
 
+@pytest.mark.slow
 @given(st.fixed_dictionaries({"steps": st.lists(VALUES, max_size=4)}))
 def test_any_steps_are_answered(document: Value) -> None:
     answers(document)
 
 
+@pytest.mark.slow
 @given(
     st.fixed_dictionaries(
         {"nodes": st.lists(VALUES, max_size=4), "edges": st.lists(VALUES, max_size=4)}
@@ -75,6 +78,7 @@ def test_any_graph_is_answered(document: Value) -> None:
     answers(document)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(EVERY), st.data())
 def test_any_value_in_any_field_is_answered(example: Value, data: st.DataObject) -> None:
     kind, own = example
@@ -85,6 +89,7 @@ def test_any_value_in_any_field_is_answered(example: Value, data: st.DataObject)
     answers(as_graph(kind, fields))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(steps_documents(), st.integers(0, 2**32))
 def test_mutated_documents_are_answered(document: Value, seed: int) -> None:

@@ -25,6 +25,7 @@ async def waiting(app: Tenuto, count: int, first: int = 0) -> None:
     await until_waiting(app, first + count)
 
 
+@pytest.mark.slow
 async def test_an_event_costs_what_it_matches_and_not_what_is_waiting(tmp_path: Path) -> None:
     """One among thousands waiting is one index look-up."""
     costs: list[tuple[int, int]] = []
@@ -45,6 +46,7 @@ async def test_an_event_costs_what_it_matches_and_not_what_is_waiting(tmp_path: 
     assert many < 2 * few
 
 
+@pytest.mark.slow
 async def test_an_event_right_after_the_start_is_never_lost() -> None:
     """A wait also takes an event that came before it opened, since the instance was created."""
     async with Tenuto() as app:

@@ -58,6 +58,7 @@ async def test_a_short_log_has_no_snapshot(tmp_path: Path) -> None:
     assert query(path, "SELECT version FROM workflow_snapshots") == []
 
 
+@pytest.mark.slow
 async def test_a_large_value_is_in_the_log_once_and_in_no_snapshot(tmp_path: Path) -> None:
     """Values over 16 KB stay once in the log and are referred to by seq."""
     path = tmp_path / "large.db"

@@ -44,6 +44,7 @@ def test_the_comparison_is_broad() -> None:
     assert len(sources) >= 20_000
 
 
+@pytest.mark.slow
 def test_evaluating_changes_nothing_in_the_scope() -> None:
     before = copy.deepcopy(SCOPE)
     for section in ("methods", "iterations"):

@@ -200,6 +200,7 @@ def _is_sound(split: SplitCondition, captured: list[Any], event: dict[str, Any])
         assert split.event_values(event) == mine
 
 
+@pytest.mark.slow
 @settings(max_examples=800)
 @given(source=conditions, a=values, b=values, x=scalars, y=scalars)
 def test_a_split_condition_decides_as_the_whole_one(

@@ -18,6 +18,7 @@ from tests.kit.simulator.world import Finished
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_log() -> None:
     """I47: "Same seed → same log hash"."""
     for seed in range(40):

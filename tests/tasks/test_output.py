@@ -54,6 +54,7 @@ def share_nothing(left: object, right: object) -> bool:
     return left is not right and all(share_nothing(*pair) for pair in pairs)
 
 
+@pytest.mark.slow
 @given(values)
 def test_json_comes_out_equal_of_the_same_types_and_shares_nothing(value: Any) -> None:  # noqa: ANN401
     out = to_json(value, 1 << 30)
