@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,20 +60,26 @@ class Ids(Protocol):
 class SystemClock:
     """The machine's time, for the running event loop."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._ticks = ticks
         self._latest = _EPOCH
+        self._asked = ticks()
 
     def now(self) -> datetime:
-        now = datetime.now(UTC)
-        now = now.replace(microsecond=now.microsecond // 1000 * 1000)
+        asked = self._ticks()
         # The machine's clock may be set back; what has been written must not lie in the future.
-        if now < self._latest:
-            return self._latest
-        self._latest = now
-        return now
+        # Until it has caught up time goes on at half its pace: it never stands still.
+        crept = self._latest + timedelta(seconds=(asked - self._asked) / 2)
+        self._latest, self._asked = max(self._wall(), crept), asked
+        return self._latest.replace(microsecond=self._latest.microsecond // 1000 * 1000)
 
     def ticks(self) -> float:
-        return time.monotonic()
+        return self._ticks()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -30,6 +30,9 @@ from tenuto.model.inputs import (
 
 def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
     """What follows from `input`."""
+    if state.version == 0 and not isinstance(input, Started):
+        nothing = Rejection(code="TEN-3001", message=f"there is no instance {state.id}")
+        return Decision(state=state, rejection=nothing)
     d = Deciding(plan, state, now)
     was_paused = state.pause is not None
     rejection = _take(d, input)

@@ -162,7 +162,9 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
     if config.correlation_id is None:
         return None
     value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope())
-    return None if value is None or isinstance(value, Undefined) else str(value)
+    if value is None or isinstance(value, Undefined | str):
+        return None if isinstance(value, Undefined) else value
+    return msgspec.json.encode(value).decode()
 
 
 def _pattern(d: Deciding, key: NodeKey) -> str:
