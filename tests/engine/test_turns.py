@@ -216,7 +216,8 @@ async def test_a_loop_that_dies_is_loud_and_leaves_nobody_waiting(
     monkeypatch.setattr(app.engine.lanes[0], "_turn", broken)
     with pytest.raises(TenutoError, match="died"):
         await app.start("flow", 1)
-    await app.close()
+    async with asyncio.timeout(5):
+        await app.close()
     with pytest.raises(StoreUnavailable):
         await app.start("flow", 2)
     assert "the loop lane died" in caplog.text

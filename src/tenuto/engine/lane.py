@@ -148,6 +148,7 @@ class Lane:
             list(self._matches),
             list(self._looked_back),
         ).refuse(error)
+        self._is_idle.set()
 
     def _refuse_when_ended(self) -> None:
         if self._ended is not None:
