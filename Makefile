@@ -7,6 +7,7 @@ MINUTES ?= 30
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+PARALLEL := -n $(WORKERS) --dist worksteal
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -33,16 +34,19 @@ $(STAMP): requirements/dev.txt pyproject.toml
 run: setup  ## Show what Tenuto promises, in the terminal
 	$(BIN)/python -m tenuto.demo
 
+# Only the fast tests are measured: they must cover the code by themselves, and the slow ones, which
+# repeat it thousands of times, would take twice as long.
 .PHONY: test
 test: lint types contracts  ## Run every check
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not slow and not soak"
+	$(BIN)/python -m pytest $(PARALLEL) -m slow
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 .PHONY: test-fast
 test-fast: lint types contracts  ## Run the checks that take less than a minute
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not soak"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
 
 .PHONY: lint
 lint: setup  ## Check format and lint rules
