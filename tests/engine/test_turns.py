@@ -22,7 +22,7 @@ from tenuto.core import Decision, InstanceState, Plan
 from tenuto.engine import lane
 from tenuto.model.inputs import Input
 from tenuto.store.protocol import StoredInstance
-from tests.engine.situations import Moody, at_rest, steps
+from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
 
 pytestmark = pytest.mark.asyncio
 
@@ -189,6 +189,26 @@ async def test_the_same_key_starts_once_and_other_content_is_refused() -> None:
             await app.start("flow", 2, key="order-1")
         assert caught.value.code == "TEN-3004"
         assert first.id in str(caught.value)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_the_same_key_and_id_give_the_same_instance_again(ends: bool) -> None:
+    """The same key with other content gets 409 with the first id."""
+    id = "0190a0b0-0000-7000-8000-000000000002"
+    async with app_on(Moody()) as app:
+        await app.deploy(steps("a") if ends else ONE_WAIT)
+        workflow = "flow" if ends else "waiting"
+        first = await app.start(workflow, 1, key="k", instance_id=id)
+        if ends:
+            await first.result(10)
+        again, third = await asyncio.gather(
+            *(app.start(workflow, 1, key="k", instance_id=id) for _ in range(2))
+        )
+        assert first.id == again.id == third.id == id
+        with pytest.raises(TenutoError) as caught:
+            await app.start(workflow, 2, key="k", instance_id=id)
+        assert caught.value.code == "TEN-3004"
+        assert len(await app.instances()) == 1
 
 
 async def test_a_given_instance_id_is_used_once() -> None:

@@ -257,8 +257,14 @@ class Lane:
         Nothing is awaited between the first decision and the last.
         """
         grouped: dict[str, list[Request]] = {}
+        left: list[Request] = []
         for request in requests:
-            grouped.setdefault(request.instance_id, []).append(request)
+            together = grouped.setdefault(request.instance_id, [])
+            # A start meets the gate by itself: it may turn out to be a repeat.
+            if together and (request.start is not None or together[0].start is not None):
+                left.append(request)
+            else:
+                together.append(request)
         if self._is_projecting:
             self._is_projecting = False
             for instance_id in self._unprojected:
@@ -266,7 +272,6 @@ class Lane:
         held = await self._hold(grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
-        left: list[Request] = []
         rows = size = 0
         for instance_id in sorted(grouped):
             found = held.get(instance_id)
@@ -302,9 +307,10 @@ class Lane:
         held: dict[str, Held] = {}
         missing: list[str] = []
         for instance_id, requests in grouped.items():
-            found = self._cache.get(instance_id)
-            if found is None and requests and requests[0].start is not None:
-                start = requests[0].start
+            start = requests[0].start if requests else None
+            if start is None:
+                found = self._cache.get(instance_id)
+            else:
                 found = Held(blank(instance_id), start.plan, start.tenant)
             if found is None:
                 missing.append(instance_id)
@@ -367,7 +373,8 @@ class Lane:
                 self._answer(draft)
                 self._concluded(draft)
             elif outcome.outcome is Outcome.LOST:
-                self._cache.drop(draft.instance_id)
+                if draft.before.version:
+                    self._cache.drop(draft.instance_id)
                 self._finish.extendleft(reversed([self._again(r) for r in draft.requests]))
                 self._wake_up()
             else:

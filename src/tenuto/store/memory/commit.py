@@ -99,22 +99,25 @@ def _key_taken(disk: MemoryDisk, write: InstanceWrite) -> WriteResult | None:
     if stored is None:
         return None
     used = unpack(UsedKey, stored)
-    if used.instance_id == write.instance_id:
-        return None
     is_same = used.content_hash == write.create.content_hash
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, used.instance_id)
+
+
+def _is_own(taken: WriteResult | None, write: InstanceWrite) -> bool:
+    return taken is not None and taken.existing_id == write.instance_id
 
 
 def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     if not write.rows:
         raise DataRefused(f"{write.instance_id}: an instance is created with its first entries")
     taken = _key_taken(disk, write)
-    if taken is not None:
+    if taken is not None and not _is_own(taken, write):
         return taken
     first = write.rows[0]
     pack(first)
     if disk.log_ends.get(write.instance_id, 0) != first.seq - 1:
-        return LOST
+        # A start repeated with its key and its id finds itself.
+        return taken or LOST
     _append(disk, write.instance_id, first)
     disk.put(disk.turn_ids, (write.instance_id, first.seq), turn.id)
     if write.create is not None and write.create.key is not None:

@@ -73,7 +73,10 @@ def _gate(session: Session, turn: Turn) -> dict[str, WriteResult]:
     if not gated:
         return {}
     used = _used_keys(session, gated)
-    outcomes = {write.instance_id: _key_taken(write, used) or WON for write in gated}
+    taken = {write.instance_id: _key_taken(write, used) for write in gated}
+    outcomes = {
+        id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
+    }
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
     try:
         first_rows = [(write.instance_id, *write.rows[0], turn.id) for write in allowed]
@@ -84,7 +87,8 @@ def _gate(session: Session, turn: Turn) -> dict[str, WriteResult]:
         winners = _winners(session, turn, allowed)
         if len(winners) > inserted:
             raise _AlreadyCommitted
-        outcomes.update({id: LOST for id, *_ in first_rows if id not in winners})
+        # A start repeated with its key and its id finds itself.
+        outcomes.update({id: taken[id] or LOST for id, *_ in first_rows if id not in winners})
     _claim_keys(session, allowed, outcomes)
     return outcomes
 
@@ -128,7 +132,7 @@ def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
     if write.create is None or write.create.key is None:
         return None
     instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
-    if instance_id in {None, write.instance_id}:
+    if instance_id is None:
         return None
     is_same = content_hash == write.create.content_hash
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
@@ -145,7 +149,7 @@ def _claim_keys(
         if new is None or new.key is None or outcomes[write.instance_id] is not WON:
             continue
         taken = _key_taken(write, claimed)
-        if taken is None:
+        if taken is None or taken.existing_id == write.instance_id:
             claimed[new.tenant, new.key] = (write.instance_id, new.content_hash)
         else:
             outcomes[write.instance_id] = taken
