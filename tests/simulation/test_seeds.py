@@ -12,7 +12,7 @@ from tests.kit.simulator.verdict import counts_of, run_seed
 from tests.kit.simulator.weather import Fault
 
 SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000"))
-CHUNK = 50
+CHUNK = 100
 NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED")
 REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok")

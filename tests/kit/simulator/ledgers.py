@@ -19,6 +19,10 @@ class Ledgers:
         self.faults: list[Fields] = []
         self.shut_out = 0
         """How often a write found that another engine's entry was there already."""
+        self.refused: set[tuple[str, str, int]] = set()
+        """Results (instance, node, attempt) that no store takes, however often they are sent."""
+        self.refusals_owed = 0
+        """Refusals that wait for a turn with a task's result in it."""
         self._seen: set[tuple[str, str]] = set()
         self._tries: Counter[tuple[str, str]] = Counter()
 
@@ -33,6 +37,9 @@ class Ledgers:
             self.commits.append(
                 {"gseq": number, "instance": instance, "first": first, "last": last}
             )
+
+    def has_committed(self, turn: str, instance: str) -> bool:
+        return (turn, instance) in self._seen
 
     def request(self, op: str, **what: object) -> Fields:
         """Note that a client asks; what came of it is filled in, and is unknown until then."""
@@ -52,6 +59,10 @@ class Ledgers:
         }
         self.effects.append(effect)
         return effect
+
+    def has_called(self, instance: str, node: str) -> bool:
+        """Whether a node is one that runs tasks."""
+        return any(each["instance"] == instance and each["node"] == node for each in self.effects)
 
     def tries(self, instance: str, node: str) -> int:
         """How many attempts of a node have come to an end of their own."""

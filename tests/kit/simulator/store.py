@@ -12,6 +12,7 @@ from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.protocol import (
     CommitUnknown,
+    DataRefused,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -66,11 +67,13 @@ class FaultStore:
 
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
         async def commit() -> TurnResult:
+            if self._ledgers.refused.intersection(_results(turn)):
+                raise DataRefused("simulated: something in this turn cannot be stored")
             result = await self._inner.commit(turn, lane)
             self._note(turn, result)
             return result
 
-        return await self._write("commit", commit)
+        return await self._write("commit", commit, turn)
 
     async def save_definition(
         self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
@@ -150,9 +153,17 @@ class FaultStore:
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await self._read(lambda: self._inner.deliveries(instance_id))
 
-    async def _write(self, verb: str, write: Callable[[], Awaitable[T]]) -> T:
+    async def _write(
+        self, verb: str, write: Callable[[], Awaitable[T]], turn: Turn | None = None
+    ) -> T:
         self._refuse_the_dead()
         fault = self._weather.on_write(verb)
+        if fault is Fault.REFUSED:
+            self._ledgers.refusals_owed += 1
+            fault = None
+        if fault is None and self._ledgers.refusals_owed and self._refuse_a_result(turn):
+            self._ledgers.refusals_owed -= 1
+            fault = Fault.REFUSED
         if fault is not None:
             self._ledgers.fault(fault, self._loop.time())
         if fault is Fault.CRASH_BEFORE:
@@ -185,6 +196,18 @@ class FaultStore:
         await asyncio.sleep(self._weather.seconds())
         return result
 
+    def _refuse_a_result(self, turn: Turn | None) -> bool:
+        """Choose a task's result in this turn and never take it; False when there is none.
+
+        What was taken once cannot be refused when it is sent again.
+        """
+        for instance, node, attempt in _results(turn):
+            is_taken = turn is not None and self._ledgers.has_committed(turn.id, instance)
+            if self._ledgers.has_called(instance, node) and not is_taken:
+                self._ledgers.refused.add((instance, node, attempt))
+                return True
+        return False
+
     async def _die(self, fault: Fault) -> Never:
         """Stop the whole process here; none of its code hears of it."""
         self._loop.crash(fault)
@@ -206,6 +229,17 @@ class FaultStore:
     def _refuse_the_dead(self) -> None:
         if self._is_dead:
             raise StoreUnavailable("simulated: this process is dead")
+
+
+def _results(turn: Turn | None) -> list[tuple[str, str, int]]:
+    return [
+        (write.instance_id, row.node_id, row.attempt)
+        for write in (turn.writes if turn is not None else ())
+        for row in write.rows
+        if row.event_type == "NODE_COMPLETED"
+        and row.node_status == "success"
+        and row.node_id is not None
+    ]
 
 
 def _unknown(verb: str) -> Exception:

@@ -17,6 +17,7 @@ class Fault(StrEnum):
     ACK_LOST = "answer lost"
     UNKNOWN_UNDONE = "unknown and not done"
     UNAVAILABLE = "store unavailable"
+    REFUSED = "result refused by the store"
     SLOW_WRITE = "slow write"
     SLOW_READ = "slow read"
     READ_UNAVAILABLE = "read unavailable"
@@ -34,6 +35,7 @@ ON_WRITE = (
     Fault.ACK_LOST,
     Fault.UNKNOWN_UNDONE,
     Fault.UNAVAILABLE,
+    Fault.REFUSED,
     Fault.SLOW_WRITE,
 )
 ON_READ = (Fault.SLOW_READ, Fault.READ_UNAVAILABLE)
