@@ -33,6 +33,10 @@ UNSAFE_MODULES = frozenset(
     {"cloudpickle", "code", "dill", "jsonpickle", "marshal", "pickle", "shelve"}
 )
 
+HTTP_CLIENTS = frozenset(
+    {"aiohttp", "http.client", "httplib2", "httpx", "requests", "urllib.request", "urllib3"}
+)
+
 UNSAFE_CALLS = frozenset(
     {
         "__import__",
@@ -87,6 +91,14 @@ REGISTRIES = re.compile(
     re.IGNORECASE,
 )
 
+SECRETS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KE[Y]-----"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bgh[pousr]_[0-9A-Za-z]{36}\b"
+    r"|\bxox[abprs]-[0-9A-Za-z-]{10,}"
+    r"|\bsk-[0-9A-Za-z_-]{32,}"
+)
+
 MACHINE_PATHS = re.compile(r"(?<![\w.<>{}-])/(?:root|home|Users|work|opt)/\w|\b[A-Z]:\\+Users\b")
 
 
@@ -104,6 +116,12 @@ def code_evaluation(tree: ast.Module) -> Iterator[Finding]:
                 yield node.lineno, "runs a shell"
             case _:
                 pass
+
+
+def http_clients(tree: ast.Module) -> Iterator[Finding]:
+    for line, module in imports(tree):
+        if module in HTTP_CLIENTS or module.partition(".")[0] in HTTP_CLIENTS:
+            yield line, f"imports {module}"
 
 
 def built_sql(tree: ast.Module) -> Iterator[Finding]:
@@ -193,6 +211,14 @@ def test_nothing_evaluates_code_or_runs_a_shell() -> None:
     assert findings(modules(), code_evaluation) == []
 
 
+def test_nothing_calls_out_over_http() -> None:
+    assert findings(modules(SOURCE), http_clients) == []
+
+
+def test_no_file_holds_a_secret() -> None:
+    assert mentions(SECRETS) == []
+
+
 def test_sql_is_never_put_together_from_text() -> None:
     assert findings(modules(SOURCE), built_sql) == []
 
@@ -242,6 +268,8 @@ def test_there_is_one_lock_file() -> None:
         (code_evaluation, "yaml.load(text)"),
         (code_evaluation, "subprocess.run('ls', shell=True)"),
         (code_evaluation, "os.system('ls')"),
+        (http_clients, "import httpx"),
+        (http_clients, "from urllib.request import urlopen"),
         (built_sql, "db.execute(f'select {x}')"),
         (built_sql, "db.execute('select ' + x)"),
         (built_sql, "db.execute('select %s' % x)"),
@@ -269,6 +297,7 @@ def test_what_is_forbidden_is_seen(scan: Scan, code: str) -> None:
     [
         (code_evaluation, "re.compile('x')"),
         (code_evaluation, "subprocess.run(['ls'])"),
+        (http_clients, "from urllib.parse import urlsplit"),
         (built_sql, "db.execute('select ?', (f'{x}',))"),
         (built_sql, "db.execute(QUERIES['append'], parameters)"),
         (built_sql, "db.execute('select a '\n'from b')"),
@@ -289,6 +318,8 @@ def test_what_is_allowed_is_left_alone(scan: Scan, code: str) -> None:
         (MACHINE_PATHS, "open('/ho" + "me/ada/x')"),
         (MACHINE_PATHS, "file:///ro" + "ot/x"),
         (PROMISES, "# TO" + "DO: later"),
+        (SECRETS, "-----BEGIN RSA PRIVATE" + " KEY-----"),
+        (SECRETS, "AKIA" + "A" * 16),
     ],
 )
 def test_what_is_not_to_be_named_is_seen(pattern: re.Pattern[str], text: str) -> None:
