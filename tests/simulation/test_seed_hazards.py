@@ -194,6 +194,7 @@ def test_z10_an_entry_of_an_attempt_stands_once(store: str, tmp_path: Path) -> N
     in_a_process(place, main)
 
 
+@pytest.mark.slow
 def test_z12_a_key_is_of_one_step_of_one_instance() -> None:
     """Z12: "Idempotency key `workflow:step` … Same for every iteration, re-run" → I17: "key equal
     over attempts, distinct over (node, iteration, kind)".
@@ -241,6 +242,7 @@ def test_z14_delays_and_retries_outlive_a_crash() -> None:
     assert ended(finished) == ["COMPLETED"]
 
 
+@pytest.mark.slow
 def test_z15_the_log_is_the_whole_truth_in_its_own_order() -> None:
     """Z15: "Completion writes no log row; context folded by log id … id order is not commit order"
     → I3: "fold(log) = stored row".
@@ -274,6 +276,7 @@ def test_z16_control_names_are_refused(name: str) -> None:
     in_a_process(InMemory(), main)
 
 
+@pytest.mark.slow
 def test_z24_there_is_one_state_machine() -> None:
     """Z24: "Status diagram and transition table disagree …; FAILED may go back to RUNNING … Unclear
     terminal rule" → "One state machine, generated tests for all pairs. I4".
