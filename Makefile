@@ -34,13 +34,13 @@ $(STAMP): requirements/dev.txt pyproject.toml
 run: setup  ## Show what Tenuto promises, in the terminal
 	$(BIN)/python -m tenuto.demo
 
-# Only the fast tests are measured: they must cover the code by themselves, and the slow ones, which
-# repeat it thousands of times, would take twice as long.
+# Slow tests that repeat the same code thousands of times are not measured: it would double their time.
 .PHONY: test
 test: lint types contracts  ## Run every check
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not slow and not soak"
-	$(BIN)/python -m pytest $(PARALLEL) -m slow
+	$(BIN)/coverage run -m pytest $(PARALLEL) -m slow tests/cli tests/examples
+	$(BIN)/python -m pytest $(PARALLEL) -m slow --ignore=tests/cli --ignore=tests/examples
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
