@@ -15,20 +15,23 @@ from bench.engine_runs import Statement
 from tenuto.store.sqlite import SqliteStore
 
 
-def replay(statements: Sequence[Statement]) -> float:
-    """Seconds that the statements take by themselves, transaction by transaction."""
+def replay(statements: Sequence[Statement]) -> list[float]:
+    """Seconds that each transaction takes by itself, one after the other on a new file."""
     with tempfile.TemporaryDirectory(prefix="tenuto-bench-") as folder:
         path = Path(folder) / "bare.db"
         settings = asyncio.run(_schema(path))
         connection = apsw.Connection(str(path), statementcachesize=300)
         for pragma, value in settings.items():
             connection.execute(f"PRAGMA {pragma} = {value}")
+        took: list[float] = []
         began = time.perf_counter()
         for sql, parameters in statements:
             connection.execute(sql, parameters).fetchall()  # type: ignore[arg-type]
-        seconds = time.perf_counter() - began
+            if sql.startswith("COMMIT"):
+                took.append(time.perf_counter() - began)
+                began = time.perf_counter()
         connection.close()
-        return seconds
+        return took
 
 
 async def _schema(path: Path) -> dict[str, object]:

@@ -26,7 +26,7 @@ def linear_throughput(
     """Many short workflows at once, beside the bare-write limit and DBOS, in the same round."""
     name = f"{instances:,} x {steps} no-op steps"
     statements, seconds = asyncio.run(_recorded_run(report, instances, steps))
-    bare = replay(statements)
+    bare = sum(replay(statements))
     total = instances * steps
     report.add(f"{name}: Tenuto, steps/s", total / seconds)
     report.add(f"{name}: bare writes, steps/s", total / bare)
@@ -75,27 +75,36 @@ async def _recorded_run(
 
 
 def latency(report: Report, *, rounds: int = 200) -> None:
-    """One step, alone: start to result, beside two bare commits."""
+    """One step, alone: start to result, beside its two transactions by themselves."""
 
-    async def run() -> list[float]:
+    async def run() -> tuple[list[float], list[Statement]]:
         async with new_app(linear(1)) as (app, _):
+            statements, stop = recorded(app)
             took = []
             for n in range(rounds):
                 began = time.perf_counter()
                 instance = await app.start("linear_1", {"n": n})
                 await instance.result(30)
                 took.append(time.perf_counter() - began)
-            return took
+            stop()
+            return took, statements
 
-    ours, bare = sorted(asyncio.run(run())), sorted(two_commits(rounds))
-    report.add("one step alone, p50 ms", ours[rounds // 2] * 1000)
-    report.add("two bare commits, p50 ms", bare[rounds // 2] * 1000)
+    ours, statements = asyncio.run(run())
+    replayed = replay(statements)
+    bare = [first + second for first, second in zip(replayed[::2], replayed[1::2], strict=False)]
+    smallest = two_commits(rounds)
+    for name, values in (
+        ("one step alone, p50 ms", ours),
+        ("its two transactions by themselves, p50 ms", bare),
+        ("two commits of one small row each, p50 ms", smallest),
+    ):
+        report.add(name, sorted(values)[len(values) // 2] * 1000)
 
 
 def promise_latency(report: Report) -> None:
     report.promise(
-        "one step alone / two bare commits",
-        report.ratio("one step alone, p50 ms", "two bare commits, p50 ms"),
+        "one step alone / its two transactions by themselves",
+        report.ratio("one step alone, p50 ms", "its two transactions by themselves, p50 ms"),
         at_most=2,
     )
 
@@ -112,7 +121,7 @@ def widths(report: Report) -> None:
                 took.append(await run_all(app, f"fan_{width}", 1))
             return min(took)
 
-    for width, times in ((25, 20), (1_000, 3), (10_000, 1)):
+    for width, times in ((25, 20), (1_000, 5), (10_000, 2)):
         report.add(f"fan-out of {width:,}, ms", asyncio.run(run(width, times)) * 1000)
 
 

@@ -209,7 +209,8 @@ class Draft:
             deadline=state.deadline,
             created_at=state.created_at,
             started_at=state.started_at,
-            current_steps=tuple(current_steps(state)),
+            # Most instances are elsewhere, or done, before anybody could look: see the projector.
+            current_steps=() if state.needs_owner else tuple(current_steps(state)),
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,
@@ -218,11 +219,9 @@ class Draft:
     @property
     def _shows_in_lists(self) -> bool:
         """Lists show a status as soon as it holds; where a running instance is, a little later."""
-        return (
-            self._create is not None
-            or self.state.status is not self.before.status
-            or not self.state.needs_owner
-        )
+        if not self.state.needs_owner:
+            return True
+        return self._create is None and self.state.status is not self.before.status
 
     def _update(self) -> InstanceUpdate | None:
         state = self.state

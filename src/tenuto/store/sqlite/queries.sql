@@ -671,7 +671,7 @@ SET version = excluded.version, oldest_program = excluded.oldest_program;
 -- name: settings
 -- Of every connection. Memory-mapped reads stay off: a disk error would be a signal, not an error.
 PRAGMA busy_timeout = 5000;
-PRAGMA cache_size = -65536;
+PRAGMA cache_size = -16384;
 PRAGMA temp_store = MEMORY;
 PRAGMA trusted_schema = OFF;
 
