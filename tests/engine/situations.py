@@ -11,6 +11,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import CommitUnknown, DataRefused, Turn, TurnResult
+from tests.kit.waits import every_wait_has_looked_back
 
 
 def steps(*names: str, task: str = "work", id: str = "flow") -> Object:
@@ -92,4 +93,5 @@ async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:
         return len(await app.instances(current_step=step, limit=100_000)) >= count
 
     await until(app, holds)
+    await every_wait_has_looked_back(app)
     await at_rest(app)

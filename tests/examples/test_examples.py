@@ -14,6 +14,7 @@ from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.model.json import JSON
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tests.cli.waiting import until, waits_for_event
+from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*/*.json"))
@@ -60,6 +61,7 @@ async def run(name: str, input: object, *events: tuple[str, object], store: Path
         instance = await app.start(source.checked().id, cast("JSON", input))
         for pattern, payload in events:
             await until(app, instance, waits_for_event)
+            await every_wait_has_looked_back(app)
             assert (await app.publish(pattern, cast("JSON", payload))).resumed == 1
         return await instance.result(timeout=20)
 

@@ -1,0 +1,12 @@
+"""When a published event is certain to find who waits for it by itself."""
+
+from __future__ import annotations
+
+from tenuto import Tenuto
+from tests.kit.turns import turns
+
+
+async def every_wait_has_looked_back(app: Tenuto) -> None:
+    """Until then an event may be found by the wait instead of finding it, and counts as such."""
+    while await app.engine.store.unlooked_waits(1):
+        await turns(1)
