@@ -24,6 +24,12 @@ if TYPE_CHECKING:
         WorkflowFailed,
     )
     from tenuto.model.status import Status
+    from tenuto.python_form.barriers import publish, sleep, terminate, wait_event
+    from tenuto.python_form.blocks import otherwise, repeat_while, when
+    from tenuto.python_form.child import child
+    from tenuto.python_form.events import event
+    from tenuto.python_form.joins import one_of
+    from tenuto.python_form.workflow import WorkflowFunction, workflow
     from tenuto.tasks.context import Context
     from tenuto.tasks.output import Result
     from tenuto.tasks.registry import task
@@ -53,7 +59,19 @@ _HOMES = {
     "TenutoError": "tenuto.model.errors",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
+    "WorkflowFunction": "tenuto.python_form.workflow",
+    "child": "tenuto.python_form.child",
+    "event": "tenuto.python_form.events",
+    "one_of": "tenuto.python_form.joins",
+    "otherwise": "tenuto.python_form.blocks",
+    "publish": "tenuto.python_form.barriers",
+    "repeat_while": "tenuto.python_form.blocks",
+    "sleep": "tenuto.python_form.barriers",
     "task": "tenuto.tasks.registry",
+    "terminate": "tenuto.python_form.barriers",
+    "wait_event": "tenuto.python_form.barriers",
+    "when": "tenuto.python_form.blocks",
+    "workflow": "tenuto.python_form.workflow",
 }
 """Each public name and its module, loaded when it is first used: importing the package is cheap."""
 
@@ -93,6 +111,18 @@ __all__ = [
     "TenutoError",
     "WorkflowCancelled",
     "WorkflowFailed",
+    "WorkflowFunction",
     "__version__",
+    "child",
+    "event",
+    "one_of",
+    "otherwise",
+    "publish",
+    "repeat_while",
+    "sleep",
     "task",
+    "terminate",
+    "wait_event",
+    "when",
+    "workflow",
 ]

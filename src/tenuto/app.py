@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,7 @@ from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Object, json_problem
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
+from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.protocol import InstanceQuery, Store
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
@@ -60,6 +61,8 @@ class Tenuto:
         """Registers a task with this app alone; it is looked up before those of `@task`."""
         chosen = open_store(store) if store is None or isinstance(store, str) else store
         self.engine = build_engine(chosen, self.tasks, settings=settings, clock=clock, ids=ids)
+        self._flows: dict[WorkflowFunction[..., Any], int] = {}
+        """Workflow functions that were deployed through this app, each with its version."""
         self._watchdog = Watchdog(
             self.engine.clock, threshold=self.engine.settings.report_block_after
         )
@@ -87,17 +90,23 @@ class Tenuto:
         self._watchdog.stop()
         await self.engine.close()
 
-    async def deploy(self, definition: Mapping[str, JSON] | str | Path) -> int:
-        """Save a definition (a dict, or the path of a JSON file) and return its version.
+    async def deploy(
+        self, definition: Mapping[str, JSON] | str | Path | WorkflowFunction[..., Any]
+    ) -> int:
+        """Save a definition and return its version.
 
-        The same content again makes no new version. InvalidDefinition lists all that is wrong.
+        It is a dict, the path of a JSON file, or a workflow function, with which those are saved
+        that it starts as steps. The same content again makes no new version. InvalidDefinition
+        lists all that is wrong.
         """
+        if isinstance(definition, WorkflowFunction):
+            return await self._deploy_flow(definition, set())
         document = _document(definition)
         return (await self.engine.plans.save(TENANT, document)).version
 
     async def start(
         self,
-        workflow: str,
+        workflow: str | WorkflowFunction[..., Any],
         input: JSON = None,
         *,
         key: str | None = None,
@@ -109,9 +118,16 @@ class Tenuto:
     ) -> InstanceRef:
         """Start an instance; when this returns, it is durable.
 
-        The same `key` with the same content gives the instance that the first call made.
+        A workflow function is deployed first, unless this app has done so; it is that version
+        which is started. The same `key` with the same content gives the instance that the first
+        call made.
         """
         refuse_bad_text(key=key, correlationId=correlation_id)
+        asked_for = version
+        if isinstance(workflow, WorkflowFunction):
+            if version is None:
+                version = self._flows.get(workflow) or await self.deploy(workflow)
+            workflow = workflow.id
         deployed = await self.engine.plans.get(TENANT, workflow, version)
         deployed.refuse_unavailable()
         plan = deployed.plan
@@ -130,7 +146,7 @@ class Tenuto:
             started,
             instance_id=_uuid(instance_id),
             key=key,
-            content_hash=_content_hash(started, version) if key is not None else b"",
+            content_hash=_content_hash(started, asked_for) if key is not None else b"",
         )
         _raise_rejection(answer)
         return InstanceRef(self.engine, answer.instance_id)
@@ -195,6 +211,17 @@ class Tenuto:
         return Published(
             event_id=event.id, duplicate=result.outcome == "duplicate", resumed=result.resumed
         )
+
+    async def _deploy_flow(
+        self, flow: WorkflowFunction[..., Any], seen: set[WorkflowFunction[..., Any]]
+    ) -> int:
+        seen.add(flow)
+        for child in flow.children:
+            if child not in seen:
+                await self._deploy_flow(child, seen)
+        saved = await self.engine.plans.save(TENANT, flow.checked())
+        self._flows[flow] = saved.version
+        return saved.version
 
     def _refuse_unknown_tasks(self, plan: Plan) -> None:
         problems = [

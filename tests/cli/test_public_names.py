@@ -30,8 +30,20 @@ NAMES = [
     "TenutoError",
     "WorkflowCancelled",
     "WorkflowFailed",
+    "WorkflowFunction",
     "__version__",
+    "child",
+    "event",
+    "one_of",
+    "otherwise",
+    "publish",
+    "repeat_while",
+    "sleep",
     "task",
+    "terminate",
+    "wait_event",
+    "when",
+    "workflow",
 ]
 
 APP = ["close", "deploy", "instance", "instances", "open", "publish", "start", "task", "tasks"]

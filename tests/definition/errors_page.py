@@ -6,6 +6,7 @@ from tenuto.model.codes import CATALOGUE
 
 _CHAPTERS = {
     "TEN-10": "Definitions",
+    "TEN-11": "Workflows in Python",
     "TEN-18": "Tasks in Python",
     "TEN-19": "Valid, but not available yet",
     "TEN-2": "Requests and input",

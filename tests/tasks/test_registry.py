@@ -3,9 +3,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -33,7 +33,8 @@ def test_an_async_task_is_called_like_its_function() -> None:
 
     assert double.name == "other"
     assert double.is_async
-    assert asyncio.run(double(4)) == 8
+    assert asyncio.run(double.fn(4)) == 8
+    assert asyncio.run(cast("Coroutine[None, None, int]", double(4))) == 8
 
 
 def test_options_become_policies() -> None:

@@ -280,6 +280,112 @@ _SURROUNDINGS = {
     ),
 }
 
+_WORKFLOW_FUNCTIONS = {
+    "TEN-1101": Code(
+        "Not a workflow function",
+        "A workflow function is a plain function with named parameters. It is called once, with "
+        "stand-ins for values that will exist later, and describes the workflow by what it calls.",
+        "Write `def`, without `async`, `yield`, `*args` and `**kwargs`.",
+    ),
+    "TEN-1102": Code(
+        "The description failed",
+        "The function raised an exception while it described its workflow. Often something was "
+        "done with a value that exists only when the workflow runs.",
+        "Correct the named line, or move it into a task.",
+    ),
+    "TEN-1103": Code(
+        "Writes outside itself",
+        "The function sets a global or outer variable. It is called when the workflow is "
+        "described and never when it runs, so nothing can be kept there between steps.",
+        "Pass values from step to step, or keep state in a task.",
+    ),
+    "TEN-1104": Code(
+        "Decided too early",
+        "`if`, `while`, `and`, `or`, `not`, `in` and comparisons in a chain need a value now, and "
+        "this one exists only when the workflow runs.",
+        "Write `with when(…):` and `with otherwise():`, `&`, `|` and `~`, or decide in a task.",
+    ),
+    "TEN-1105": Code(
+        "Gone through too early",
+        "`for`, `len()`, unpacking and the like need a list now, and this one exists only when the "
+        "workflow runs.",
+        "Call a task for each item, `pack.map(items)`, or give the list to a task as it is.",
+    ),
+    "TEN-1106": Code(
+        "Converted too early",
+        "Text, numbers, keys, methods and changes need a value now, and this one exists only when "
+        "the workflow runs.",
+        "Write a template as text, `{{ctx.paid.id}}`, or convert the value in a task.",
+    ),
+    "TEN-1107": Code(
+        "Only one of two branches",
+        "A variable is given a value in two branches, so that after them it holds the last one, "
+        "whichever branch runs.",
+        "Give the values different names, and use `one_of(first, second)`.",
+    ),
+    "TEN-1108": Code(
+        "Value of another workflow",
+        "The value belongs to a workflow that is described already, and is not there in this one.",
+        "Pass it as input, or make the other workflow a step with `child`.",
+    ),
+    "TEN-1109": Code(
+        "Cannot be written down",
+        "A definition holds JSON and the values of steps. Something else was passed, returned or "
+        "decided on.",
+        "Pass JSON, a dataclass or a model, or the result of a task.",
+    ),
+    "TEN-1110": Code(
+        "Called with the wrong arguments",
+        "The arguments do not fit the parameters of the task or workflow; the context is not "
+        "passed, it is added when the task runs.",
+        "Correct the call.",
+    ),
+    "TEN-1111": Code(
+        "Two tasks of one name",
+        "A definition names tasks, and this name means two functions.",
+        "Give one of them another name.",
+    ),
+    "TEN-1112": Code(
+        "Parameter that JSON cannot become",
+        "A task gets JSON, converted to what its annotations ask for. Nothing can be converted to "
+        "this type.",
+        "Annotate it with a JSON type, a dataclass or a model.",
+    ),
+    "TEN-1113": Code(
+        "Out of place",
+        "`when`, `otherwise`, `sleep` and their like mean something only in a workflow function, "
+        "each at certain places.",
+        "Move it to where it means something.",
+    ),
+    "TEN-1114": Code(
+        "Name that a step cannot have",
+        "The name given with `.named` is taken by another step, or has letters that an id cannot "
+        "have.",
+        "Choose another name.",
+    ),
+    "TEN-1115": Code(
+        "Names a later step",
+        "Text in a step names one that can only begin when this one has ended.",
+        "Move the step behind the one that it names.",
+    ),
+    "TEN-1116": Code(
+        "Inside a loop",
+        "A step in the body of a loop happens once for each round and has no one value outside.",
+        "Use the results of the loop, which are a list.",
+    ),
+    "TEN-1117": Code(
+        "Function that is not a task",
+        "A plain function was called with a value that exists only when the workflow runs, and "
+        "needs it now.",
+        "Put @task above the function.",
+    ),
+    "TEN-1118": Code(
+        "No such workflow",
+        "The Python file holds no workflow function, none of this name, or several.",
+        "Name one: `file.py:name`.",
+    ),
+}
+
 _PYTHON = {
     "TEN-1801": Code(
         "Task name taken",
@@ -488,6 +594,7 @@ CATALOGUE: Mapping[str, Code] = MappingProxyType(
         **_EXPRESSIONS,
         **_FLOW,
         **_SURROUNDINGS,
+        **_WORKFLOW_FUNCTIONS,
         **_PYTHON,
         **_NOT_AVAILABLE,
         **_REQUESTS,

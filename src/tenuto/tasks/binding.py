@@ -33,6 +33,8 @@ class Binding(Struct, frozen=True):
     call: Call
     """Calls the function; raises Refused when the input does not fit."""
     takes_context: bool
+    data: inspect.Signature
+    """The function without its context, as a workflow calls it; annotations are resolved."""
 
 
 class _Data(Struct, frozen=True):
@@ -47,19 +49,22 @@ def bind(fn: Callable[..., Any], local: Mapping[str, Any]) -> Binding:
     scope = getattr(inspect.unwrap(fn), "__globals__", {})
     context: inspect.Parameter | None = None
     data: list[_Data] = []
+    called: list[inspect.Parameter] = []
     takes_any_name = False
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             takes_any_name = True
+            called.append(parameter)
         elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
             annotation = hints.resolve(parameter, scope, local)
             if context is None and hints.is_context(parameter, annotation):
                 context = parameter
             else:
                 data.append(_data(parameter, annotation))
+                called.append(parameter.replace(annotation=annotation))
     call = _plain(fn, context, data) if not takes_any_name else None
     call = call or _by_name(fn, context, data, takes_any_name=takes_any_name)
-    return Binding(call, context is not None)
+    return Binding(call, context is not None, inspect.Signature(called))
 
 
 def _data(parameter: inspect.Parameter, annotation: object) -> _Data:

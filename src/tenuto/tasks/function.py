@@ -9,12 +9,14 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Generic, Literal, NoReturn, ParamSpec, TypeVar
+from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import RetryPolicy, TaskPolicy
 from tenuto.tasks.binding import Binding, bind
+from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry, read_length
+from tenuto.tasks.step_call import Callables, Order
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -22,8 +24,18 @@ R_co = TypeVar("R_co", covariant=True)
 Isolation = Literal["process"] | None
 
 
-class TaskFunction(Generic[P, R_co]):
-    """A task: called like its function, with what the engine needs to know beside it."""
+class Home(Protocol):
+    """Where a task was declared, and what undoes it is declared too."""
+
+    def task(self, fn: Callable[..., Any], /) -> TaskFunction[..., Any]: ...
+
+
+class TaskFunction(Callables[P, R_co]):
+    """A task: called like its function, with what the engine needs to know beside it.
+
+    `P` are its parameters without the context, and `R_co` what it gives in the end, also where it
+    is a coroutine: that is what a call means in a workflow. `fn` is the function as it was written.
+    """
 
     def __init__(
         self,
@@ -35,9 +47,10 @@ class TaskFunction(Generic[P, R_co]):
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
         names_around: Mapping[str, Any] | None = None,
+        home: Home | None = None,
     ) -> None:
         _check_function(fn)
-        self.fn = fn
+        self.fn: Callable[..., Any] = fn
         self.name = name if name is not None else getattr(fn, "__name__", type(fn).__name__)
         if not isinstance(self.name, str) or not self.name or "\0" in self.name:
             _refuse(f"{self.name!r} is not a name for a task", "Write some text.")
@@ -56,12 +69,36 @@ class TaskFunction(Generic[P, R_co]):
                 'Move it out of the function around it, or leave out isolation="process".',
             )
         self.is_async = is_async(fn)
+        self.undone_by: TaskFunction[..., Any] | None = None
+        """The task that takes back what this one did."""
+        self._home = home
         self._binding: Binding | None = None
         self._names_around = _mentioned(fn, names_around or {})
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        return self.fn(*args, **kwargs)
+        recorder = RECORDER.get()
+        if recorder is None:
+            return self.fn(*args, **kwargs)  # type: ignore[no-any-return]
+        return recorder.call(self._order(), args, kwargs)  # type: ignore[return-value]
+
+    def _order(self) -> Order:
+        return Order(self)
+
+    def undo(self, fn: Callable[..., Any]) -> TaskFunction[..., Any]:
+        """Declare what takes this task back; it gets what this one gave."""
+        if self.undone_by is not None and self.undone_by.fn is not fn:
+            _refuse(
+                f"{self.name!r} is undone by {self.undone_by!r} already",
+                "Keep one of the two: a task has one compensation.",
+            )
+        if isinstance(fn, TaskFunction):
+            self.undone_by = fn
+        elif self._home is None:
+            self.undone_by = TaskFunction(fn)
+        else:
+            self.undone_by = self._home.task(fn)
+        return self.undone_by
 
     def __repr__(self) -> str:
         return f"<task {self.name!r} at {self.location}>"

@@ -49,8 +49,13 @@ def is_context(parameter: inspect.Parameter, annotation: object) -> bool:
 
 def needs_conversion(annotation: object) -> bool:
     """Whether values of plain JSON have to be converted to fit; False where nobody knows how."""
-    leaves = set(_leaves(annotation))
-    return not leaves <= _JSON and all(leaf in _JSON or _is_convertible(leaf) for leaf in leaves)
+    found = set(leaves(annotation))
+    return not found <= _JSON and all(is_json_or_convertible(leaf) for leaf in found)
+
+
+def is_json_or_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are anything
+    """Whether a JSON value can be, or become, what one type without arguments asks for."""
+    return leaf in _JSON or _is_convertible(leaf)
 
 
 def convert(value: object, annotation: Any) -> Any:  # noqa: ANN401 - annotations are anything
@@ -58,20 +63,21 @@ def convert(value: object, annotation: Any) -> Any:  # noqa: ANN401 - annotation
     return msgspec.convert(value, annotation, dec_hook=_read_model)
 
 
-def _leaves(annotation: object) -> typing.Iterator[Any]:
+def leaves(annotation: object) -> typing.Iterator[Any]:
+    """The types that an annotation is made of, without those that only hold others."""
     if annotation is inspect.Parameter.empty or annotation is UNRESOLVED:
         return
     origin = typing.get_origin(annotation)
     if origin is None:
         yield annotation
     elif origin is typing.Annotated:
-        yield from _leaves(typing.get_args(annotation)[0])
+        yield from leaves(typing.get_args(annotation)[0])
     elif origin is typing.Literal:
         yield str
     elif origin in {typing.Union, types.UnionType} or origin in _JSON:
         for member in typing.get_args(annotation):
             if member is not Ellipsis:
-                yield from _leaves(member)
+                yield from leaves(member)
     else:
         yield origin
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import NO_POLICY, RetryPolicy, TaskPolicy
+from tenuto.tasks.context import Context
 from tenuto.tasks.function import Isolation, TaskFunction, names_around
 from tenuto.tasks.retry import Length, Retry
 
@@ -16,6 +17,37 @@ NAME_TAKEN = "TEN-1801"
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Declare(Protocol):
+    """Makes a function a task.
+
+    In a workflow a task is called without the context and gives its result, not a coroutine. A
+    first parameter that takes anything would also take the context, but is not it: that comes
+    first, and says no more about the parameters.
+    """
+
+    @overload
+    def __call__(
+        self, fn: Callable[Concatenate[object, P], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[..., R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[object, P], R], /) -> TaskFunction[..., R]: ...
+
+    @overload
+    def __call__(
+        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> TaskFunction[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> TaskFunction[P, R]: ...
 
 
 class Registry:
@@ -69,6 +101,25 @@ class Registry:
         return [spelled[candidate] for candidate in close]
 
     @overload
+    def task(
+        self, fn: Callable[Concatenate[object, P], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[..., R]: ...
+
+    @overload
+    def task(self, fn: Callable[Concatenate[object, P], R], /) -> TaskFunction[..., R]: ...
+
+    @overload
+    def task(
+        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> TaskFunction[P, R]: ...
+
+    @overload
+    def task(self, fn: Callable[Concatenate[Context, P], R], /) -> TaskFunction[P, R]: ...
+
+    @overload
+    def task(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
+
+    @overload
     def task(self, fn: Callable[P, R], /) -> TaskFunction[P, R]: ...
 
     @overload
@@ -80,7 +131,7 @@ class Registry:
         timeout: Length | None = None,
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
-    ) -> Callable[[Callable[P, R]], TaskFunction[P, R]]: ...
+    ) -> Declare: ...
 
     def task(
         self,
@@ -96,7 +147,7 @@ class Registry:
         around = names_around(1)
 
         def register(fn: Callable[..., Any]) -> TaskFunction[..., Any]:
-            made = TaskFunction(
+            made: TaskFunction[..., Any] = TaskFunction(
                 fn.fn if isinstance(fn, TaskFunction) else fn,
                 name=name,
                 retry=retry,
@@ -104,6 +155,7 @@ class Registry:
                 heartbeat_timeout=heartbeat_timeout,
                 isolation=isolation,
                 names_around=around,
+                home=self,
             )
             self.add(made)
             return made

@@ -1,0 +1,62 @@
+"""The JSON document of a workflow function: the graph form, as the editor draws it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenuto.model.graph import DEFAULT
+from tenuto.model.json import JSON, Object
+from tenuto.python_form.naming import Names, name_steps
+from tenuto.python_form.step import Step
+from tenuto.python_form.trace import Trace
+from tenuto.python_form.wiring import Edges, wire
+from tenuto.python_form.written import write
+from tenuto.tasks.function import TaskFunction
+
+
+def write_graph(trace: Trace) -> Object:
+    """Nodes, edges and compensation of what a trace has written down."""
+    names = name_steps(trace)
+    edges = wire(trace, names)
+    written: Object = {
+        "nodes": [_node(step, edges) for step in trace.steps],
+        "edges": [
+            _edge(source.step.id, source.handle, step.id)
+            for step in trace.steps
+            for source in edges[step]
+        ],
+    }
+    if trace.undone:
+        written["compensationSteps"] = [_undoing(*each, names) for each in trace.undone]
+    return written
+
+
+def _node(step: Step, edges: Edges) -> JSON:
+    config: Object = {}
+    for name, value in step.config.items():
+        config[name] = write(value)
+    if step.has_output:
+        config["outputVariable"] = step.id
+    if edges[step] and step.join == "any":
+        config["joinMode"] = "any"
+    elif edges[step] and step.join == "required":
+        config["joinMode"] = {"atLeast": len(edges[step])}
+    titles: Object = {} if step.title is None else {"name": step.title}
+    return {"id": step.id, "type": step.kind, **titles, "config": config}
+
+
+def _edge(source: str, handle: str, target: str) -> JSON:
+    written: Object = {"upstreamNodeID": source, "downstreamNodeID": target}
+    if handle != DEFAULT:
+        written["sourceHandle"] = handle
+    return written
+
+
+def _undoing(step: Step, task: TaskFunction[..., Any], names: Names) -> JSON:
+    return {
+        "stepId": names.take(task.name),
+        "compensationFor": step.id,
+        "type": "task",
+        "taskId": task.name,
+        "input": f"steps.{step.id}.output" if "-" not in step.id else f"steps['{step.id}'].output",
+    }

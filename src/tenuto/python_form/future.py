@@ -1,0 +1,295 @@
+"""Values that will exist when the workflow runs, as a workflow function holds them.
+
+Reading from one and computing with one gives another: an expression. Whatever needs the value now
+is told to the trace, which says what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+
+from tenuto.python_form import formula
+from tenuto.python_form.formula import Formula
+from tenuto.python_form.misuse import Misuse
+
+if TYPE_CHECKING:
+    from tenuto.python_form.step import Step
+    from tenuto.python_form.trace import Trace
+
+
+class FutureValue:
+    """A value that exists only when the workflow runs.
+
+    Every name without underscores is free: `paid.amount` is a property of the value, whatever it
+    is called.
+    """
+
+    __slots__ = ("_tenuto_about", "_tenuto_formula", "_tenuto_step", "_tenuto_trace")
+
+    def __init__(self, trace: Trace, what: Formula, about: str, step: Step | None = None) -> None:
+        put = object.__setattr__
+        put(self, "_tenuto_trace", trace)
+        put(self, "_tenuto_formula", what)
+        put(self, "_tenuto_about", about)
+        put(self, "_tenuto_step", step)
+
+    def __repr__(self) -> str:
+        return f"<future value: {about(self)}>"
+
+    # Reading from it
+
+    def __getattr__(self, name: str) -> FutureValue:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _read(self, formula.member(formula_of(self), name))
+
+    def __getitem__(self, key: object) -> FutureValue:
+        own = formula_of(self)
+        match key:
+            case str():
+                return _read(self, formula.member(own, key))
+            case int() if not isinstance(key, bool):
+                link = f"[{key}]" if key >= 0 else f".at({key})"
+                return _read(self, formula.followed(own, link))
+            case slice(start=start, stop=stop, step=None):
+                bounds = [spell(0 if start is None else start, self)]
+                bounds += [] if stop is None else [spell(stop, self)]
+                pieces = [bounds[0]] if len(bounds) == 1 else [bounds[0], ", ", bounds[1]]
+                return _read(self, formula.followed(own, ".slice(", *pieces, ")"))
+            case _:
+                return _read(self, formula.followed(own, "[", spell(key, self), "]"))
+
+    # Computing with it
+
+    def __eq__(self, other: object) -> FutureValue:  # type: ignore[override]
+        return _computed(self, "==" if other is None else "===", other)
+
+    def __ne__(self, other: object) -> FutureValue:  # type: ignore[override]
+        return _computed(self, "!=" if other is None else "!==", other)
+
+    def __lt__(self, other: object) -> FutureValue:
+        return _computed(self, "<", other)
+
+    def __le__(self, other: object) -> FutureValue:
+        return _computed(self, "<=", other)
+
+    def __gt__(self, other: object) -> FutureValue:
+        return _computed(self, ">", other)
+
+    def __ge__(self, other: object) -> FutureValue:
+        return _computed(self, ">=", other)
+
+    def __add__(self, other: object) -> FutureValue:
+        return _computed(self, "+", other)
+
+    def __radd__(self, other: object) -> FutureValue:
+        return _computed(self, "+", other, is_reversed=True)
+
+    def __sub__(self, other: object) -> FutureValue:
+        return _computed(self, "-", other)
+
+    def __rsub__(self, other: object) -> FutureValue:
+        return _computed(self, "-", other, is_reversed=True)
+
+    def __mul__(self, other: object) -> FutureValue:
+        return _computed(self, "*", other)
+
+    def __rmul__(self, other: object) -> FutureValue:
+        return _computed(self, "*", other, is_reversed=True)
+
+    def __truediv__(self, other: object) -> FutureValue:
+        return _computed(self, "/", other)
+
+    def __rtruediv__(self, other: object) -> FutureValue:
+        return _computed(self, "/", other, is_reversed=True)
+
+    def __floordiv__(self, other: object) -> FutureValue:
+        return _within(_computed(self, "/", other), "Math.floor")
+
+    def __rfloordiv__(self, other: object) -> FutureValue:
+        return _within(_computed(self, "/", other, is_reversed=True), "Math.floor")
+
+    def __mod__(self, other: object) -> FutureValue:
+        return _computed(self, "%", other)
+
+    def __rmod__(self, other: object) -> FutureValue:
+        return _computed(self, "%", other, is_reversed=True)
+
+    def __pow__(self, other: object) -> FutureValue:
+        return _computed(self, "**", other)
+
+    def __rpow__(self, other: object) -> FutureValue:
+        return _computed(self, "**", other, is_reversed=True)
+
+    def __and__(self, other: object) -> FutureValue:
+        return _computed(self, "&&", other)
+
+    def __rand__(self, other: object) -> FutureValue:
+        return _computed(self, "&&", other, is_reversed=True)
+
+    def __or__(self, other: object) -> FutureValue:
+        return _computed(self, "||", other)
+
+    def __ror__(self, other: object) -> FutureValue:
+        return _computed(self, "||", other, is_reversed=True)
+
+    def __invert__(self) -> FutureValue:
+        return _prefixed(self, "!")
+
+    def __neg__(self) -> FutureValue:
+        return _prefixed(self, "-")
+
+    def __pos__(self) -> FutureValue:
+        return _prefixed(self, "+")
+
+    def __abs__(self) -> FutureValue:
+        return _within(self, "Math.abs")
+
+    # Needing it now. What is given back lets the function go on, so that more is found at once.
+
+    def __bool__(self) -> bool:
+        _refuse(self, Misuse.DECIDED)
+        return False
+
+    def __contains__(self, _: object) -> bool:
+        _refuse(self, Misuse.SEARCHED)
+        return False
+
+    def __iter__(self) -> Iterator[FutureValue]:
+        _refuse(self, Misuse.REPEATED)
+        return iter(())
+
+    def __reversed__(self) -> Iterator[FutureValue]:
+        return self.__iter__()
+
+    def __len__(self) -> int:
+        _refuse(self, Misuse.MEASURED)
+        return 0
+
+    def __int__(self) -> int:
+        _refuse(self, Misuse.CONVERTED)
+        return 0
+
+    def __float__(self) -> float:
+        _refuse(self, Misuse.CONVERTED)
+        return 0.0
+
+    def __complex__(self) -> complex:
+        _refuse(self, Misuse.CONVERTED)
+        return 0j
+
+    def __index__(self) -> int:
+        _refuse(self, Misuse.CONVERTED)
+        return 0
+
+    def __round__(self, _: SupportsIndex | None = None) -> int:
+        _refuse(self, Misuse.CONVERTED)
+        return 0
+
+    __trunc__ = __floor__ = __ceil__ = __int__
+
+    def __str__(self) -> str:
+        _refuse(self, Misuse.WRITTEN)
+        return ""
+
+    def __format__(self, _: str) -> str:
+        _refuse(self, Misuse.WRITTEN)
+        return ""
+
+    def __bytes__(self) -> bytes:
+        _refuse(self, Misuse.WRITTEN)
+        return b""
+
+    def __hash__(self) -> int:
+        _refuse(self, Misuse.HASHED)
+        return 0
+
+    def __call__(self, *_: object, **__: object) -> FutureValue:
+        _refuse(self, Misuse.CALLED)
+        return self
+
+    def __setattr__(self, _: str, __: object) -> None:
+        _refuse(self, Misuse.CHANGED)
+
+    def __setitem__(self, _: object, __: object) -> None:
+        _refuse(self, Misuse.CHANGED)
+
+    def __delitem__(self, _: object) -> None:
+        _refuse(self, Misuse.CHANGED)
+
+    def __delattr__(self, _: str) -> None:
+        _refuse(self, Misuse.CHANGED)
+
+    def __copy__(self) -> FutureValue:
+        return self
+
+    def __deepcopy__(self, _: object) -> FutureValue:
+        return self
+
+    def __reduce_ex__(self, _: SupportsIndex) -> NoReturn:
+        raise TypeError("a future value of a workflow cannot be pickled")
+
+
+def formula_of(value: FutureValue) -> Formula:
+    found: Formula = object.__getattribute__(value, "_tenuto_formula")
+    return found
+
+
+def step_of(value: FutureValue) -> Step | None:
+    """The step whose own result this is; None for a part of one and for what is computed."""
+    found: Step | None = object.__getattribute__(value, "_tenuto_step")
+    return found
+
+
+def trace_of(value: FutureValue) -> Trace:
+    found: Trace = object.__getattribute__(value, "_tenuto_trace")
+    return found
+
+
+def about(value: FutureValue) -> str:
+    """What it is, in words."""
+    found: str = object.__getattribute__(value, "_tenuto_about")
+    return found
+
+
+def spell(value: object, beside: FutureValue) -> Formula:
+    """Any operand as a formula; one that is no JSON is told to the trace of the value beside it."""
+    return trace_of(beside).spelled(value)
+
+
+def _read(owner: FutureValue, what: Formula) -> FutureValue:
+    words = about(owner)
+    words = words if words.startswith("part of ") else f"part of {words}"
+    return FutureValue(trace_of(owner), what, words)
+
+
+def _computed(
+    value: FutureValue, operator: str, other: object, *, is_reversed: bool = False
+) -> FutureValue:
+    left, right = formula_of(value), spell(other, value)
+    if is_reversed:
+        left, right = right, left
+    return _made(value, formula.binary(left, operator, right))
+
+
+def _prefixed(value: FutureValue, operator: str) -> FutureValue:
+    return _made(value, formula.joined(operator, formula.bracketed(formula_of(value))))
+
+
+def _within(value: FutureValue, function: str) -> FutureValue:
+    return _made(value, formula.joined(f"{function}(", formula_of(value), ")", is_atom=True))
+
+
+def _made(value: FutureValue, what: Formula) -> FutureValue:
+    words = about(value)
+    words = words if words.startswith("computed from ") else f"computed from {words}"
+    return FutureValue(trace_of(value), what, words)
+
+
+def _refuse(value: FutureValue, misuse: Misuse) -> None:
+    trace_of(value).misused(about(value), misuse)
+
+
+Traced = Callable[[FutureValue], object]
+"""A function that is described when it is called with a future value."""

@@ -1,0 +1,31 @@
+"""Says of each problem of a compiled document which line of the function it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tenuto.definition import Checked
+from tenuto.model.errors import Problem
+from tenuto.python_form.places import Place
+
+_NODE = re.compile(r"\$\.nodes\[(\d+)\](?:\.config)?\.?(.*)")
+
+
+def located(checked: Checked, places: Sequence[Place], around: Place) -> Checked:
+    """The same, with lines of Python in place of paths in a document nobody wrote."""
+    return replace(
+        checked,
+        problems=tuple(_located(problem, places, around) for problem in checked.problems),
+    )
+
+
+def _located(problem: Problem, places: Sequence[Place], around: Place) -> Problem:
+    found = _NODE.match(problem.path)
+    place = around if found is None else places[int(found[1])]
+    field = found[2] if found is not None else problem.path
+    what = f"`{field}`: " if field and field != "$" else ""
+    source = f": `{place.source}`" if place.source else ""
+    return replace(problem, path=str(place), message=f"{what}{problem.message}{source}")

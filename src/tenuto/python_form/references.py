@@ -1,0 +1,60 @@
+"""Steps that are named in text: `ctx.paid.amount`, `steps.paid.status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tenuto.expr import ExpressionSyntaxError, compile_expression, compile_template
+from tenuto.python_form.step import Step
+from tenuto.python_form.written import Expression
+
+Path = tuple[str, ...]
+
+
+def named_steps(step: Step, by_id: Mapping[str, Step]) -> Iterator[Step]:
+    """The other steps that the text of a step names; what is in its own body is not another."""
+    for path in _paths(step.config):
+        match path:
+            case ("ctx" | "steps", name, *_) if name in by_id:
+                named = by_id[name]
+                if named is not step and not _is_below(named, step):
+                    yield named
+            case ("workflow", "instance", "state", "steps", name, *_) if name in by_id:
+                yield by_id[name]
+            case _:
+                pass
+
+
+def _is_below(step: Step, head: Step) -> bool:
+    return any(block.head is head for block in step.block.around)
+
+
+def _paths(value: object) -> Iterator[Path]:
+    match value:
+        case Expression(is_text=True):
+            yield from _expression_paths(value.formula.text())
+        case str() if "{{" in value:
+            yield from _template_paths(value)
+        case dict():
+            for each in value.values():
+                yield from _paths(each)
+        case list():
+            for each in value:
+                yield from _paths(each)
+        case _:
+            return
+
+
+def _expression_paths(text: str) -> tuple[Path, ...]:
+    try:
+        return compile_expression(text).paths
+    except ExpressionSyntaxError:
+        # The compiler says what is wrong with it, and where.
+        return ()
+
+
+def _template_paths(text: str) -> tuple[Path, ...]:
+    try:
+        return compile_template(text).paths
+    except ExpressionSyntaxError:
+        return ()

@@ -1,0 +1,140 @@
+"""What a workflow function is called with: stand-ins for its input and its context."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any, NoReturn
+
+from msgspec import Struct
+
+from tenuto.model.errors import InvalidDefinition, Problem
+from tenuto.model.json import JSON, Object
+from tenuto.python_form import formula
+from tenuto.python_form.formula import Formula
+from tenuto.python_form.future import FutureValue, formula_of
+from tenuto.python_form.places import Place
+from tenuto.python_form.trace import Trace, literal
+from tenuto.tasks.binding import bind
+
+_STORES_OUTSIDE = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
+_KNOWN_OF_CONTEXT = {
+    "instance_id": "workflow.instance.id",
+    "correlation_id": "workflow.instance.correlationId",
+}
+
+
+class Called(Struct, frozen=True, eq=False):
+    """How a workflow function is called."""
+
+    data: inspect.Signature
+    context: str | None
+    input_schema: Object | None
+    """What several parameters ask of the input; one takes anything."""
+
+
+def called_with(fn: Callable[..., Any], around: Mapping[str, Any]) -> Called:
+    """Work out how `fn` is called; `around` has the names around its definition."""
+    data = bind(fn, around).data
+    others = [name for name in inspect.signature(fn).parameters if name not in data.parameters]
+    required: list[JSON] = [
+        each.name for each in data.parameters.values() if each.default is each.empty
+    ]
+    several = len(data.parameters) > 1
+    return Called(
+        data=data,
+        context=others[0] if others else None,
+        input_schema={"type": "object", "required": required} if several else None,
+    )
+
+
+def stand_ins(trace: Trace, called: Called) -> dict[str, object]:
+    """The arguments of the call: one parameter is the whole input, several are parts of it."""
+    arguments: dict[str, object] = {}
+    whole = FutureValue(trace, formula.plain("ctx.input"), "the input of the workflow")
+    several = len(called.data.parameters) > 1
+    for name, parameter in called.data.parameters.items():
+        value = whole[name] if several else whole
+        if parameter.default is not parameter.empty and parameter.default is not None:
+            default = literal(trace.traceable(parameter.default, f"the default of `{name}`"))
+            value = FutureValue(
+                trace, formula.binary(formula_of(value), "??", default), f"the input `{name}`"
+            )
+        arguments[name] = value
+    if called.context is not None:
+        arguments[called.context] = FutureContext(trace)
+    return arguments
+
+
+class FutureContext:
+    """The context of a workflow that does not run yet."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __getattr__(self, name: str) -> FutureValue:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        path = _KNOWN_OF_CONTEXT.get(name)
+        if path is None:
+            self._trace.refuse(
+                "TEN-1106",
+                f"`ctx.{name}` exists only in a task: `{self._trace.here().source}`",
+                f"A workflow knows {', '.join(f'`ctx.{each}`' for each in _KNOWN_OF_CONTEXT)}.",
+            )
+        what: Formula = formula.plain(path or "null")
+        return FutureValue(self._trace, what, f"`ctx.{name}` of the workflow")
+
+
+def refuse_function(fn: object) -> None:
+    """InvalidDefinition for what cannot describe a workflow."""
+    if not inspect.isfunction(inspect.unwrap(fn)) if callable(fn) else True:
+        _refuse("TEN-1101", Place("?", 0), f"{fn!r} is not a function", "Put @workflow above one.")
+    function = inspect.unwrap(fn)  # type: ignore[arg-type]
+    code: CodeType = function.__code__
+    place = Place(code.co_filename, code.co_firstlineno)
+    name = function.__name__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        _refuse(
+            "TEN-1101",
+            place,
+            f"`{name}` is asynchronous, but a workflow function only describes: nothing is awaited",
+            "Write `def`, and call tasks without `await`.",
+        )
+    if inspect.isgeneratorfunction(function):
+        _refuse("TEN-1101", place, f"`{name}` is a generator", "Write `return`, not `yield`.")
+    kinds = {each.kind for each in inspect.signature(function).parameters.values()}
+    if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        _refuse(
+            "TEN-1101",
+            place,
+            f"`{name}` takes `*` or `**`, and there is no input that says how many",
+            "Name its parameters.",
+        )
+    _refuse_writing_outside(code, place)
+
+
+def _refuse_writing_outside(code: CodeType, place: Place) -> None:
+    for instruction in dis.get_instructions(code):
+        outside = instruction.opname in _STORES_OUTSIDE or (
+            instruction.opname in {"STORE_DEREF", "DELETE_DEREF"}
+            and instruction.argval in code.co_freevars
+        )
+        if outside:
+            line = instruction.positions.lineno if instruction.positions else None
+            where = Place(place.file, line or place.line)
+            _refuse(
+                "TEN-1103",
+                where,
+                f"the workflow function sets `{instruction.argval}`, which is not its own: "
+                f"`{where.source}`",
+                "It is called once, when it is described, and never when the workflow runs: "
+                "pass values from step to step, or keep state in a task.",
+            )
+
+
+def _refuse(code: str, place: Place, message: str, advice: str) -> NoReturn:
+    problem = Problem(code=code, path=str(place), message=message, advice=advice)
+    raise InvalidDefinition("this cannot describe a workflow", [problem])

@@ -1,0 +1,137 @@
+"""What is written down while a workflow function is called: steps, and the blocks they stand in.
+
+A block is a stretch of the function: all of it, one side of a `when`, the body of a loop, what
+handles an error. A barrier (`sleep`, `wait_event`, `publish`, `terminate`) divides a block into
+segments: it comes after all of the segment before it and before all of the segment after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from tenuto.model.graph import DEFAULT, ELSE, ERROR
+from tenuto.python_form.places import Place
+
+GO = "go"
+"""The one handle of a step that only joins."""
+
+Join = Literal["required", "any", "all"]
+
+
+class Step:
+    """A node of the graph to be."""
+
+    def __init__(  # noqa: PLR0913 - what a node is
+        self,
+        kind: str,
+        base: str,
+        block: Block,
+        place: Place,
+        *,
+        config: dict[str, object] | None = None,
+        handle: str = DEFAULT,
+        join: Join = "required",
+        is_barrier: bool = False,
+        has_output: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.base = base
+        """What it is called when no variable holds it."""
+        self.block = block
+        self.segment = block.segment
+        self.place = place
+        self.config = config if config is not None else {}
+        self.handle = handle
+        """The handle by which those leave it who depend on it."""
+        self.join = join
+        self.is_barrier = is_barrier
+        self.has_output = has_output
+        self.given_name: str | None = None
+        self.named_after: tuple[Step, str] | None = None
+        """A step whose id, with something behind it, is the id of this one."""
+        self.title: str | None = None
+        self.id = ""
+        """Given when the function has returned."""
+        self.waits_for: list[Step] = []
+        """Steps that it needs, whose values or ends it names."""
+        self.sources: list[Step] = []
+        """Of a join of any: the steps of which the first is enough."""
+        self.branches: list[Block] = []
+        """Of a condition: its sides, in order."""
+        self.hidden: tuple[str, Step] | None = None
+        """A variable, and the value of another branch that it held before this one."""
+
+    @property
+    def is_part_of_barrier(self) -> bool:
+        """Whether it only joins the ways out of a barrier."""
+        return self.is_barrier and bool(self.sources)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.id or self.base} at {self.place}>"
+
+
+class Exit(NamedTuple):
+    """A handle of a step, as an edge leaves it."""
+
+    step: Step
+    handle: str
+
+
+class Block:
+    """A stretch of a workflow function, and how one gets into it."""
+
+    def __init__(
+        self,
+        parent: Block | None = None,
+        head: Step | None = None,
+        handle: str = DEFAULT,
+        *,
+        is_loop: bool = False,
+    ) -> None:
+        self.parent = parent
+        self.head = head
+        self.handle = handle
+        self.is_loop = is_loop
+        self.steps: list[Step] = []
+        self.entries: list[Exit | None] = [None if head is None else Exit(head, handle)]
+        """What the steps of each segment come after."""
+        self.ended_by: Step | None = None
+        """The `terminate` behind which nothing can stand."""
+
+    @property
+    def segment(self) -> int:
+        return len(self.entries) - 1
+
+    @property
+    def head_waits(self) -> bool:
+        """Whether the head waits for what the block uses: not where it only handles a failure."""
+        assert self.head is not None
+        return self.is_loop or self.head.kind == "condition"
+
+    @property
+    def around(self) -> Iterator[Block]:
+        """This block and those it stands in, from the inside."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            block = block.parent
+
+    def begin_segment(self, after: Step) -> None:
+        self.entries.append(Exit(after, after.handle))
+
+    def at(self, segment: int) -> list[Step]:
+        """Its steps in one segment, the barrier that ends it left out."""
+        return [each for each in self.steps if each.segment == segment and not each.is_barrier]
+
+    def item_of(self, step: Step) -> Step | None:
+        """The step of this very block that `step` is, or stands below; None if it is elsewhere."""
+        if step.block is self:
+            return step
+        for block in step.block.around:
+            if block.parent is self:
+                return block.head
+        return None
+
+
+__all__ = ["DEFAULT", "ELSE", "ERROR", "GO", "Block", "Exit", "Join", "Step"]

@@ -1,0 +1,112 @@
+"""Calls a workflow function, and keeps what it described."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import traceback
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
+from tenuto.model.json import Object
+from tenuto.python_form.document import write_graph
+from tenuto.python_form.future import FutureValue
+from tenuto.python_form.places import Place
+from tenuto.python_form.signature import Called, stand_ins
+from tenuto.python_form.trace import EnoughFaults, Trace
+from tenuto.tasks.recorder import RECORDER
+
+if TYPE_CHECKING:
+    from tenuto.python_form.workflow import WorkflowFunction
+
+
+class Described(Struct, frozen=True, eq=False):
+    """What a workflow function said."""
+
+    graph: Object
+    places: tuple[Place, ...]
+    """Where each node of the graph was said, in the same order."""
+    children: tuple[WorkflowFunction[..., Any], ...]
+
+
+class NotYet(Exception):
+    """The function names something that is not defined yet."""
+
+
+def describe(
+    name: str, fn: Callable[..., Any], called: Called, place: Place, *, may_wait: bool
+) -> Described:
+    """Call `fn` with stand-ins; InvalidDefinition lists everything that is wrong with it.
+
+    NotYet, if it `may_wait`, when it names something that is still to be defined.
+    """
+    trace = Trace(name, inspect.unwrap(fn).__code__, place)
+    token = RECORDER.set(trace)
+    try:
+        returned = fn(**stand_ins(trace, called))
+        _end(trace, returned)
+    except EnoughFaults:
+        pass
+    except TenutoError:
+        trace.raise_problems()
+        raise
+    except Exception as error:
+        # What comes after a problem is often its consequence.
+        trace.raise_problems()
+        if may_wait and _is_not_defined_yet(error, trace.code):
+            raise NotYet from error
+        raise _failed(trace, error) from error
+    finally:
+        RECORDER.reset(token)
+    trace.raise_problems()
+    graph = write_graph(trace)
+    trace.raise_problems()
+    places = tuple(step.place for step in trace.steps)
+    trace.frame = None
+    return Described(graph, places, tuple(dict.fromkeys(trace.children)))
+
+
+def _end(trace: Trace, returned: object) -> None:
+    """Make what the function returned the output of the workflow."""
+    if returned is None:
+        return
+    line = trace.frame.f_lineno if trace.frame is not None else trace.place.line
+    place = Place(trace.place.file, line)
+    if isinstance(returned, FutureValue | dict | str):
+        output: object = trace.traceable(returned, "what the workflow returns")
+    else:
+        # An end node takes an object or a template; anything else is a template by itself.
+        output = FutureValue(trace, trace.spelled(returned), "what the workflow returns")
+    step = trace.record("end", "end", {"outputParameters": output}, block=trace.top)
+    step.place = place
+
+
+def _is_not_defined_yet(error: Exception, code: CodeType) -> bool:
+    if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
+        return False
+    name = error.name
+    return name in {*code.co_names, *code.co_freevars} and not hasattr(builtins, str(name))
+
+
+def _failed(trace: Trace, error: Exception) -> InvalidDefinition:
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == trace.code.co_filename
+    ]
+    place = (
+        Place(trace.place.file, frames[-1].lineno or trace.place.line) if frames else trace.place
+    )
+    problem = Problem(
+        code="TEN-1102",
+        path=str(place),
+        message=f"the function failed while it described the workflow: {type(error).__name__}: "
+        f"{error}: `{place.source}`",
+        advice="Values of steps exist only when the workflow runs: what needs them now belongs "
+        "into a task.",
+    )
+    return InvalidDefinition(f"workflow `{trace.name}` cannot be described", [problem])

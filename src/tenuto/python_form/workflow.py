@@ -1,0 +1,224 @@
+"""`@workflow`: a function that is called once, and describes a workflow by what it calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
+
+from msgspec import Struct
+
+from tenuto.definition import Checked, check
+from tenuto.definition.settings import RETRY
+from tenuto.model.errors import InvalidDefinition, TenutoError
+from tenuto.model.json import JSON, Object
+from tenuto.python_form.barriers import length
+from tenuto.python_form.events import EventRule
+from tenuto.python_form.located import located
+from tenuto.python_form.places import Place
+from tenuto.python_form.signature import Called, called_with, refuse_function
+from tenuto.python_form.tracing import Described, NotYet, describe
+from tenuto.tasks.context import Context
+from tenuto.tasks.function import names_around
+from tenuto.tasks.retry import Length, Retry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+Events = EventRule | Iterable[EventRule]
+
+
+class Heading(Struct, frozen=True, kw_only=True, eq=False):
+    """What is said about a workflow beside its steps."""
+
+    id: str | None = None
+    name: str | None = None
+    description: str | None = None
+    on: Events = ()
+    cancel_on: Events = ()
+    input_schema: Mapping[str, JSON] | None = None
+    retry: Retry | None = None
+    timeout: Length | None = None
+    options: Mapping[str, JSON] | None = None
+
+
+class WorkflowFunction(Generic[P, R_co]):
+    """A workflow that a function describes; started like one that JSON spells."""
+
+    def __init__(self, fn: Callable[..., Any], heading: Heading, around: Mapping[str, Any]) -> None:
+        refuse_function(fn)
+        functools.update_wrapper(self, fn, updated=())
+        self.fn = fn
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
+        self.id = heading.id if heading.id is not None else self.__name__
+        code = inspect.unwrap(fn).__code__
+        self.place = Place(code.co_filename, code.co_firstlineno)
+        self._heading = heading
+        self._called: Called | None = None
+        self._around = around
+        self._described: Described | None = None
+        # One that names something below it in the module is described when it is used.
+        with suppress(NotYet):
+            self._described = self._describe(may_wait=True)
+
+    def __repr__(self) -> str:
+        return f"<workflow {self.id!r} at {self.place}>"
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise TenutoError(
+            f"workflow `{self.id}` is started, not called",
+            code="TEN-1113",
+            advice=f"Write `await app.start({self.__name__}, …)`; as a step of another workflow, "
+            f"`child({self.__name__}, …)`.",
+        )
+
+    @property
+    def data(self) -> inspect.Signature:
+        """Its parameters, without the context."""
+        return self._signature.data
+
+    @property
+    def described(self) -> Described:
+        """What the function said when it was called."""
+        if self._described is None:
+            self._described = self._describe(may_wait=False)
+        return self._described
+
+    def _describe(self, *, may_wait: bool) -> Described:
+        return describe(self.id, self.fn, self._signature, self.place, may_wait=may_wait)
+
+    @property
+    def children(self) -> tuple[WorkflowFunction[..., Any], ...]:
+        """The workflows that it starts as steps."""
+        return self.described.children
+
+    def definition(self) -> Object:
+        """The document, a copy: the same as JSON would spell it."""
+        heading = self._heading
+        written: Object = {"id": self.id}
+        if heading.name is not None:
+            written["title"] = heading.name
+        description = heading.description or inspect.getdoc(self.fn)
+        if description:
+            written["description"] = description
+        schema = heading.input_schema or self._signature.input_schema
+        if schema is not None:
+            written["inputSchema"] = dict(schema)
+        written.update(deepcopy(self.described.graph))
+        if cancelling := [rule.cancelling() for rule in _rules(heading.cancel_on)]:
+            written["cancellationTriggers"] = [*cancelling]
+        if starting := [rule.starting() for rule in _rules(heading.on)]:
+            written["triggers"] = [*starting]
+        if options := self._options():
+            written["workflowOptions"] = options
+        return written
+
+    def check(self) -> Checked:
+        """What the compiler finds, each problem with the line that it comes from."""
+        return located(check(self.definition()), self.described.places, self.place)
+
+    def checked(self) -> Object:
+        """The document of a workflow without errors; InvalidDefinition for one that has some."""
+        found = self.check()
+        if found.definition is None:
+            errors = [each for each in found.problems if each.severity == "error"]
+            raise InvalidDefinition(f"workflow `{self.id}` has {len(errors)} problems", errors)
+        return self.definition()
+
+    @property
+    def _signature(self) -> Called:
+        if self._called is None:
+            self._called = called_with(self.fn, self._around)
+        return self._called
+
+    def _options(self) -> Object:
+        options: Object = {}
+        if self._heading.retry is not None:
+            options["retry"] = RETRY.write(self._heading.retry.policy)
+        if self._heading.timeout is not None:
+            options["timeout"] = str(length(self._heading.timeout))
+        return options | dict(self._heading.options or {})
+
+
+class Declare(Protocol):
+    """Makes a function a workflow."""
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[object, P], R], /) -> WorkflowFunction[..., R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> WorkflowFunction[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> WorkflowFunction[P, R]: ...
+
+
+@overload
+def workflow(fn: Callable[Concatenate[object, P], R], /) -> WorkflowFunction[..., R]: ...
+
+
+@overload
+def workflow(fn: Callable[Concatenate[Context, P], R], /) -> WorkflowFunction[P, R]: ...
+
+
+@overload
+def workflow(fn: Callable[P, R], /) -> WorkflowFunction[P, R]: ...
+
+
+@overload
+def workflow(
+    id: str | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    on: Events = (),
+    cancel_on: Events = (),
+    input_schema: Mapping[str, JSON] | None = None,
+    retry: Retry | None = None,
+    timeout: Length | None = None,
+    options: Mapping[str, JSON] | None = None,
+) -> Declare: ...
+
+
+def workflow(  # noqa: PLR0913 - one for each thing that can be said
+    id: str | Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    on: Events = (),
+    cancel_on: Events = (),
+    input_schema: Mapping[str, JSON] | None = None,
+    retry: Retry | None = None,
+    timeout: Length | None = None,
+    options: Mapping[str, JSON] | None = None,
+) -> Any:
+    """Make a function the description of a workflow: `@workflow`, or `@workflow("order", …)`.
+
+    `on` are events that start it, `cancel_on` those that cancel it; `options` is the rest of what
+    a definition may say, as JSON spells it.
+    """
+    around = names_around(1)
+    heading = Heading(
+        id=None if callable(id) else id,
+        name=name,
+        description=description,
+        on=on,
+        cancel_on=cancel_on,
+        input_schema=input_schema,
+        retry=retry,
+        timeout=timeout,
+        options=options,
+    )
+    if callable(id):
+        return WorkflowFunction(id, heading, around)
+    return lambda fn: WorkflowFunction(fn, heading, around)
+
+
+def _rules(events: Events) -> Iterable[EventRule]:
+    return (events,) if isinstance(events, EventRule) else events

@@ -1,0 +1,107 @@
+"""What can be written down: JSON in which future values may stand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from tenuto.model.json import JSON, json_problem
+from tenuto.python_form.formula import Formula
+from tenuto.python_form.future import FutureValue, formula_of
+from tenuto.tasks.output import Unusable, is_typed, to_json
+
+_LARGEST = 16_000_000
+_DEEPEST = 100
+
+
+class NotTraceable(Exception):
+    """A value that no definition can hold; the message goes on after the name of its place."""
+
+
+class Expression(Struct, frozen=True, eq=False):
+    """An expression where a field holds one by itself, without `{{…}}`."""
+
+    formula: Formula
+    is_text: bool = False
+    """Whether the user wrote it, so that the steps it names have still to be found."""
+
+
+def plain_json(value: object, depth: int = 0) -> object:
+    """`value` in plain JSON, with the future values left in it; NotTraceable if it is none."""
+    if depth > _DEEPEST:
+        raise NotTraceable(f"is nested more than {_DEEPEST} deep, or holds itself")
+    match value:
+        case FutureValue():
+            return value
+        case dict():
+            for key in value:
+                if not isinstance(key, str):
+                    raise NotTraceable(f"has the key {key!r}; keys are text")
+            return {key: plain_json(each, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [plain_json(each, depth + 1) for each in value]
+        case _ if is_typed(value):
+            return _by_field(value, depth)
+        case _:
+            return _plain(value)
+
+
+def futures_in(value: object) -> Iterator[FutureValue]:
+    """Every future value in what is to be written."""
+    match value:
+        case FutureValue():
+            yield value
+        case dict():
+            for each in value.values():
+                yield from futures_in(each)
+        case list() | tuple():
+            for each in value:
+                yield from futures_in(each)
+        case _:
+            return
+
+
+def write(value: object) -> JSON:
+    """The JSON of what was written down, once every step has its id."""
+    match value:
+        case FutureValue():
+            return f"{{{{{formula_of(value).text()}}}}}"
+        case Expression():
+            return value.formula.text()
+        case dict():
+            return {key: write(each) for key, each in value.items()}
+        case list() | tuple():
+            return [write(each) for each in value]
+        case _:
+            return cast("JSON", value)
+
+
+def _by_field(value: object, depth: int) -> object:
+    """A dataclass or Struct, which may hold future values; a model holds none, it checks."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    elif isinstance(value, Struct):
+        fields = {
+            each.encode_name: getattr(value, each.name)
+            for each in msgspec.structs.fields(type(value))
+        }
+    else:
+        return _plain(value)
+    if not any(isinstance(each, FutureValue) for each in fields.values()):
+        return _plain(value)
+    return {name: plain_json(each, depth + 1) for name, each in fields.items()}
+
+
+def _plain(value: object) -> JSON:
+    try:
+        plain = to_json(value, _LARGEST, "it")
+    except Unusable as fault:
+        raise NotTraceable(fault.message.removeprefix("it at $ ")) from None
+    problem = json_problem(plain)
+    if problem is not None:
+        raise NotTraceable(f"is {problem[1]}")
+    return plain

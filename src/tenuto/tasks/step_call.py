@@ -1,0 +1,141 @@
+"""What is said about a step before its task is called: `charge.after(held)(order)`.
+
+The words stand before the call because the call itself is typed as the task's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.model.errors import TenutoError
+from tenuto.tasks.recorder import RECORDER, Recorder
+
+if TYPE_CHECKING:
+    from tenuto.tasks.function import TaskFunction
+
+OUT_OF_PLACE = "TEN-1113"
+"""Something that only means anything while a workflow is described."""
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+
+OnItemError = Literal["fail", "continue"]
+
+
+class Order(Struct, frozen=True, eq=False):
+    """A task, and what was said about the step that will call it."""
+
+    task: TaskFunction[..., Any]
+    after: tuple[object, ...] = ()
+    after_any: tuple[tuple[object, ...], ...] = ()
+    name: str | None = None
+    on_error: Callable[..., object] | None = None
+
+
+class Mapped(Struct, frozen=True, eq=False):
+    """How a task is called for each of many items."""
+
+    at_most: int | None = None
+    on_error: OnItemError = "fail"
+    fixed: Mapping[str, object] = {}
+    """Arguments that are the same for every item."""
+
+
+class Callables(Generic[P, R_co]):
+    """The words that may stand between a task and its call in a workflow."""
+
+    def _order(self) -> Order:
+        raise NotImplementedError
+
+    def after(self, *values: object) -> StepCall[P, R_co]:
+        """Begin once all of these are there, although none of their data is used."""
+        order = self._order()
+        return StepCall(replace(order, after=(*order.after, *values)))
+
+    def after_any(self, *values: object) -> StepCall[P, R_co]:
+        """Begin once the first of these is there."""
+        order = self._order()
+        return StepCall(replace(order, after_any=(*order.after_any, values)))
+
+    def named(self, name: str) -> StepCall[P, R_co]:
+        """Give the step an id of its own, instead of that of the variable that holds it."""
+        return StepCall(replace(self._order(), name=name))
+
+    def on_error(
+        self, handler: Callables[..., object] | Callable[..., object]
+    ) -> StepCall[P, R_co]:
+        """Do this when the step fails for good; what depends on the step is skipped.
+
+        A task with a parameter gets the error, `{code, message, details, attempts}`; a function
+        is called with the error and describes any number of steps.
+        """
+        return StepCall(replace(self._order(), on_error=handler))
+
+    @overload
+    def map(
+        self: Callables[[T], R_co],
+        items: Iterable[T],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+    ) -> list[R_co]: ...
+
+    @overload
+    def map(
+        self: Callables[Concatenate[Any, Any, ...], R_co],
+        items: Iterable[object],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+        **fixed: object,
+    ) -> list[R_co]: ...
+
+    def map(
+        self,
+        items: Iterable[object],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+        **fixed: object,
+    ) -> Any:
+        """Call the task for each item, `at_most` so many at a time; the results keep the order.
+
+        A parameter given by name is the same for every item; the one left gets the item. Without
+        any, several parameters are bound by name from the item.
+        """
+        recorder = recording(f"{self._order().task.name}.map(…)")
+        return recorder.map(self._order(), items, Mapped(at_most, on_error, fixed))
+
+
+class StepCall(Callables[P, R_co]):
+    """A task with something said about its step, still to be called."""
+
+    def __init__(self, order: Order) -> None:
+        self._said = order
+
+    def __repr__(self) -> str:
+        return f"<step of {self._said.task!r}>"
+
+    def _order(self) -> Order:
+        return self._said
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        recorder = recording(f"{self._said.task.name}.after(…) and its like")
+        return recorder.call(self._said, args, kwargs)  # type: ignore[return-value]
+
+
+def recording(what: str) -> Recorder:
+    """Whoever describes a workflow now; TenutoError when nobody does."""
+    recorder = RECORDER.get()
+    if recorder is None:
+        raise TenutoError(
+            f"{what} means nothing outside a workflow function",
+            code=OUT_OF_PLACE,
+            advice="Put @workflow above the function around it.",
+        )
+    return recorder
