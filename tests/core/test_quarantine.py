@@ -39,4 +39,4 @@ def test_what_has_ended_is_not_quarantined(name: str) -> None:
     d = Deciding(run.plan, run.state, run.now)
     quarantine(d, "whatever it is")
     assert d.entries == []
-    assert d.state is run.state
+    assert d.state == run.state

@@ -9,11 +9,10 @@ from typing import Any
 from unittest.mock import patch
 
 from msgspec.structs import replace
-from rpds import HashTrieMap
 
 from tenuto.core import InstanceState, outstanding, snapshot
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.edges import arrived
+from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
 from tenuto.core.timer import _fire
 from tenuto.engine.postmaster import Postmaster
@@ -50,7 +49,7 @@ def losers_write() -> Iterator[None]:
 
 def fold_forgets_variables() -> AbstractContextManager[Any]:
     """Outputs do not reach the context."""
-    return patch("tenuto.core.node_entries._with_variables", lambda state, _entry, _seq: state)
+    return patch("tenuto.core.node_entries._write_variables", lambda _state, _entry: None)
 
 
 def dead_edges_do_not_arrive() -> AbstractContextManager[Any]:
@@ -58,10 +57,11 @@ def dead_edges_do_not_arrive() -> AbstractContextManager[Any]:
 
     def only_taken(
         plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
-    ) -> InstanceState:
-        return arrived(plan, state, key, handles) if handles else state
+    ) -> None:
+        if handles:
+            arrive(plan, state, key, handles)
 
-    return patch("tenuto.core.node_entries.arrived", only_taken)
+    return patch("tenuto.core.node_entries.arrive", only_taken)
 
 
 def cancel_rest_cancels_nothing() -> AbstractContextManager[Any]:
@@ -119,7 +119,7 @@ def nobody_looks_back() -> AbstractContextManager[Any]:
 
 def snapshots_drop_variables() -> AbstractContextManager[Any]:
     def encode(state: InstanceState) -> bytes:
-        return snapshot.encode(replace(state, variables=HashTrieMap()))
+        return snapshot.encode(replace(state, variables={}))
 
     return patch("tenuto.engine.draft.encode_snapshot", encode)
 

@@ -100,7 +100,7 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
             return f"attempt {node.attempt} of {_most(plan, key, node, node.attempt)}"
         case NodeStatus.RETRYING:
             upcoming = node.attempt + 1
-            timer = state.timers.get(TimerKey(TimerKind.RETRY, *key))
+            timer = state.timers.get(TimerKey(TimerKind.RETRY, key.node, key.iteration))
             due = f", next try in {countdown(timer.due - now)}" if timer else ""
             return f"attempt {upcoming} of {_most(plan, key, node, upcoming)}{due}"
         case NodeStatus.WAITING:
@@ -116,10 +116,10 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
 def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: datetime) -> str:
     config = plan[key.node].node.config
     if isinstance(config, EventWait):
-        timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, *key))
+        timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
         until = f", times out in {countdown(timer.due - now)}" if timer else ""
         return f"waiting for {config.event_pattern}, {_span(node, now)} so far{until}"
-    timer = state.timers.get(TimerKey(TimerKind.DELAY, *key))
+    timer = state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
     return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
 
 

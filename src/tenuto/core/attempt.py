@@ -68,9 +68,9 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         if refused.code == _LATE:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
-    config = d.plan[key.node].node.config
+    config = d.plan.nodes[key.node].node.config
     assert isinstance(config, Task)
-    if report.handle not in (DEFAULT, ERROR, *config.handles):
+    if report.handle != DEFAULT and report.handle not in (ERROR, *config.handles):
         names = ", ".join(("default", *config.handles))
         failure = Failure(
             code=UNKNOWN_HANDLE,
@@ -244,7 +244,7 @@ def _note(
 
 
 def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:
-    timeout, heartbeat_timeout = d.plan.patience_with(d.plan[key.node].node, config)
+    timeout, heartbeat_timeout = d.plan.patience_with(d.plan.nodes[key.node].node, config)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,

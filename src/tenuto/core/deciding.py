@@ -10,10 +10,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tenuto.core.fold import fold
+from tenuto.core.fold import take_in
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
-from tenuto.core.state import InstanceState
+from tenuto.core.state import InstanceState, Timer
 from tenuto.core.timing import NODE_TIMERS
 from tenuto.expr import Lazy
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
@@ -43,9 +43,11 @@ class Decision(Struct, frozen=True, gc=False, kw_only=True):
 class Deciding:
     """Collects entries and effects; private to one call of `decide`."""
 
+    __slots__ = ("effects", "entries", "now", "plan", "state")
+
     def __init__(self, plan: Plan, state: InstanceState, now: datetime) -> None:
         self.plan = plan
-        self.state = state
+        self.state = state.copied()
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []
@@ -53,11 +55,11 @@ class Deciding:
 
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
-        before = self.state
-        self.state = fold(self.plan, before, entry)
+        timers = self.state.timers
+        take_in(self.plan, self.state, entry)
         self.entries.append(entry)
-        if self.state.timers is not before.timers:
-            self._timers_changed(before, entry)
+        if self.state.timers is not timers:
+            self._timers_changed(timers, entry)
 
     def order(self, effect: Effect) -> None:
         """Ask something of the world."""
@@ -70,15 +72,15 @@ class Deciding:
     def done(self) -> Decision:
         return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
 
-    def _timers_changed(self, before: InstanceState, entry: Entry) -> None:
+    def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
         node = getattr(entry, "key", None)
         keys = (
             _INSTANCE_TIMERS
             if node is None
-            else tuple(TimerKey(kind, *node) for kind in NODE_TIMERS)
+            else tuple(TimerKey(kind, node.node, node.iteration) for kind in NODE_TIMERS)
         )
         for key in keys:
-            was, is_now = before.timers.get(key), self.state.timers.get(key)
+            was, is_now = before.get(key), self.state.timers.get(key)
             if was == is_now:
                 continue
             if was is not None:

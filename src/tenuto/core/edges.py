@@ -10,38 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from msgspec.structs import replace
-
+from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState, Join
 from tenuto.model.ids import NodeKey
 
 
-def arrived(
-    plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]
-) -> InstanceState:
-    """`state` once the edges of `key` have arrived: taken on `handles`, else dead."""
-    joins, ready, doomed = state.joins, state.ready, state.doomed
-    for edge in plan.nodes[key.node].outgoing:
+def arrive(plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]) -> None:
+    """The edges of `key` have arrived: taken on `handles`, else dead."""
+    nodes = plan.nodes
+    for edge in nodes[key.node].outgoing:
         target = NodeKey(edge.target, key.iteration)
         if target in state.nodes:
             continue
         taken = edge.handle in handles
-        planned = plan.nodes[edge.target]
+        planned = nodes[edge.target]
         if len(planned.incoming) == 1:
             fires, fails = taken, not taken
         else:
-            before = joins.get(target) or Join()
+            before = state.joins.get(target) or Join()
             if has_fired(planned, before):
                 continue
             after = Join(before.taken + taken, before.dead + (not taken))
-            joins = joins.insert(target, after)
+            state.joins = with_item(state.joins, target, after)
             fires, fails = has_fired(planned, after), can_never_fire(planned, after)
         if fires:
-            ready = ready.insert(target, None)
+            state.ready[target] = None
         elif fails:
-            doomed = doomed.insert(target, None)
-    return replace(state, joins=joins, ready=ready, doomed=doomed)
+            state.doomed[target] = None
 
 
 def has_fired(planned: PlannedNode, join: Join) -> bool:

@@ -36,19 +36,20 @@ from tenuto.model.status import Status
 
 def settle(d: Deciding) -> None:
     """Do all that follows from the state as it is."""
-    if d.state.status.is_final:
+    state = d.state
+    if state.status.is_final:
         return
-    while d.state.pause is None and d.state.ending is None and (d.state.doomed or d.state.ready):
-        if d.state.doomed:
+    while state.pause is None and state.ending is None and (state.doomed or state.ready):
+        if state.doomed:
             _skip_doomed(d)
         _begin_ready(d)
-    if d.state.pause is not None:
+    if state.pause is not None:
         ending.move(d, Status.PAUSED)
-    elif d.state.ending is not None:
+    elif state.ending is not None:
         ending.advance(d)
-    elif not d.state.open:
+    elif not state.open:
         ending.move(d, Status.COMPLETED)
-    elif len(d.state.open) == d.state.open_waits:
+    elif len(state.open) == state.open_waits:
         ending.move(d, Status.WAITING_FOR_EVENT)
     else:
         ending.move(d, Status.RUNNING)
@@ -71,7 +72,7 @@ def _begin_ready(d: Deciding) -> None:
 
 
 def _begin(d: Deciding, key: NodeKey) -> None:
-    planned = d.plan[key.node]
+    planned = d.plan.nodes[key.node]
     if planned.node.cancel_rest:
         call_off_rest(d, key)
     if planned.when is not None:

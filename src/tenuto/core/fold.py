@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from tenuto.core import node_entries as nodes
 from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, Pause
-from tenuto.core.timing import with_timer, without_timer
+from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.entries import (
     CancelRequested,
     Entry,
@@ -37,87 +35,86 @@ from tenuto.model.status import Status
 
 
 def fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:
-    """`state` with `entry` taken in."""
-    after = _fold(plan, state, entry)
-    return replace(after, version=state.version + 1, updated_at=entry.at)
+    """`state` with `entry` taken in; the one given stays as it is."""
+    after = state.copied()
+    take_in(plan, after, entry)
+    return after
 
 
-def _fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:  # noqa: C901 - one arm each
+def take_in(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901 - one arm each
+    """Change `state`, which nobody else has, as `entry` says."""
+    state.version += 1
+    state.updated_at = entry.at
     match entry:
         case NodeCompleted():
-            return nodes.completed(plan, state, entry)
+            nodes.completed(plan, state, entry)
         case NodeDispatched():
-            return nodes.dispatched(state, entry)
+            nodes.dispatched(state, entry)
         case NodeFailed():
-            return nodes.failed(plan, state, entry)
+            nodes.failed(state, entry)
         case NodeSkipped():
-            return nodes.skipped(plan, state, entry)
+            nodes.skipped(plan, state, entry)
         case NodeCancelled():
-            return nodes.cancelled(plan, state, entry)
+            nodes.cancelled(plan, state, entry)
         case NodeCancelRequested():
-            return nodes.cancel_requested(plan, state, entry)
+            nodes.cancel_requested(plan, state, entry)
         case RetryScheduled():
-            return nodes.retry_scheduled(state, entry)
+            nodes.retry_scheduled(state, entry)
         case WaitOpened():
-            return nodes.wait_opened(state, entry)
+            nodes.wait_opened(state, entry)
         case WaitResolved():
-            return nodes.wait_resolved(state, entry)
+            nodes.wait_resolved(state, entry)
         case TimerSet():
-            return nodes.timer_set(state, entry)
+            nodes.timer_set(state, entry)
         case TimerFired():
-            return state
+            pass
         case InputSet():
-            return _input_set(plan, state, entry)
+            _input_set(plan, state, entry)
         case StatusChanged():
-            return _status_changed(state, entry)
+            _status_changed(state, entry)
         case PauseRequested():
-            return _pause_requested(state, entry)
+            _pause_requested(state, entry)
         case ResumeRequested():
-            return without_timer(replace(state, pause=None), TimerKey(TimerKind.RESUME))
+            state.pause = None
+            clear_timer(state, TimerKey(TimerKind.RESUME))
         case CancelRequested():
-            return _cancel_asked(state, entry)
+            _cancel_requested(state, entry)
         case SystemSet():
-            return replace(state, system={**state.system, **entry.values})
+            state.system = {**state.system, **entry.values}
         case _:
             assert_never(entry)
 
 
-def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> InstanceState:
-    ready = state.ready
+def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
+    state.definition_id = entry.definition_id
+    state.definition_version = entry.definition_version
+    state.input = entry.input
+    state.correlation_id = entry.correlation_id
+    state.priority = entry.priority
+    state.deadline = entry.deadline
+    state.created_at = entry.at
     for name in plan.starts:
-        ready = ready.insert(NodeKey(name), None)
-    after = replace(
-        state,
-        definition_id=entry.definition_id,
-        definition_version=entry.definition_version,
-        input=entry.input,
-        correlation_id=entry.correlation_id,
-        priority=entry.priority,
-        deadline=entry.deadline,
-        created_at=entry.at,
-        ready=ready,
-    )
-    return with_timer(after, TimerKey(TimerKind.DEADLINE), entry.deadline, entry.at)
+        state.ready[NodeKey(name)] = None
+    set_timer(state, TimerKey(TimerKind.DEADLINE), entry.deadline, entry.at)
 
 
-def _status_changed(state: InstanceState, entry: StatusChanged) -> InstanceState:
-    after = replace(state, status=entry.to, last_error=state.last_error or entry.error)
+def _status_changed(state: InstanceState, entry: StatusChanged) -> None:
+    state.status = entry.to
+    state.last_error = state.last_error or entry.error
     if entry.to is Status.RUNNING and state.started_at is None:
-        after = replace(after, started_at=entry.at)
+        state.started_at = entry.at
     if entry.to.is_final:
-        after = without_timer(replace(after, completed_at=entry.at), TimerKey(TimerKind.DEADLINE))
-    return after
+        state.completed_at = entry.at
+        clear_timer(state, TimerKey(TimerKind.DEADLINE))
 
 
-def _pause_requested(state: InstanceState, entry: PauseRequested) -> InstanceState:
-    pause = Pause(by=entry.by, at=entry.at, reason=entry.reason, until=entry.until)
-    return with_timer(
-        replace(state, pause=pause), TimerKey(TimerKind.RESUME), entry.until, entry.at
-    )
+def _pause_requested(state: InstanceState, entry: PauseRequested) -> None:
+    state.pause = Pause(by=entry.by, at=entry.at, reason=entry.reason, until=entry.until)
+    set_timer(state, TimerKey(TimerKind.RESUME), entry.until, entry.at)
 
 
-def _cancel_asked(state: InstanceState, entry: CancelRequested) -> InstanceState:
-    cancellation = Cancellation(
+def _cancel_requested(state: InstanceState, entry: CancelRequested) -> None:
+    state.cancellation = Cancellation(
         reason=entry.reason,
         requested_by=entry.by,
         requested_at=entry.at,
@@ -125,12 +122,7 @@ def _cancel_asked(state: InstanceState, entry: CancelRequested) -> InstanceState
         should_compensate=entry.should_compensate,
         event_id=entry.event_id,
     )
-    after = replace(
-        state,
-        cancellation=cancellation,
-        ending=Ending(because="cancelled", status=Status.CANCELLED),
-        pause=None,
-    )
+    state.ending = Ending(because="cancelled", status=Status.CANCELLED)
+    state.pause = None
     for kind in (TimerKind.RESUME, TimerKind.DEADLINE):
-        after = without_timer(after, TimerKey(kind))
-    return after
+        clear_timer(state, TimerKey(kind))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from datetime import datetime
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from tenuto.core.edges import arrived
+from tenuto.core.edges import arrive
+from tenuto.core.maps import with_item, without_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, NodeState, Variable
-from tenuto.core.timing import with_timer, without_node_timers, without_timer
+from tenuto.core.timing import clear_node_timers, clear_timer, set_timer
 from tenuto.model.entries import (
     NodeCancelled,
     NodeCancelRequested,
@@ -30,60 +31,58 @@ from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus, Status
 
-_RUNNING = NodeStatus.RUNNING
+_RUNNING, _COMPLETED = NodeStatus.RUNNING, NodeStatus.COMPLETED
 
 
-def dispatched(state: InstanceState, entry: NodeDispatched) -> InstanceState:
+def dispatched(state: InstanceState, entry: NodeDispatched) -> None:
     key = entry.key
     before = state.nodes.get(key)
     if before is None:
         node = NodeState(
-            status=NodeStatus.RUNNING,
+            status=_RUNNING,
             attempt=entry.attempt,
-            opened=state.version + 1,
+            opened=state.version,
             started_at=entry.at,
             input=entry.input,
         )
-        return _opened(state, key, node)
-    node = replace(before, status=NodeStatus.RUNNING, attempt=entry.attempt)
-    return without_timer(_with_node(state, key, node), TimerKey(TimerKind.RETRY, *key))
+        _open(state, key, node)
+    else:
+        _change(state, key, replace(before, status=_RUNNING, attempt=entry.attempt))
+        clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
 
 
-def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> InstanceState:
+def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     key = entry.key
-    seq = state.version + 1
-    before = state.nodes.get(key) or NodeState(
-        status=NodeStatus.RUNNING, opened=seq, started_at=entry.at
-    )
+    known = state.nodes.get(key)
+    before = known or NodeState(status=_RUNNING, opened=state.version, started_at=entry.at)
     succeeded = entry.status == "success"
     node = replace(
         before,
-        status=NodeStatus.COMPLETED if succeeded else NodeStatus.FAILED,
+        status=_COMPLETED if succeeded else NodeStatus.FAILED,
         attempt=entry.attempt,
         losses=0,
         completed_at=entry.at,
         input=UNSET,
         output=entry.output,
-        written=seq,
+        written=state.version,
     )
+    _close(state, key, known, node)
     # A node that was being called off finished all the same: its edges died when it was told to
     # stop.
-    handles = entry.handles if before.grace_until is None else None
-    after = _closed(plan, state, key, node, handles)
-    after = _with_variables(after, entry, seq)
-    config = plan[key.node].node.config
+    if before.grace_until is None:
+        arrive(plan, state, key, entry.handles)
+    _write_variables(state, entry)
+    config = plan.nodes[key.node].node.config
     if isinstance(config, End):
-        return replace(after, output=_merged(state.output, entry.output))
-    if isinstance(config, Terminate) and succeeded and state.ending is None:
-        return _terminated(after, config, entry)
-    return after
+        state.output = _merged(state.output, entry.output)
+    elif isinstance(config, Terminate) and succeeded and state.ending is None:
+        _terminate(state, config, entry)
 
 
-def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> InstanceState:
+def failed(state: InstanceState, entry: NodeFailed) -> None:
     key = entry.key
-    before = state.nodes.get(key) or NodeState(
-        status=NodeStatus.RUNNING, opened=state.version + 1, started_at=entry.at
-    )
+    known = state.nodes.get(key)
+    before = known or NodeState(status=_RUNNING, opened=state.version, started_at=entry.at)
     code = entry.error.code
     # The code alone does not tell: a task may report any code, also one of ours.
     was_lost = not entry.counts and code != STOPPED
@@ -103,133 +102,113 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> InstanceState
         losses=0 if entry.counts else before.losses + was_lost,
         error=error,
     )
-    if entry.then != "fail":
+    if entry.then == "fail":
+        _close(state, key, known, replace(node, status=NodeStatus.FAILED, completed_at=entry.at))
+        state.last_error = state.last_error or error
+        state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
+    elif known is not None:
         # Another entry follows that says what becomes of the node.
-        return _with_node(state, key, node) if key in state.nodes else _opened(state, key, node)
-    node = replace(node, status=NodeStatus.FAILED, completed_at=entry.at)
-    after = _closed(plan, state, key, node, None)
-    return replace(
-        after,
-        last_error=state.last_error or error,
-        ending=state.ending or Ending(because="failed", status=Status.FAILED),
-    )
-
-
-def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> InstanceState:
-    node = NodeState(status=NodeStatus.SKIPPED, opened=state.version + 1, completed_at=entry.at)
-    handles = (DEFAULT,) if entry.reason == "when" else ()
-    return _closed(plan, state, entry.key, node, handles)
-
-
-def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> InstanceState:
-    before = state.nodes[entry.key]
-    node = replace(before, status=NodeStatus.CANCELLED, completed_at=entry.at, input=UNSET)
-    return _closed(plan, state, entry.key, node, () if before.grace_until is None else None)
-
-
-def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> InstanceState:
-    key = entry.key
-    node = replace(state.nodes[key], grace_until=entry.grace_until)
-    after = arrived(plan, _with_node(state, key, node), key, ())
-    return with_timer(after, TimerKey(TimerKind.GRACE, *key), entry.grace_until, entry.at)
-
-
-def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> InstanceState:
-    key = entry.key
-    node = replace(state.nodes[key], status=NodeStatus.RETRYING)
-    after = _with_node(state, key, node)
-    return with_timer(after, TimerKey(TimerKind.RETRY, *key), entry.due, entry.at)
-
-
-def wait_opened(state: InstanceState, entry: WaitOpened) -> InstanceState:
-    key = entry.key
-    node = NodeState(
-        status=NodeStatus.WAITING,
-        attempt=entry.attempt,
-        opened=state.version + 1,
-        started_at=entry.at,
-        is_wait=True,
-    )
-    after = _opened(state, key, node)
-    after = with_timer(after, TimerKey(TimerKind.WAIT_TIMEOUT, *key), entry.timeout_at, entry.at)
-    return with_timer(after, TimerKey(TimerKind.NODE_TIMEOUT, *key), entry.fail_at, entry.at)
-
-
-def wait_resolved(state: InstanceState, entry: WaitResolved) -> InstanceState:
-    if entry.event_id is None:
-        return state
-    return replace(state, taken_events=state.taken_events.insert(entry.event_id, None))
-
-
-def timer_set(state: InstanceState, entry: TimerSet) -> InstanceState:
-    key = entry.key
-    node = NodeState(
-        status=NodeStatus.WAITING,
-        attempt=entry.attempt,
-        opened=state.version + 1,
-        started_at=entry.at,
-    )
-    after = _opened(state, key, node)
-    after = with_timer(after, TimerKey(TimerKind.DELAY, *key), entry.due, entry.at)
-    return with_timer(after, TimerKey(TimerKind.NODE_TIMEOUT, *key), entry.fail_at, entry.at)
-
-
-def _opened(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
-    """A node has begun; nothing was known of it before."""
-    return replace(
-        state,
-        nodes=state.nodes.insert(key, node),
-        open=state.open.insert(key, None),
-        ready=state.ready.discard(key),
-        running=state.running + (node.status is _RUNNING),
-        open_waits=state.open_waits + node.is_wait,
-    )
-
-
-def _with_node(state: InstanceState, key: NodeKey, node: NodeState) -> InstanceState:
-    """An open node has changed and is still open."""
-    before = state.nodes[key]
-    return replace(
-        state,
-        nodes=state.nodes.insert(key, node),
-        running=state.running + (node.status is _RUNNING) - (before.status is _RUNNING),
-    )
-
-
-def _closed(
-    plan: Plan,
-    state: InstanceState,
-    key: NodeKey,
-    node: NodeState,
-    handles: Collection[str] | None,
-) -> InstanceState:
-    """A node has ended; `handles` None leaves its edges as they are."""
-    before = state.nodes.get(key)
-    if before is None:
-        state = replace(
-            state,
-            nodes=state.nodes.insert(key, node),
-            ready=state.ready.discard(key),
-            doomed=state.doomed.discard(key),
-        )
+        _change(state, key, node)
     else:
-        state = replace(
-            state,
-            nodes=state.nodes.insert(key, node),
-            open=state.open.discard(key),
-            running=state.running - (before.status is _RUNNING),
-            open_waits=state.open_waits - before.is_wait,
-        )
-        state = without_node_timers(state, key)
-    return state if handles is None else arrived(plan, state, key, handles)
+        _open(state, key, node)
 
 
-def _terminated(state: InstanceState, config: Terminate, entry: NodeCompleted) -> InstanceState:
+def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
+    key = entry.key
+    node = NodeState(status=NodeStatus.SKIPPED, opened=state.version, completed_at=entry.at)
+    _close(state, key, None, node)
+    arrive(plan, state, key, (DEFAULT,) if entry.reason == "when" else ())
+
+
+def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
+    key = entry.key
+    before = state.nodes[key]
+    node = replace(before, status=NodeStatus.CANCELLED, completed_at=entry.at, input=UNSET)
+    _close(state, key, before, node)
+    if before.grace_until is None:
+        arrive(plan, state, key, ())
+
+
+def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> None:
+    key = entry.key
+    _change(state, key, replace(state.nodes[key], grace_until=entry.grace_until))
+    arrive(plan, state, key, ())
+    _set_node_timer(state, TimerKind.GRACE, key, entry.grace_until, entry.at)
+
+
+def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> None:
+    key = entry.key
+    _change(state, key, replace(state.nodes[key], status=NodeStatus.RETRYING))
+    _set_node_timer(state, TimerKind.RETRY, key, entry.due, entry.at)
+
+
+def wait_opened(state: InstanceState, entry: WaitOpened) -> None:
+    key = entry.key
+    _open(state, key, _waiting(state, entry, is_wait=True))
+    _set_node_timer(state, TimerKind.WAIT_TIMEOUT, key, entry.timeout_at, entry.at)
+    _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
+
+
+def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
+    if entry.event_id is not None:
+        state.taken_events = with_item(state.taken_events, entry.event_id, None)
+
+
+def timer_set(state: InstanceState, entry: TimerSet) -> None:
+    key = entry.key
+    _open(state, key, _waiting(state, entry, is_wait=False))
+    _set_node_timer(state, TimerKind.DELAY, key, entry.due, entry.at)
+    _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
+
+
+def _waiting(state: InstanceState, entry: WaitOpened | TimerSet, *, is_wait: bool) -> NodeState:
+    return NodeState(
+        status=NodeStatus.WAITING,
+        attempt=entry.attempt,
+        opened=state.version,
+        started_at=entry.at,
+        is_wait=is_wait,
+    )
+
+
+def _set_node_timer(
+    state: InstanceState, kind: TimerKind, key: NodeKey, due: datetime | None, at: datetime
+) -> None:
+    set_timer(state, TimerKey(kind, key.node, key.iteration), due, at)
+
+
+def _open(state: InstanceState, key: NodeKey, node: NodeState) -> None:
+    """A node has begun; nothing was known of it before."""
+    state.nodes = with_item(state.nodes, key, node)
+    state.open = with_item(state.open, key, None)
+    state.ready.pop(key, None)
+    state.running += node.status is _RUNNING
+    state.open_waits += node.is_wait
+
+
+def _change(state: InstanceState, key: NodeKey, node: NodeState) -> None:
+    """An open node has changed and is still open."""
+    state.running += (node.status is _RUNNING) - (state.nodes[key].status is _RUNNING)
+    state.nodes = with_item(state.nodes, key, node)
+
+
+def _close(state: InstanceState, key: NodeKey, before: NodeState | None, node: NodeState) -> None:
+    """A node has ended; `before` is what was known of it, if anything."""
+    state.nodes = with_item(state.nodes, key, node)
+    if before is None:
+        state.ready.pop(key, None)
+        state.doomed.pop(key, None)
+    else:
+        state.open = without_item(state.open, key)
+        state.running -= before.status is _RUNNING
+        state.open_waits -= before.is_wait
+        clear_node_timers(state, key)
+
+
+def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:
     if config.status == "COMPLETED":
-        return replace(
-            state,
-            ending=Ending(because="terminated", status=Status.COMPLETED, output=entry.output),
-        )
+        state.ending = Ending(because="terminated", status=Status.COMPLETED, output=entry.output)
+        return
     reason = entry.output.get("reason") if isinstance(entry.output, dict) else None
     error = LastError(
         code=TERMINATED,
@@ -239,22 +218,18 @@ def _terminated(state: InstanceState, config: Terminate, entry: NodeCompleted) -
         attempt=entry.attempt,
         at=entry.at,
     )
-    return replace(
-        state,
-        last_error=state.last_error or error,
-        ending=Ending(because="terminated", status=Status.FAILED),
-    )
+    state.last_error = state.last_error or error
+    state.ending = Ending(because="terminated", status=Status.FAILED)
 
 
-def _with_variables(state: InstanceState, entry: NodeCompleted, seq: int) -> InstanceState:
+def _write_variables(state: InstanceState, entry: NodeCompleted) -> None:
+    if entry.variable is None and entry.variables is None:
+        return
     written = written_by(entry.variable, entry.output, entry.variables)
-    if not written:
-        return state
-    total = context_size(state, written)
-    variables = state.variables
+    state.context_bytes = context_size(state, written)
     for name, value in written.items():
-        variables = variables.insert(name, Variable(value, seq, size_of(value)))
-    return replace(state, variables=variables, context_bytes=total)
+        variable = Variable(value, state.version, size_of(value))
+        state.variables = with_item(state.variables, name, variable)
 
 
 def context_size(state: InstanceState, written: Object) -> int:

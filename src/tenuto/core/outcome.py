@@ -30,7 +30,7 @@ def complete(
 
     A node that was called off and ended well all the same is recorded, and nothing follows.
     """
-    planned = d.plan[key.node]
+    planned = d.plan.nodes[key.node]
     node = d.state.nodes.get(key)
     is_called_off = node is not None and node.grace_until is not None
     written = written_by(planned.node.output_variable, output, variables)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
-from rpds import HashTrieMap
 
+from tenuto.core.maps import as_map
 from tenuto.core.state import (
     Ending,
     InstanceState,
@@ -26,9 +25,6 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
@@ -85,7 +81,7 @@ def encode(state: InstanceState) -> bytes:
             (key, replace(node, output=None) if node.written in large else node)
             for key, node in sorted(state.nodes.items(), key=lambda item: item[0])
         ],
-        "joins": sorted(state.joins.items()),
+        "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
         "doomed": sorted(state.doomed),
         "open": sorted(state.open),
@@ -113,7 +109,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     fields = asdict(stored)
     large = fields.pop("in_log")
     fields |= {
-        "nodes": _map(
+        "nodes": as_map(
             {
                 key: replace(node, output=_output_of(entries[node.written]))
                 if node.written in large
@@ -121,12 +117,12 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
                 for key, node in stored.nodes
             }
         ),
-        "joins": _map(dict(stored.joins)),
-        "ready": _map(dict.fromkeys(stored.ready)),
-        "doomed": _map(dict.fromkeys(stored.doomed)),
-        "open": _map(dict.fromkeys(stored.open)),
-        "timers": _map(dict(stored.timers)),
-        "variables": _map(
+        "joins": as_map(dict(stored.joins)),
+        "ready": dict.fromkeys(stored.ready),
+        "doomed": dict.fromkeys(stored.doomed),
+        "open": as_map(dict.fromkeys(stored.open)),
+        "timers": as_map(dict(stored.timers)),
+        "variables": as_map(
             {
                 name: variable._replace(value=_variable_of(entries[variable.written], name))
                 if variable.written in large
@@ -134,17 +130,13 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
                 for name, variable in stored.variables
             }
         ),
-        "taken_events": _map(dict.fromkeys(stored.taken_events)),
+        "taken_events": as_map(dict.fromkeys(stored.taken_events)),
     }
     if _INPUT in large:
         first = entries[_INPUT]
         assert isinstance(first, InputSet)
         fields["input"] = first.input
     return InstanceState(**fields)
-
-
-def _map(items: dict[_K, _V]) -> HashTrieMap[_K, _V]:
-    return HashTrieMap.convert(items)
 
 
 class _References(Struct, frozen=True):

@@ -1,16 +1,18 @@
-"""What an instance is, at one version of its log: a frozen value made by `fold` alone.
+"""What an instance is, at one version of its log: a value that `fold` alone makes.
 
-Maps are persistent (rpds): an entry costs what it changes, never what is there, and an older state
-stays valid beside the newer one.
+Maps never change (`core.maps`): an entry costs what it changes, never what is there, and an older
+state stays valid beside the newer one. The fields of a state are assigned in `fold`,
+`node_entries`, `edges` and `timing` alone, to a copy that nobody else has; for everybody else a
+state never changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
-from rpds import HashTrieMap
 
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.ids import NodeKey
@@ -49,7 +51,7 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
         return self.status in _OPEN
 
 
-_OPEN = frozenset({NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING})
+_OPEN = (NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING)
 
 
 class Join(NamedTuple):
@@ -96,11 +98,10 @@ class Ending(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     output: JSON = None
 
 
-Keys: TypeAlias = "HashTrieMap[NodeKey, None]"
-_NO_KEYS: Keys = HashTrieMap()
+Keys: TypeAlias = dict[NodeKey, None]
 
 
-class InstanceState(Struct, frozen=True, gc=False, kw_only=True):
+class InstanceState(Struct, gc=False, kw_only=True):
     """The fold of a log."""
 
     id: str
@@ -117,23 +118,23 @@ class InstanceState(Struct, frozen=True, gc=False, kw_only=True):
     updated_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
-    nodes: HashTrieMap[NodeKey, NodeState]
-    joins: HashTrieMap[NodeKey, Join]
+    nodes: Mapping[NodeKey, NodeState]
+    joins: Mapping[NodeKey, Join]
     ready: Keys
     """Nodes whose join has fired and that have not begun."""
     doomed: Keys
     """Nodes that can never run and have not been skipped yet."""
-    open: Keys
+    open: Mapping[NodeKey, None]
     """Nodes that have begun and not ended."""
     open_waits: int = 0
     running: int = 0
     """Attempts in flight, those told to stop included."""
     near_timers: int = 0
-    timers: HashTrieMap[TimerKey, Timer]
-    variables: HashTrieMap[str, Variable]
+    timers: Mapping[TimerKey, Timer]
+    variables: Mapping[str, Variable]
     context_bytes: int = 0
     """How long the JSON of all variables is."""
-    taken_events: HashTrieMap[str, None]
+    taken_events: Mapping[str, None]
     output: JSON | UnsetType = UNSET
     """What `end` nodes have collected so far."""
     system: Object = {}
@@ -145,7 +146,14 @@ class InstanceState(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def needs_owner(self) -> bool:
         """Whether it has work that lives in a process, and not only rows."""
-        return not self.status.is_final and (self.running > 0 or self.near_timers > 0)
+        return (self.running > 0 or self.near_timers > 0) and not self.status.is_final
+
+    def copied(self) -> InstanceState:
+        """A copy to go on from; what is small is copied, what may be large is shared."""
+        copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
+        copy.ready = self.ready.copy()
+        copy.doomed = self.doomed.copy()
+        return copy
 
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -159,12 +167,12 @@ def blank(instance_id: str) -> InstanceState:
         status=Status.CREATED,
         created_at=_BEGINNING,
         updated_at=_BEGINNING,
-        nodes=HashTrieMap(),
-        joins=HashTrieMap(),
-        ready=_NO_KEYS,
-        doomed=_NO_KEYS,
-        open=_NO_KEYS,
-        timers=HashTrieMap(),
-        variables=HashTrieMap(),
-        taken_events=HashTrieMap(),
+        nodes={},
+        joins={},
+        ready={},
+        doomed={},
+        open={},
+        timers={},
+        variables={},
+        taken_events={},
     )

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec.structs import replace
-
+from tenuto.core.maps import with_item, without_item
 from tenuto.core.state import InstanceState, Timer
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -23,33 +22,26 @@ NODE_TIMERS = (
 )
 
 
-def with_timer(
-    state: InstanceState, key: TimerKey, due: datetime | None, at: datetime
-) -> InstanceState:
-    """`state` with a timer set; without a due moment there is none to set."""
+def set_timer(state: InstanceState, key: TimerKey, due: datetime | None, at: datetime) -> None:
+    """Set a timer; without a due moment there is none to set."""
     if due is None:
-        return state
+        return
     timer = Timer(due, at)
     before = state.timers.get(key)
-    near = state.near_timers + timer.is_near - (before is not None and before.is_near)
-    return replace(state, timers=state.timers.insert(key, timer), near_timers=near)
+    state.timers = with_item(state.timers, key, timer)
+    state.near_timers += timer.is_near - (before is not None and before.is_near)
 
 
-def without_timer(state: InstanceState, key: TimerKey) -> InstanceState:
-    """The same state when there is no such timer: `deciding` sees by identity that none changed."""
+def clear_timer(state: InstanceState, key: TimerKey) -> None:
+    """Clear a timer; where there is none, `timers` stays the same map: `deciding` sees by that."""
     before = state.timers.get(key)
-    if before is None:
-        return state
-    return replace(
-        state,
-        timers=state.timers.remove(key),
-        near_timers=state.near_timers - before.is_near,
-    )
+    if before is not None:
+        state.timers = without_item(state.timers, key)
+        state.near_timers -= before.is_near
 
 
-def without_node_timers(state: InstanceState, key: NodeKey) -> InstanceState:
-    """`state` with every timer of one node cleared."""
+def clear_node_timers(state: InstanceState, key: NodeKey) -> None:
+    """Clear every timer of one node."""
     if state.timers:
         for kind in NODE_TIMERS:
-            state = without_timer(state, TimerKey(kind, *key))
-    return state
+            clear_timer(state, TimerKey(kind, key.node, key.iteration))

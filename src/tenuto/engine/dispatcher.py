@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol, assert_never
 
 from tenuto.core import InstanceState
@@ -81,16 +82,16 @@ class Dispatcher:
 
 def facts_of(state: InstanceState) -> Facts:
     """What a task may ask about its instance; worked out only if it does."""
-
-    def previous_outputs() -> Object:
-        return {
-            key.node: node.output
-            for key, node in state.nodes.items()
-            if node.status is NodeStatus.COMPLETED and not key.iteration
-        }
-
     return Facts(
         correlation_id=state.correlation_id,
         deadline=state.deadline,
-        previous_outputs=previous_outputs,
+        previous_outputs=partial(_previous_outputs, state),
     )
+
+
+def _previous_outputs(state: InstanceState) -> Object:
+    return {
+        key.node: node.output
+        for key, node in state.nodes.items()
+        if node.status is NodeStatus.COMPLETED and not key.iteration
+    }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
+from msgspec import Struct
 
 from tenuto.core import Decision, InstanceState
 from tenuto.core.ending import output_of
@@ -45,36 +47,36 @@ ROW_BYTES = 100
 _encode = msgspec.json.Encoder().encode
 
 
-class Draft:
+def size_of_rows(rows: Iterable[LogRow]) -> int:
+    """Bytes that rows of the log take, about."""
+    size = 0
+    for row in rows:
+        size += ROW_BYTES
+        if row.payload is not None:
+            size += len(row.payload)
+    return size
+
+
+class Draft(Struct, gc=False, eq=False):
     """What a turn will write for one instance, and what follows once it is durable."""
 
-    __slots__ = (
-        "_bytes",
-        "_create",
-        "_owed",
-        "_snapshot",
-        "answers",
-        "before",
-        "follow_ups",
-        "held",
-        "instance_id",
-        "rows",
-        "state",
-    )
+    instance_id: str
+    held: Held
+    before: InstanceState
+    state: InstanceState
+    rows: list[LogRow] = []
+    answers: list[tuple[Request, Decision]] = []
+    follow_ups: list[Effect] = []
+    """What is to be done once the turn is durable."""
+    _owed: Obligations | None = None
+    _bytes: int = 0
+    _create: NewInstance | None = None
+    _snapshot: Snapshot | None = None
 
-    def __init__(self, instance_id: str, held: Held) -> None:
-        self.instance_id = instance_id
-        self.held = held
-        self.before: InstanceState = held.state
-        self.state: InstanceState = held.state
-        self.answers: list[tuple[Request, Decision]] = []
-        self.rows: list[LogRow] = []
-        self.follow_ups: list[Effect] = []
-        """What is to be done once the turn is durable."""
-        self._owed: Obligations | None = None
-        self._bytes = 0
-        self._create: NewInstance | None = None
-        self._snapshot: Snapshot | None = None
+    @classmethod
+    def of(cls, instance_id: str, held: Held) -> Draft:
+        """A draft that changes nothing yet."""
+        return cls(instance_id, held, held.state, held.state)
 
     @property
     def requests(self) -> list[Request]:
@@ -97,7 +99,7 @@ class Draft:
         self.answers.append((request, decision))
         if rows:
             self.rows += rows
-            self._bytes += sum(ROW_BYTES + len(row.payload or b"") for row in rows)
+            self._bytes += size_of_rows(rows)
             self.state = decision.state
         for effect in decision.effects:
             self._effect(effect)
@@ -165,21 +167,22 @@ class Draft:
         return self._owed
 
     def _effect(self, effect: Effect) -> None:
+        follow_ups = self.follow_ups
         match effect:
             case StartAttempt() | StopAttempt():
-                self.follow_ups.append(effect)
+                follow_ups.append(effect)
             case SetTimer():
                 if effect.due - effect.set_at > NEAR:
                     self._obligations.set_timer(effect)
-                self.follow_ups.append(effect)
+                follow_ups.append(effect)
             case ClearTimer():
                 if effect.due - effect.set_at > NEAR:
                     self._obligations.clear_timer(effect.key)
                 else:
-                    self.follow_ups.append(effect)
+                    follow_ups.append(effect)
             case OpenWait():
                 self._obligations.open_wait(effect, self.state.updated_at)
-                self.follow_ups.append(effect)
+                follow_ups.append(effect)
             case CloseWait():
                 self._obligations.close_wait(effect)
             case KeepDeadLetter():

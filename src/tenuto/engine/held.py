@@ -55,7 +55,8 @@ class Cache:
 
     def put(self, instance_id: str, held: Held) -> None:
         if held.is_owned:
-            self._resting.pop(instance_id, None)
+            if instance_id not in self._owned:
+                self._resting.pop(instance_id, None)
             self._owned[instance_id] = held
             return
         self._owned.pop(instance_id, None)

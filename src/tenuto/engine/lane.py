@@ -282,7 +282,7 @@ class Lane:
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
-            draft = Draft(instance_id, found)
+            draft = Draft.of(instance_id, found)
             for request in waiting:
                 self._decide(draft, request, now)
             drafts.append(draft)

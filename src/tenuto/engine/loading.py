@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tenuto.core import InstanceState, Plan, blank, fold
 from tenuto.core.snapshot import decode, references
-from tenuto.engine.draft import ROW_BYTES
+from tenuto.engine.draft import size_of_rows
 from tenuto.engine.held import Held
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -49,7 +49,7 @@ class Loader:
         # Owner rows are written with the entries that call for them, so the log knows them too.
         held.is_owned = state.needs_owner
         held.tail_entries = len(stored.tail)
-        held.tail_bytes = sum(ROW_BYTES + len(line.payload or b"") for line in stored.tail)
+        held.tail_bytes = size_of_rows(stored.tail)
         held.snapshot_bytes = len(stored.state or b"")
         return held
 

@@ -34,25 +34,14 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     content_hash: bytes = b""
 
 
-class Request:
+class Request(Struct, gc=False, eq=False):
     """An input on its way; without a future nobody waits for the answer."""
 
-    __slots__ = ("future", "input", "instance_id", "mail_id", "start")
-
-    def __init__(
-        self,
-        instance_id: str,
-        input: Input,
-        *,
-        future: asyncio.Future[Answer] | None = None,
-        mail_id: str | None = None,
-        start: StartFacts | None = None,
-    ) -> None:
-        self.instance_id = instance_id
-        self.input = input
-        self.future = future
-        self.mail_id = mail_id
-        self.start = start
+    instance_id: str
+    input: Input
+    future: asyncio.Future[Answer] | None = None
+    mail_id: str | None = None
+    start: StartFacts | None = None
 
     @property
     def is_new(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
 """What node, step, branch and arm ids look like."""
 
 
-class NodeKey(NamedTuple):
+class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_like=True):
     """One activation of a node: the node, and which iteration of the loops around it."""
 
     node: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple, cast, get_args
 
@@ -105,6 +106,8 @@ def _upcast(event_type: EventType, fields: Object) -> Object:
 
 
 _Writer = Callable[[int, Entry, int], LogRow]
+_log_row: Callable[[tuple[object, ...]], LogRow] = partial(tuple.__new__, LogRow)
+"""`LogRow` from all its columns, without the Python code of a named tuple's constructor."""
 _IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
 _DEFAULT_HANDLES = ("default",)
 
@@ -113,7 +116,7 @@ def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
     body = None if entry.input is UNSET else _encode({"input": entry.input})
     place = entry.node, entry.iteration, entry.attempt
-    return LogRow(seq, "NODE_DISPATCHED", *place, None, None, body, None, at_ms)
+    return _log_row((seq, "NODE_DISPATCHED", *place, None, None, body, None, at_ms))
 
 
 def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
@@ -127,7 +130,8 @@ def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
         payload["variables"] = entry.variables
     body = _encode(payload) if payload else None
     place = entry.node, entry.iteration, entry.attempt
-    return LogRow(seq, "NODE_COMPLETED", *place, entry.status, entry.variable, body, None, at_ms)
+    outcome = entry.status, entry.variable, body
+    return _log_row((seq, "NODE_COMPLETED", *place, *outcome, None, at_ms))
 
 
 def _failed(seq: int, entry: NodeFailed, at_ms: int) -> LogRow:

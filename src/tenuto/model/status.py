@@ -16,10 +16,8 @@ class Status(StrEnum):
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
 
-    @property
-    def is_final(self) -> bool:
-        """Nothing more happens by itself (a FAILED instance may be retried by hand)."""
-        return self in FINAL
+    is_final: bool
+    """Nothing more happens by itself (a FAILED instance may be retried by hand)."""
 
 
 class NodeStatus(StrEnum):
@@ -36,6 +34,8 @@ class NodeStatus(StrEnum):
 
 
 FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+for _status in Status:
+    _status.is_final = _status in FINAL
 
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.CREATED: frozenset({Status.RUNNING, Status.CANCELLED}),

@@ -18,7 +18,7 @@ class Cancelled(BaseException):
     """
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """What an attempt may know about its instance, beside its order."""
 
     correlation_id: str | None = None

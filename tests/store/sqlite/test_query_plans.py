@@ -117,7 +117,7 @@ def test_wide_forms_are_valid_and_stay_prepared(session: Session) -> None:
     """SQLite's statement cache leaves texts over 16 KB out."""
     for query in QUERIES.values():
         if "for each row" in query.sql:
-            assert list(query.wide) == list(WIDTHS)
+            assert [width for width in WIDTHS if width <= 256] == list(query.wide)[-9:]
             for width, sql in query.wide.items():
                 marks = query.sql.count("?") * width
                 session.connection.execute(f"EXPLAIN {sql}", (None,) * marks).fetchall()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
@@ -28,34 +28,41 @@ from tenuto.store.protocol import (
     TurnResult,
     WriteResult,
 )
-from tenuto.store.sqlite.session import Session, as_json
+from tenuto.store.sqlite.faults import REFUSED
+from tenuto.store.sqlite.session import Column, Session, as_json
 
 WON = WriteResult(Outcome.WON)
 LOST = WriteResult(Outcome.LOST)
 
+Outcomes = dict[str, WriteResult]
 UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
 """(tenant, key) → the instance that has it, and the hash of what its start asked for."""
+_Gate = Callable[[Session, str, list[InstanceWrite]], Outcomes]
 
 
 class _AlreadyCommitted(Exception):
     """This turn was committed before: its answer got lost, or it was sent again."""
 
 
+class _Contended(Exception):
+    """Somebody does not go through: it has to be found out who."""
+
+
 def commit_turn(session: Session, turn: Turn) -> TurnResult:
     """Write `turn` in one transaction, or find that it was written before."""
     try:
-        return session.write(lambda: _write_turn(session, turn))
+        try:
+            return session.write(lambda: _write_turn(session, turn, _gate_all))
+        except _Contended:
+            return session.write(lambda: _write_turn(session, turn, _gate_each))
     except _AlreadyCommitted:
         return session.read(lambda: _settled(session, turn))
 
 
-def _write_turn(session: Session, turn: Turn) -> TurnResult:
-    outcomes = _gate(session, turn) | _outdated(session, turn)
+def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
+    gated = [write for write in turn.writes if write.rows or write.create]
+    outcomes = (gate(session, turn.id, gated) if gated else {}) | _outdated(session, turn)
     won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
-    session.insert(
-        "insert_rows",
-        [(write.instance_id, *row) for write in won for row in write.rows[1:]],
-    )
     _write_instances(session, won)
     _write_obligations(session, won)
     _write_ownership(session, turn.process_id, won)
@@ -67,33 +74,61 @@ def _write_turn(session: Session, turn: Turn) -> TurnResult:
     return TurnResult(outcomes, events)
 
 
-def _gate(session: Session, turn: Turn) -> dict[str, WriteResult]:
-    """Who goes through. When nobody loses, this is one statement for all of them."""
-    gated = [write for write in turn.writes if write.rows or write.create]
-    if not gated:
-        return {}
+def _gate_all(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Outcomes:
+    """Everybody's entries together, which is right as long as nobody loses."""
+    if _used_keys(session, gated):
+        raise _Contended
+    rows = _as_columns(gated, turn_id)
+    try:
+        inserted = session.insert("insert_entries", rows)
+        _claim_keys(session, gated)
+    except REFUSED:
+        # It may be a loser's data, which nobody needs.
+        raise _Contended from None
+    if inserted < len(rows):
+        raise _Contended
+    return dict.fromkeys((write.instance_id for write in gated), WON)
+
+
+def _gate_each(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Outcomes:
+    """First entries alone tell who goes through; those who do write the others."""
     used = _used_keys(session, gated)
     taken = {write.instance_id: _key_taken(write, used) for write in gated}
     outcomes = {
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
-    try:
-        first_rows = [(write.instance_id, *write.rows[0], turn.id) for write in allowed]
-    except IndexError:
-        raise DataRefused("an instance is created with its first entries") from None
-    inserted = session.insert("insert_first_rows", first_rows)
+    first_rows = [row for row in _as_columns(allowed, turn_id) if row[-1] is not None]
+    inserted = session.insert("insert_entries", first_rows)
     if inserted < len(first_rows):
-        winners = _winners(session, turn, allowed)
+        winners = _winners(session, turn_id, allowed)
         if len(winners) > inserted:
             raise _AlreadyCommitted
         # A start repeated with its key and its id finds itself.
-        outcomes.update({id: taken[id] or LOST for id, *_ in first_rows if id not in winners})
-    _claim_keys(session, allowed, outcomes)
+        losers = {write.instance_id for write in allowed} - winners
+        outcomes.update({id: taken[id] or LOST for id in losers})
+    _share_keys(session, allowed, outcomes)
+    won = [write for write in allowed if outcomes[write.instance_id] is WON]
+    others = [row for row in _as_columns(won, turn_id) if row[-1] is None]
+    if session.insert("insert_entries", others) < len(others):
+        raise DataRefused("an entry is there already, behind one that was not")
     return outcomes
 
 
-def _outdated(session: Session, turn: Turn) -> dict[str, WriteResult]:
+def _as_columns(writes: Iterable[InstanceWrite], turn_id: str) -> list[tuple[Column, ...]]:
+    """The entries of `writes`; the first of each carries the turn's id."""
+    columns: list[tuple[Column, ...]] = []
+    for write in writes:
+        if not write.rows:
+            raise DataRefused("an instance is created with its first entries")
+        mark: str | None = turn_id
+        for row in write.rows:
+            columns.append((write.instance_id, *row, mark))
+            mark = None
+    return columns
+
+
+def _outdated(session: Session, turn: Turn) -> Outcomes:
     """Writes without entries rest on a picture too: an old one must not overwrite a newer."""
     following = [
         (write.instance_id, write.version + 1)
@@ -106,9 +141,9 @@ def _outdated(session: Session, turn: Turn) -> dict[str, WriteResult]:
     return dict.fromkeys(found, LOST)
 
 
-def _winners(session: Session, turn: Turn, writes: Iterable[InstanceWrite]) -> set[str]:
+def _winners(session: Session, turn_id: str, writes: Iterable[InstanceWrite]) -> set[str]:
     first_rows = [(write.instance_id, write.rows[0].seq) for write in writes if write.rows]
-    parameters = {"first_rows": as_json(first_rows), "turn_id": turn.id}
+    parameters = {"first_rows": as_json(first_rows), "turn_id": turn_id}
     return set(session.packed("first_rows_of_turn", parameters))
 
 
@@ -138,11 +173,10 @@ def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
 
 
-def _claim_keys(
-    session: Session, allowed: list[InstanceWrite], outcomes: dict[str, WriteResult]
-) -> None:
+def _share_keys(session: Session, allowed: list[InstanceWrite], outcomes: Outcomes) -> None:
     """Give each key to the first winner that asks for it; the others of this turn take back."""
     claimed: UsedKeys = {}
+    claiming = []
     taken_back = []
     for write in allowed:
         new = write.create
@@ -151,18 +185,30 @@ def _claim_keys(
         taken = _key_taken(write, claimed)
         if taken is None or taken.existing_id == write.instance_id:
             claimed[new.tenant, new.key] = (write.instance_id, new.content_hash)
+            claiming.append(write)
         else:
             outcomes[write.instance_id] = taken
             taken_back.append((write.instance_id, write.rows[0].seq))
     if taken_back:
         session.run("delete_first_rows", (as_json(taken_back),))
-    session.insert("insert_keys", [(*key, *holder) for key, holder in claimed.items()])
+    _claim_keys(session, claiming)
+
+
+def _claim_keys(session: Session, writes: Iterable[InstanceWrite]) -> None:
+    session.insert(
+        "insert_keys",
+        [
+            (new.tenant, new.key, write.instance_id, new.content_hash)
+            for write in writes
+            if (new := write.create) is not None and new.key is not None
+        ],
+    )
 
 
 def _settled(session: Session, turn: Turn) -> TurnResult:
     """What a turn that was committed before had as its result."""
     gated = [write for write in turn.writes if write.rows or write.create]
-    winners = _winners(session, turn, gated)
+    winners = _winners(session, turn.id, gated)
     used = _used_keys(session, gated)
     return TurnResult(
         {
@@ -264,11 +310,13 @@ def _event_result(
 
 
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
+    # Of two for one event the first counts, and a statement takes each event once.
+    first = {match.event_id: match for match in reversed(matches)}
     session.insert(
         "mark_matched",
         [
             (DEFAULT_TENANT, match.event_id, match.resumed, epoch_ms(match.matched_at))
-            for match in matches
+            for match in first.values()
         ],
     )
     session.insert("insert_mail", [mail_columns(mail) for match in matches for mail in match.mail])

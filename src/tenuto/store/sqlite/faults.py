@@ -59,7 +59,7 @@ _WEATHER: dict[type[apsw.Error], tuple[str, str, str]] = {
     ),
 }
 
-_REFUSED = (
+REFUSED = (
     apsw.ConstraintError,
     apsw.TooBigError,
     apsw.MismatchError,
@@ -67,6 +67,7 @@ _REFUSED = (
     OverflowError,
     TypeError,
 )
+"""What SQLite raises because of the data, and not because of the weather."""
 
 _SYNC_FAILED = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 
@@ -76,7 +77,7 @@ def translated(path: str) -> Iterator[None]:
     """Raise what the store protocol knows instead of what SQLite raised."""
     try:
         yield
-    except _REFUSED as error:
+    except REFUSED as error:
         raise DataRefused(str(error)) from error
     except apsw.Error as error:
         for kind, (code, what, advice) in _WEATHER.items():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files
 from typing import NamedTuple
 
-WIDTHS = (256, 64, 16, 4, 1)
+WIDTHS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 """How many rows a statement may take at once: few enough to be kept prepared."""
 
+_LONGEST_KEPT = 16_000
+"""Longer statements are not kept prepared by apsw."""
+
 _NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
-_FOR_EACH_ROW = re.compile(r"(\([^()]*\)) /\* for each row \*/")
+_FOR_EACH_ROW = re.compile(r"(\([^()]*\)) /\* for each row(, or null)? \*/")
 
 
 class Named(NamedTuple):
@@ -29,19 +33,36 @@ class Query:
         self.name = named.name
         self.description = named.description
         self.sql = named.sql
+        self.skips_nulls = "/* for each row, or null */" in named.sql
+        """Whether rows of nulls change nothing, so that a wider form than needed will do."""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.description}>"
 
     @cached_property
     def wide(self) -> dict[int, str]:
-        """The statement for each of `WIDTHS`: its row of question marks, so many times."""
+        """The statement for each fitting one of `WIDTHS`: its row of marks, so many times."""
         found = _FOR_EACH_ROW.search(self.sql)
         if found is None:
             raise LookupError(f"{self.name} does not say what it repeats for each row")
         row = found.group(1).replace(" ", "")
         before, after = self.sql[: found.start()], self.sql[found.end() :]
-        return {width: f"{before}{', '.join([row] * width)}{after}" for width in WIDTHS}
+        wide = {width: f"{before}{','.join([row] * width)}{after}" for width in WIDTHS}
+        return {width: sql for width, sql in wide.items() if len(sql) < _LONGEST_KEPT}
+
+    def fitting(self, count: int) -> Iterator[tuple[int, str]]:
+        """Wide forms for `count` rows, as few as can be; the last may be wider than what is left.
+
+        Between two statements Python's lock has to be had back from a loop that is busy: one with
+        some rows of nulls is cheaper than several that fit.
+        """
+        for width, sql in self.wide.items():
+            while count >= width:
+                yield width, sql
+                count -= width
+            if self.skips_nulls and width * 2 // 3 < count:
+                yield width, sql
+                return
 
 
 def read_queries(text: str) -> dict[str, Query]:

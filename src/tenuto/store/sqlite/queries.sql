@@ -23,20 +23,25 @@ ROLLBACK;
 
 ------------------------------------------------------------------------------------------------ gate
 
--- name: insert_first_rows
--- The gate: the next entry of each instance, where nobody's is there and the one before it is.
+-- name: insert_entries
+-- The gate: entries in the log where nobody's are. The first of an instance in a turn, the one with
+-- the turn's id, goes in only if the one before it is there.
 INSERT INTO workflow_execution_history (
     instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
     payload, error_message, at_ms, turn_id
 )
 SELECT * FROM (
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
-) AS first_row
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row, or null */
+) AS entry
 WHERE
-    first_row.column2 = 1
-    OR EXISTS (
-        SELECT 1 FROM workflow_execution_history AS previous
-        WHERE previous.instance_id = first_row.column1 AND previous.seq = first_row.column2 - 1
+    entry.column1 IS NOT NULL
+    AND (
+        entry.column12 IS NULL
+        OR entry.column2 = 1
+        OR EXISTS (
+            SELECT 1 FROM workflow_execution_history AS previous
+            WHERE previous.instance_id = entry.column1 AND previous.seq = entry.column2 - 1
+        )
     )
 ON CONFLICT (instance_id, seq) DO NOTHING;
 
@@ -59,14 +64,6 @@ CROSS JOIN workflow_execution_history AS history
 -- Take back the entry of a start that won the gate but not its idempotency key.
 DELETE FROM workflow_execution_history
 WHERE (instance_id, seq) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
-
--- name: insert_rows
--- The entries of winners after their first.
-INSERT INTO workflow_execution_history (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms
-)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: used_keys
 -- Who has these idempotency keys. Packed.

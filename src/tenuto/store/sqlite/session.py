@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 from tenuto.store.sqlite.faults import translated, translated_commit
-from tenuto.store.sqlite.queries import QUERIES, WIDTHS
+from tenuto.store.sqlite.queries import QUERIES
 
 T = TypeVar("T")
 
@@ -80,14 +80,16 @@ class Session:
         """Write many rows with few statements; how many were changed."""
         if not rows:
             return 0
-        wide = QUERIES[name].wide
+        query = QUERIES[name]
         done = changed = 0
-        for width in WIDTHS:
-            while len(rows) - done >= width:
-                together = rows[done : done + width]
-                self.execute(wide[width], tuple(chain.from_iterable(together)))
-                changed += self.connection.changes()
-                done += width
+        for width, sql in query.fitting(len(rows)):
+            parameters = tuple(chain.from_iterable(rows[done : done + width]))
+            missing = done + width - len(rows)
+            if missing > 0:
+                parameters += (None,) * (missing * len(rows[0]))
+            self.execute(sql, parameters)
+            changed += self.connection.changes()
+            done += width
         return changed
 
     def write(self, work: Callable[[], T]) -> T:
