@@ -20,12 +20,17 @@ def score(order: Order) -> int:
 
 
 @task
-async def charge(ctx: Context, order: Order) -> Order:
+async def bill(ctx: Context, order: Order) -> Order:
     return {"paymentId": f"p-{order['orderId']}", "amount": order["amount"]}
 
 
-@charge.undo
-async def refund(ctx: Context, paid: Order) -> None: ...
+@bill.undo
+async def repay(ctx: Context, paid: Order) -> None: ...
+
+
+@task
+def pay(order: Order) -> Order:
+    return {"paymentId": f"p-{order['orderId']}", "amount": order["amount"]}
 
 
 @task

@@ -33,7 +33,7 @@ from tests.python_form.graphs import (
 from tests.python_form.shop import (
     Order,
     auto_approve,
-    charge,
+    bill,
     escalate,
     notify,
     pack,
@@ -74,10 +74,10 @@ def test_after_is_an_edge_without_data() -> None:
     def flow(order: Order) -> None:
         held = reserve(order)
         risk = score(order)
-        charge.after(held, risk)(order)
+        bill.after(held, risk)(order)
 
     assert described(flow) == spelled(
-        step("held", "reserve"), step("risk", "score"), step("charge", dependsOn=["held", "risk"])
+        step("held", "reserve"), step("risk", "score"), step("bill", dependsOn=["held", "risk"])
     )
 
 
@@ -86,16 +86,16 @@ def test_after_any_joins_any() -> None:
     def flow(order: Order) -> None:
         held = reserve(order)
         risk = score(order)
-        charge.after_any(held, risk)(order)
+        bill.after_any(held, risk)(order)
 
     assert described(flow) == from_nodes(
         [
             traced("held", "reserve"),
             traced("risk", "score"),
-            traced("charge", "charge", joinMode="any"),
+            traced("bill", "bill", joinMode="any"),
         ],
-        "held > charge",
-        "risk > charge",
+        "held > bill",
+        "risk > bill",
     )
 
 
@@ -104,7 +104,7 @@ def test_after_any_beside_a_value_is_a_join_of_its_own() -> None:
     def flow(order: Order) -> None:
         held = reserve(order)
         risk = score(order)
-        paid = charge(order)
+        paid = bill(order)
         notify.after_any(held, risk)(paid)
 
     graph = described(flow)
@@ -142,7 +142,7 @@ def test_a_step_is_called_like_its_variable_else_like_its_task() -> None:
         again = reserve(again)
         also = held  # noqa: F841 - of two variables the first names the step
         output = reserve(order)  # noqa: F841 - no variable of the context can be called so
-        charge.named("payment")(order)
+        bill.named("payment")(order)
         [pack(item) for item in ("a", "b")]
 
     graph = described(flow)
@@ -239,7 +239,7 @@ def test_what_is_returned_is_the_output() -> None:
     @workflow
     def flow(order: Order) -> Order:
         held = reserve(order)
-        paid = charge(order)
+        paid = bill(order)
         return {"held": held["reservation"], "paid": paid}
 
     @workflow
@@ -250,7 +250,7 @@ def test_what_is_returned_is_the_output() -> None:
     assert described(flow) == from_nodes(
         [
             traced("held", "reserve"),
-            traced("paid", "charge"),
+            traced("paid", "bill"),
             node("end", "end", outputParameters=outputs, joinMode=TWO),
         ],
         "held > end",
@@ -264,7 +264,7 @@ def test_a_condition_waits_for_what_its_block_uses_and_the_steps_in_it_for_the_c
     @workflow
     def flow(order: Order) -> None:
         held = reserve(order)
-        paid = charge(order)
+        paid = bill(order)
         with when(order["amount"] > 1000, name="Big order"):
             asked = notify(paid)
             notify(asked)
@@ -286,7 +286,7 @@ def test_a_condition_waits_for_what_its_block_uses_and_the_steps_in_it_for_the_c
     assert described(flow) == from_nodes(
         [
             traced("held", "reserve"),
-            traced("paid", "charge"),
+            traced("paid", "bill"),
             decision,
             traced("asked", "notify", "{{ctx.paid}}", joinMode=ONE),
             traced("notify", "notify", "{{ctx.asked}}", joinMode=ONE),
@@ -346,7 +346,7 @@ def test_barriers_come_after_every_earlier_step_and_before_every_later_one() -> 
     def flow(order: Order) -> None:
         held = reserve(order)
         score(held)
-        charge(order)
+        bill(order)
         sleep(minutes=10)
         notify(held)
         tidy()
@@ -367,7 +367,7 @@ def test_barriers_come_after_every_earlier_step_and_before_every_later_one() -> 
         [
             traced("held", "reserve"),
             traced("score", "score", "{{ctx.held}}", joinMode=ONE),
-            traced("charge", "charge"),
+            traced("bill", "bill"),
             node("sleep", "delay", duration="PT10M", joinMode=TWO),
             traced("notify", "notify", "{{ctx.held}}", joinMode=ONE),
             {"id": "tidy", "type": "task", "config": tidied},
@@ -384,7 +384,7 @@ def test_barriers_come_after_every_earlier_step_and_before_every_later_one() -> 
         ],
         "held > score",
         "score > sleep",
-        "charge > sleep",
+        "bill > sleep",
         "sleep > notify",
         "sleep > tidy",
         "notify > publish",
@@ -481,19 +481,19 @@ def test_an_error_leads_to_its_handler() -> None:
     @workflow
     def flow(order: Order) -> None:
         held = reserve(order)
-        charge.on_error(notify)(order)
+        bill.on_error(notify)(order)
         reserve.named("more").on_error(lambda error: ship(held, error["code"]))(order)
 
     codes: Any = {"boxes": "{{ctx.held}}", "approval": "{{ctx.more.error.code}}"}
     assert described(flow) == from_nodes(
         [
             traced("held", "reserve"),
-            traced("charge", "charge"),
-            traced("notify", "notify", "{{ctx.charge.error}}", joinMode=ONE),
+            traced("bill", "bill"),
+            traced("notify", "notify", "{{ctx.bill.error}}", joinMode=ONE),
             traced("more", "reserve"),
             traced("ship", "ship", codes, joinMode=TWO),
         ],
-        "charge.error > notify",
+        "bill.error > notify",
         "more.error > ship",
         "held > ship",
     )
@@ -668,7 +668,7 @@ def test_names_in_text_are_edges_like_values() -> None:
     @workflow
     def flow(order: Order) -> None:
         held = reserve(order)  # noqa: F841 - named in text
-        paid = charge(order)  # noqa: F841 - named in text
+        paid = bill(order)  # noqa: F841 - named in text
         notify("{{ctx.held.reservation}} of {{steps.paid.output.paymentId}}")
         with when("ctx.input.big"):
             notify.named("told")("{{ctx.paid}}")
@@ -685,24 +685,24 @@ def test_names_in_text_are_edges_like_values() -> None:
 def test_what_undoes_a_task_compensates_its_steps() -> None:
     @workflow(on=event("order.placed").giving(orderId="id"), timeout="P30D", description="Sells.")
     def flow(order: Order) -> None:
-        paid = charge(order)
-        charge(paid)
+        paid = bill(order)
+        bill(paid)
 
     definition = compile_definition(flow.definition())
     assert list(definition.compensation_steps) == [
         {
-            "stepId": "refund",
+            "stepId": "repay",
             "compensationFor": "paid",
             "type": "task",
-            "taskId": "refund",
+            "taskId": "repay",
             "input": "steps.paid.output",
         },
         {
-            "stepId": "refund_2",
-            "compensationFor": "charge",
+            "stepId": "repay_2",
+            "compensationFor": "bill",
             "type": "task",
-            "taskId": "refund",
-            "input": "steps.charge.output",
+            "taskId": "repay",
+            "input": "steps.bill.output",
         },
     ]
     assert definition.triggers == (

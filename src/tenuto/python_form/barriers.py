@@ -121,7 +121,7 @@ def wait_event(
         return value
     # A wait that timed out has completed too; what tells is whether the handler has.
     either = [handled, value]
-    join = trace.joined_any(either, "wait_event", trace.here())
+    join = trace.joined_any(either, "wait_event")
     if join is None:
         trace.block.begin_segment(wait)
         return value
@@ -170,7 +170,7 @@ def _units(trace: Trace, units: Mapping[str, float]) -> timedelta:
     except (TypeError, OverflowError) as error:
         trace.refuse(
             "TEN-1110",
-            f"`sleep` cannot be called so: {error}: `{trace.here().source}`",
+            f"`sleep` cannot be called so: {error}",
             'Write `sleep("PT10M")`, `sleep(minutes=10)` or `sleep(until=moment)`.',
         )
         return timedelta(0)

@@ -65,7 +65,7 @@ def otherwise(condition: object = None) -> Side:
     if head is None or not is_open:
         trace.refuse(
             OUT_OF_PLACE,
-            f"`otherwise` follows no `when`: `{trace.here().source}`",
+            "`otherwise` follows no `when`",
             "Put it directly behind the block of `with when(…):`.",
         )
         head = trace.record("condition", "when", {"branches": []})
@@ -132,7 +132,7 @@ class Repetition:
         if not self._block.steps and kind is None:
             self._trace.refuse(
                 OUT_OF_PLACE,
-                f"the loop has no step in it: `{self.head.place.source}`",
+                "the loop has no step in it",
                 "Call a task in the block of `with repeat_while(…):`.",
                 self.head.place,
             )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tenuto.python_form.trace import Signed, current
+from tenuto.tasks.context import Context
 
 if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@overload
+def child(
+    flow: WorkflowFunction[Concatenate[Context, P], R], /, *args: P.args, **kwargs: P.kwargs
+) -> R: ...
 
 
 @overload

@@ -31,7 +31,7 @@ def one_of(*values: A) -> A: ...
 def one_of(*values: object) -> Any:
     """The value that came first; of the branches of a `when` that is the one that ran."""
     trace = current("one_of")
-    step = trace.joined_any(values, "one_of", trace.here())
+    step = trace.joined_any(values, "one_of")
     if step is None:
         return FutureValue(trace, formula.plain("null"), "one of several values")
     return choice(trace, step, values, step)

@@ -27,5 +27,5 @@ def _located(problem: Problem, places: Sequence[Place], around: Place) -> Proble
     place = around if found is None else places[int(found[1])]
     field = found[2] if found is not None else problem.path
     what = f"`{field}`: " if field and field != "$" else ""
-    source = f": `{place.source}`" if place.source else ""
-    return replace(problem, path=str(place), message=f"{what}{problem.message}{source}")
+    message = place.quoted_behind(f"{what}{problem.message}")
+    return replace(problem, path=str(place), message=message)

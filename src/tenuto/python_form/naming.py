@@ -65,7 +65,7 @@ def _give(trace: Trace, names: Names, step: Step, name: str) -> None:
     if not NAME.match(name) or not _is_usable(name):
         trace.refuse(
             "TEN-1114",
-            f"{name!r} cannot be the name of a step: `{step.place.source}`",
+            f"{name!r} cannot be the name of a step",
             "Use up to 64 letters, digits, `_` and `-`, beginning with a letter.",
             step.place,
         )
@@ -74,7 +74,7 @@ def _give(trace: Trace, names: Names, step: Step, name: str) -> None:
     if not names.take_given(name):
         trace.refuse(
             "TEN-1114",
-            f"`{name}` is the name of an earlier step: `{step.place.source}`",
+            f"`{name}` is the name of an earlier step",
             "Give each step a name of its own.",
             step.place,
         )

@@ -31,6 +31,10 @@ class Place(NamedTuple):
         """The line itself; empty where it cannot be read."""
         return linecache.getline(self.file, self.line).strip()
 
+    def quoted_behind(self, message: str) -> str:
+        """A message with the line it is about."""
+        return f"{message}: `{self.source}`" if self.source else message
+
 
 def callers() -> Iterator[FrameType]:
     """The frames of the user's code, from the inside."""

@@ -81,7 +81,7 @@ class FutureContext:
         if path is None:
             self._trace.refuse(
                 "TEN-1106",
-                f"`ctx.{name}` exists only in a task: `{self._trace.here().source}`",
+                f"`ctx.{name}` exists only in a task",
                 f"A workflow knows {', '.join(f'`ctx.{each}`' for each in _KNOWN_OF_CONTEXT)}.",
             )
         what: Formula = formula.plain(path or "null")
@@ -128,8 +128,9 @@ def _refuse_writing_outside(code: CodeType, place: Place) -> None:
             _refuse(
                 "TEN-1103",
                 where,
-                f"the workflow function sets `{instruction.argval}`, which is not its own: "
-                f"`{where.source}`",
+                where.quoted_behind(
+                    f"the workflow function sets `{instruction.argval}`, which is not its own"
+                ),
                 "It is called once, when it is described, and never when the workflow runs: "
                 "pass values from step to step, or keep state in a task.",
             )

@@ -53,7 +53,7 @@ class Trace:
         self.children: list[WorkflowFunction[..., Any]] = []
         self.problems: list[Problem] = []
         self._tasks: dict[str, TaskFunction[..., Any]] = {}
-        self._faults: dict[tuple[Place, str], int] = {}
+        self._faults: dict[Place, int] = {}
 
     # What it is told
 
@@ -75,7 +75,7 @@ class Trace:
         if where.ended_by is not None:
             self.refuse(
                 OUT_OF_PLACE,
-                f"nothing can follow `terminate` in {where.ended_by.place}: `{place.source}`",
+                f"nothing can follow `terminate` in {where.ended_by.place}",
                 "Remove one of the two, or put `terminate` into a `with when(…):` block.",
                 place,
             )
@@ -187,8 +187,7 @@ class Trace:
         if len(parameters) > 1:
             self.refuse(
                 "TEN-1110",
-                f"task `{task.name}` has several parameters, and there is only the error to give: "
-                f"`{self.here().source}`",
+                f"task `{task.name}` has several parameters, and there is only the error to give",
                 f"Write a function that calls it: `lambda error: {task.name}(…)`.",
             )
         return self._task(order, Given(error))
@@ -196,11 +195,15 @@ class Trace:
     # What is wrong
 
     def refuse(self, code: str, message: str, advice: str, place: Place | None = None) -> None:
-        """Note a problem, and go on: there may be more."""
+        """Note a problem, and go on: there may be more.
+
+        The first of a line is told; what else goes wrong there is likely to follow from it.
+        """
         where = self.here() if place is None else place
-        count = self._faults.get((where, message), 0) + 1
-        self._faults[where, message] = count
+        count = self._faults.get(where, 0) + 1
+        self._faults[where] = count
         if count == 1:
+            message = where.quoted_behind(message)
             self.problems.append(
                 Problem(code=code, path=str(where), message=message, advice=advice)
             )
@@ -225,8 +228,7 @@ class Trace:
             self.refuse(
                 "TEN-1117",
                 f"`{name}` is called now, but it needs {what}, which exists only when the "
-                f"workflow runs: `{place.source}` (in `{name}`, {places.place_of(frame)}: "
-                f"`{source}`)",
+                f"workflow runs (in {places.place_of(frame)}: `{source}`)",
                 f"Put @task above `{name}`, so that it runs when the value is there.",
                 place,
             )
@@ -234,7 +236,7 @@ class Trace:
         self.refuse(
             used.code,
             f"{used.needs} needs a value now, but this is {what}, which exists only when the "
-            f"workflow runs: `{source}`",
+            "workflow runs",
             used.instead,
             places.place_of(frame),
         )
@@ -246,7 +248,7 @@ class Trace:
         except NotTraceable as fault:
             self.refuse(
                 "TEN-1109",
-                f"{what} {fault}: `{self.here().source}`",
+                f"{what} {fault}",
                 "Pass JSON, a dataclass or a model, or the result of a task.",
             )
             return None
@@ -264,8 +266,7 @@ class Trace:
         if not isinstance(value, FutureValue):
             self.refuse(
                 "TEN-1109",
-                f"`{what}` is decided when the workflow runs, but this is known now: "
-                f"`{self.here().source}`",
+                f"`{what}` is decided when the workflow runs, but this is known now",
                 "Write a plain `if`, or give it the value of a step or of the input.",
             )
             return Expression(formula.plain("false"))
@@ -279,8 +280,8 @@ class Trace:
     # Where it is
 
     def here(self) -> Place:
-        """The line of the workflow function that is running."""
-        frame = self._workflow_frame()
+        """The line of the workflow function that is running, or where it returned."""
+        frame = self._workflow_frame() or self.frame
         return self.place if frame is None else places.place_of(frame)
 
     def _workflow_frame(self) -> FrameType | None:
@@ -347,7 +348,7 @@ class Trace:
         except TypeError as error:
             self.refuse(
                 "TEN-1110",
-                f"{called.what} cannot be called so: {error}: `{self.here().source}`",
+                f"{called.what} cannot be called so: {error}",
                 f"It is `{called.name}{_shown(data)}`, in {called.location}.",
             )
             return None
@@ -365,13 +366,13 @@ class Trace:
         step.given_name = order.name
         step.waits_for += self.waits_for(order.after)
         for group in order.after_any:
-            joins = self.joined_any(group, "after_any", step.place)
+            joins = self.joined_any(group, "after_any")
             if joins is not None:
                 step.waits_for.append(joins)
         if order.on_error is not None:
             self.handle_error(step, order.on_error)
 
-    def joined_any(self, values: Sequence[object], what: str, place: Place) -> Step | None:
+    def joined_any(self, values: Sequence[object], what: str) -> Step | None:
         """A step of its own that goes on with the first of several."""
         sources: list[Step] = []
         for value in values:
@@ -379,16 +380,13 @@ class Trace:
             if len(waits_for) != 1 or waits_for[0] in sources:
                 self.refuse(
                     "TEN-1109",
-                    f"`{what}` takes values that each come from one step, and no step twice: "
-                    f"`{place.source}`",
+                    f"`{what}` takes values that each come from one step, and no step twice",
                     "Give it the results of steps of different branches.",
                 )
                 return None
             sources += waits_for
         if not sources:
-            self.refuse(
-                "TEN-1109", f"`{what}` is given nothing: `{place.source}`", "Name some steps."
-            )
+            self.refuse("TEN-1109", f"`{what}` is given nothing", "Name some steps.")
             return None
         branches: list[object] = [{"id": "go", "when": "true"}]
         branches += [
@@ -431,8 +429,7 @@ class Trace:
             return self._given(task, (), {left[0]: item, **fixed})
         self.refuse(
             "TEN-1110",
-            f"in `{task.name}.map` one parameter is left for the item, and only one: "
-            f"`{self.here().source}`",
+            f"in `{task.name}.map` one parameter is left for the item, and only one",
             f"It is `{task.name}{_shown(task.binding.data)}`, in {task.location}.",
         )
         return None
@@ -440,8 +437,7 @@ class Trace:
     def _refuse_items(self, task: TaskFunction[..., Any], items: object) -> None:
         self.refuse(
             "TEN-1109",
-            f"the items of `{task.name}.map` are {type(items).__name__}, not a list: "
-            f"`{self.here().source}`",
+            f"the items of `{task.name}.map` are {type(items).__name__}, not a list",
             "Give it a list, or a future value that will be one.",
         )
 

@@ -74,15 +74,12 @@ def _end(trace: Trace, returned: object) -> None:
     """Make what the function returned the output of the workflow."""
     if returned is None:
         return
-    line = trace.frame.f_lineno if trace.frame is not None else trace.place.line
-    place = Place(trace.place.file, line)
     if isinstance(returned, FutureValue | dict | str):
         output: object = trace.traceable(returned, "what the workflow returns")
     else:
         # An end node takes an object or a template; anything else is a template by itself.
         output = FutureValue(trace, trace.spelled(returned), "what the workflow returns")
-    step = trace.record("end", "end", {"outputParameters": output}, block=trace.top)
-    step.place = place
+    trace.record("end", "end", {"outputParameters": output}, block=trace.top)
 
 
 def _is_not_defined_yet(error: Exception, code: CodeType) -> bool:
@@ -104,8 +101,9 @@ def _failed(trace: Trace, error: Exception) -> InvalidDefinition:
     problem = Problem(
         code="TEN-1102",
         path=str(place),
-        message=f"the function failed while it described the workflow: {type(error).__name__}: "
-        f"{error}: `{place.source}`",
+        message=place.quoted_behind(
+            f"the function failed while it described the workflow: {type(error).__name__}: {error}"
+        ),
         advice="Values of steps exist only when the workflow runs: what needs them now belongs "
         "into a task.",
     )

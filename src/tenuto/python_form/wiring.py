@@ -81,7 +81,7 @@ class _Wiring:
         if any(each.is_loop for each in between):
             self._trace.refuse(
                 "TEN-1116",
-                f"`{used.id}` is inside a loop and does not exist outside: `{user.place.source}`",
+                f"`{used.id}` is inside a loop and does not exist outside",
                 "Use the results of the loop, which are a list.",
                 user.place,
             )
@@ -91,7 +91,7 @@ class _Wiring:
             self._trace.refuse(
                 "TEN-1107",
                 f"`{name}` is given a value in two branches (`{other.id}` in {other.place}), and "
-                f"only the last is still there: `{user.place.source}`",
+                "only the last is still there",
                 f"Give the two different names, and use one_of(first, {name}).",
                 user.place,
             )
@@ -100,7 +100,7 @@ class _Wiring:
     def _refuse_later(self, used: Step, user: Step) -> None:
         self._trace.refuse(
             "TEN-1115",
-            f"`{user.id}` names `{used.id}`, which comes after it: `{user.place.source}`",
+            f"`{user.id}` names `{used.id}`, which comes after it",
             "Move the step behind the one that it names.",
             user.place,
         )

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
@@ -21,7 +21,6 @@ from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
 from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.python_form.tracing import Described, NotYet, describe
-from tenuto.tasks.context import Context
 from tenuto.tasks.function import names_around
 from tenuto.tasks.retry import Length, Retry
 
@@ -147,22 +146,7 @@ class WorkflowFunction(Generic[P, R_co]):
 class Declare(Protocol):
     """Makes a function a workflow."""
 
-    @overload
-    def __call__(self, fn: Callable[Concatenate[object, P], R], /) -> WorkflowFunction[..., R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> WorkflowFunction[P, R]: ...
-
-    @overload
     def __call__(self, fn: Callable[P, R], /) -> WorkflowFunction[P, R]: ...
-
-
-@overload
-def workflow(fn: Callable[Concatenate[object, P], R], /) -> WorkflowFunction[..., R]: ...
-
-
-@overload
-def workflow(fn: Callable[Concatenate[Context, P], R], /) -> WorkflowFunction[P, R]: ...
 
 
 @overload

@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -31,11 +31,7 @@ class Home(Protocol):
 
 
 class TaskFunction(Callables[P, R_co]):
-    """A task: called like its function, with what the engine needs to know beside it.
-
-    `P` are its parameters without the context, and `R_co` what it gives in the end, also where it
-    is a coroutine: that is what a call means in a workflow. `fn` is the function as it was written.
-    """
+    """A task: called like its function, with what the engine needs to know beside it."""
 
     def __init__(
         self,
@@ -51,6 +47,7 @@ class TaskFunction(Callables[P, R_co]):
     ) -> None:
         _check_function(fn)
         self.fn: Callable[..., Any] = fn
+        """The function as it was written."""
         self.name = name if name is not None else getattr(fn, "__name__", type(fn).__name__)
         if not isinstance(self.name, str) or not self.name or "\0" in self.name:
             _refuse(f"{self.name!r} is not a name for a task", "Write some text.")
@@ -76,11 +73,11 @@ class TaskFunction(Callables[P, R_co]):
         self._names_around = _mentioned(fn, names_around or {})
         functools.update_wrapper(self, fn, updated=())
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
         recorder = RECORDER.get()
         if recorder is None:
-            return self.fn(*args, **kwargs)  # type: ignore[no-any-return]
-        return recorder.call(self._order(), args, kwargs)  # type: ignore[return-value]
+            return self.fn(*args, **kwargs)
+        return recorder.call(self._order(), args, kwargs)
 
     def _order(self) -> Order:
         return Order(self)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import NO_POLICY, RetryPolicy, TaskPolicy
-from tenuto.tasks.context import Context
 from tenuto.tasks.function import Isolation, TaskFunction, names_around
 from tenuto.tasks.retry import Length, Retry
 
@@ -20,28 +19,7 @@ R = TypeVar("R")
 
 
 class Declare(Protocol):
-    """Makes a function a task.
-
-    In a workflow a task is called without the context and gives its result, not a coroutine. A
-    first parameter that takes anything would also take the context, but is not it: that comes
-    first, and says no more about the parameters.
-    """
-
-    @overload
-    def __call__(
-        self, fn: Callable[Concatenate[object, P], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[..., R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[Concatenate[object, P], R], /) -> TaskFunction[..., R]: ...
-
-    @overload
-    def __call__(
-        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[P, R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[Concatenate[Context, P], R], /) -> TaskFunction[P, R]: ...
+    """Makes a function a task; what a coroutine gives in the end is what the task gives."""
 
     @overload
     def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
@@ -99,22 +77,6 @@ class Registry:
         spelled = {candidate.lower(): candidate for candidate in self}
         close = difflib.get_close_matches(name.lower(), spelled, n=3)
         return [spelled[candidate] for candidate in close]
-
-    @overload
-    def task(
-        self, fn: Callable[Concatenate[object, P], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[..., R]: ...
-
-    @overload
-    def task(self, fn: Callable[Concatenate[object, P], R], /) -> TaskFunction[..., R]: ...
-
-    @overload
-    def task(
-        self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-    ) -> TaskFunction[P, R]: ...
-
-    @overload
-    def task(self, fn: Callable[Concatenate[Context, P], R], /) -> TaskFunction[P, R]: ...
 
     @overload
     def task(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...

@@ -5,13 +5,24 @@ The words stand before the call because the call itself is typed as the task's r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    overload,
+)
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.model.errors import TenutoError
+from tenuto.tasks.context import Context
 from tenuto.tasks.recorder import RECORDER, Recorder
 
 if TYPE_CHECKING:
@@ -21,7 +32,9 @@ OUT_OF_PLACE = "TEN-1113"
 """Something that only means anything while a workflow is described."""
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R_co = TypeVar("R_co", covariant=True)
+R = TypeVar("R")
 T = TypeVar("T")
 
 OnItemError = Literal["fail", "continue"]
@@ -46,11 +59,41 @@ class Mapped(Struct, frozen=True, eq=False):
     """Arguments that are the same for every item."""
 
 
+class TakesContext(Protocol[P, R_co]):
+    """For the type checker: a task whose first parameter is the context."""
+
+    @property
+    def _written(self) -> Callable[Concatenate[Context, P], R_co]: ...
+
+
 class Callables(Generic[P, R_co]):
-    """The words that may stand between a task and its call in a workflow."""
+    """The words that may stand between a task and its call in a workflow.
+
+    `P` are the parameters as they are written, `R_co` is what is given in the end, also where a
+    function is a coroutine: that is what a call means in a workflow.
+    """
 
     def _order(self) -> Order:
         raise NotImplementedError
+
+    @property
+    def _written(self) -> Callable[P, R_co]:
+        return self._order().task.fn
+
+    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
+        raise NotImplementedError
+
+    # In a workflow the context is not passed: it is added when the task runs.
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    @overload
+    def __call__(self: TakesContext[Q, R], *args: Q.args, **kwargs: Q.kwargs) -> R: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Make it a step; outside a workflow, a task is its function."""
+        return self._called(args, kwargs)
 
     def after(self, *values: object) -> StepCall[P, R_co]:
         """Begin once all of these are there, although none of their data is used."""
@@ -78,22 +121,22 @@ class Callables(Generic[P, R_co]):
 
     @overload
     def map(
-        self: Callables[[T], R_co],
+        self: Callable[[T], R],
         items: Iterable[T],
         *,
         at_most: int | None = None,
         on_error: OnItemError = "fail",
-    ) -> list[R_co]: ...
+    ) -> list[R]: ...
 
     @overload
     def map(
-        self: Callables[Concatenate[Any, Any, ...], R_co],
+        self: Callable[Concatenate[Any, Any, ...], R],
         items: Iterable[object],
         *,
         at_most: int | None = None,
         on_error: OnItemError = "fail",
         **fixed: object,
-    ) -> list[R_co]: ...
+    ) -> list[R]: ...
 
     def map(
         self,
@@ -124,9 +167,9 @@ class StepCall(Callables[P, R_co]):
     def _order(self) -> Order:
         return self._said
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
         recorder = recording(f"{self._said.task.name}.after(…) and its like")
-        return recorder.call(self._said, args, kwargs)  # type: ignore[return-value]
+        return recorder.call(self._said, args, kwargs)
 
 
 def recording(what: str) -> Recorder:

@@ -1,0 +1,96 @@
+"""A type checker sees a task's call as its result, and finds wrong wiring."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+ROOT = Path(__file__).parents[2]
+
+WIRED = """
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from tenuto import Context, Tenuto, child, one_of, otherwise, task, wait_event, when, workflow
+
+
+class Payment:
+    amount: float
+    id: str
+
+
+@task
+async def charge(ctx: Context, order: dict[str, Any]) -> Payment: ...  # type: ignore[empty-body]
+
+
+@task(timeout="PT20S")
+def pack(item: str) -> int:
+    return len(item)
+
+
+@task
+def label(item: str, colour: str) -> str:
+    return f"{colour} {item}"
+
+
+@charge.undo
+async def refund(ctx: Context, paid: Payment) -> None: ...
+
+
+@workflow
+def order_flow(order: dict[str, Any]) -> Payment:
+    paid = charge(order)
+    assert_type(paid, Payment)
+    assert_type(charge.after(paid)(order), Payment)
+    assert_type(pack.map(["a"]), list[int])
+    assert_type(label.map(["a"], colour="red"), list[str])
+    with when(paid.amount > 1000):
+        asked = wait_event("a.b", Payment, timeout="P3D")
+        assert_type(asked, Payment)
+    with otherwise():
+        other = label(paid.id, colour="red")
+    assert_type(one_of(asked, other), Payment | str)
+    assert_type(child(parcel, "a", weight=2), bool)
+    pack(7)  # wrong
+    pack()  # wrong
+    pack("a", 2)  # wrong
+    pack.map([7])  # wrong
+    charge("order")  # wrong
+    charge.after(paid)(7)  # wrong
+    paid.amuont  # wrong
+    label(paid, colour="red")  # wrong
+    child(parcel, 7, weight=2)  # wrong
+    wait_event("a.b", timeout=3)  # wrong
+    return paid
+
+
+@workflow("parcel")
+def parcel(ctx: Context, address: str, weight: int) -> bool:
+    return pack(address)  # wrong
+
+
+async def main() -> None:
+    async with Tenuto() as app:
+        await app.start(order_flow, {"orderId": 7}, key="order-7")
+        await app.deploy(parcel)
+        await app.start(7)  # wrong
+"""
+
+
+@pytest.mark.slow
+def test_a_checker_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
+    file = tmp_path / "wired.py"
+    file.write_text(WIRED)
+    out, err, _ = api.run(
+        ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path), str(file)]
+    )
+    planted = {
+        number for number, line in enumerate(WIRED.splitlines(), start=1) if "# wrong" in line
+    }
+    found = {int(line) for line in re.findall(r"wired\.py:(\d+): error:", out)}
+    assert err == ""
+    assert found == planted, out
