@@ -50,7 +50,6 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     joins: list[tuple[NodeKey, Join]] = []
     ready: list[NodeKey] = []
     doomed: list[NodeKey] = []
-    open: list[NodeKey] = []
     open_waits: int = 0
     running: int = 0
     near_timers: int = 0
@@ -74,17 +73,21 @@ _decode = msgspec.json.Decoder(_Stored).decode
 
 def encode(state: InstanceState) -> bytes:
     """A snapshot; equal states give equal bytes."""
-    large = _large_values(state)
     fields = asdict(state)
-    fields |= {
-        "nodes": [
+    # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
+    del fields["open"]
+    nodes = sorted(state.nodes.items(), key=lambda item: item[1].opened)
+    large = _large_values(state, nodes)
+    if large:
+        nodes = [
             (key, replace(node, output=None) if node.written in large else node)
-            for key, node in sorted(state.nodes.items(), key=lambda item: item[0])
-        ],
+            for key, node in nodes
+        ]
+    fields |= {
+        "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
         "doomed": sorted(state.doomed),
-        "open": sorted(state.open),
         "timers": sorted(state.timers.items()),
         "variables": [
             (name, variable._replace(value=None) if variable.written in large else variable)
@@ -109,6 +112,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     fields = asdict(stored)
     large = fields.pop("in_log")
     fields |= {
+        "open": as_map({key: None for key, node in stored.nodes if node.is_open}),
         "nodes": as_map(
             {
                 key: replace(node, output=_output_of(entries[node.written]))
@@ -120,7 +124,6 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "joins": as_map(dict(stored.joins)),
         "ready": dict.fromkeys(stored.ready),
         "doomed": dict.fromkeys(stored.doomed),
-        "open": as_map(dict.fromkeys(stored.open)),
         "timers": as_map(dict(stored.timers)),
         "variables": as_map(
             {
@@ -147,11 +150,9 @@ _INPUT = 1
 """INPUT_SET is always the first entry."""
 
 
-def _large_values(state: InstanceState) -> set[int]:
+def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) -> set[int]:
     large = {
-        node.written
-        for node in state.nodes.values()
-        if node.output is not None and _is_large(node.output)
+        node.written for _, node in nodes if node.output is not None and _is_large(node.output)
     }
     large |= {
         variable.written for variable in state.variables.values() if _is_large(variable.value)

@@ -52,17 +52,19 @@ class Dispatcher:
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
         instance_id = draft.instance_id
-        for effect in draft.follow_ups:
-            self._perform(instance_id, draft, effect)
-        for request, decision in draft.answers:
+        if draft.follow_ups:
+            facts = facts_of(draft.state)
+            for effect in draft.follow_ups:
+                self._perform(instance_id, draft, effect, facts)
+        for request, answer in draft.answers:
             if isinstance(request.input, TimerDue):
-                self._timekeeper.decided(instance_id, request.input, decision.rejection)
+                self._timekeeper.decided(instance_id, request.input, answer.rejection)
 
-    def _perform(self, instance_id: str, draft: Draft, effect: Effect) -> None:
+    def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
         match effect:
             case StartAttempt():
                 if not self._leaves_to_others(effect.task_id):
-                    self._runner.start(instance_id, effect, facts_of(draft.state))
+                    self._runner.start(instance_id, effect, facts)
             case StopAttempt():
                 place = effect.node, effect.iteration, effect.attempt
                 self._runner.stop(instance_id, *place, grace=effect.grace.total_seconds())

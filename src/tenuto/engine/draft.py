@@ -14,7 +14,7 @@ from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
 from tenuto.engine.held import Held
 from tenuto.engine.obligations import Obligations
-from tenuto.engine.requests import Request
+from tenuto.engine.requests import Answer, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
@@ -65,7 +65,9 @@ class Draft(Struct, gc=False, eq=False):
     before: InstanceState
     state: InstanceState
     rows: list[LogRow] = []
-    answers: list[tuple[Request, Decision]] = []
+    requests: list[Request] = []
+    answers: list[tuple[Request, Answer]] = []
+    """What became of those that somebody wants to hear of; decisions would keep states alive."""
     follow_ups: list[Effect] = []
     """What is to be done once the turn is durable."""
     _owed: Obligations | None = None
@@ -77,10 +79,6 @@ class Draft(Struct, gc=False, eq=False):
     def of(cls, instance_id: str, held: Held) -> Draft:
         """A draft that changes nothing yet."""
         return cls(instance_id, held, held.state, held.state)
-
-    @property
-    def requests(self) -> list[Request]:
-        return [request for request, _ in self.answers]
 
     @property
     def size(self) -> int:
@@ -96,7 +94,9 @@ class Draft(Struct, gc=False, eq=False):
         """Add a decision; its entries follow those of the decisions before it."""
         # First what may fail: until it has not, nothing is taken.
         rows = to_rows(self.state.version + 1, decision.entries)
-        self.answers.append((request, decision))
+        self.requests.append(request)
+        if request.future is not None or isinstance(request.input, TimerDue):
+            self.answers.append((request, self._answer(decision)))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -109,6 +109,14 @@ class Draft(Struct, gc=False, eq=False):
             self._rejected(request)
         elif request.start is not None:
             self._create = self._new_instance(request)
+
+    def _answer(self, decision: Decision) -> Answer:
+        return Answer(
+            instance_id=self.instance_id,
+            status=decision.state.status,
+            version=decision.state.version,
+            rejection=decision.rejection,
+        )
 
     def write(self) -> InstanceWrite | None:
         """The write, or None when nothing changes."""

@@ -79,7 +79,7 @@ class Lane:
         """Parts of a turn that the store refused, tried apart."""
         self._unprojected: set[str] = set()
         self._is_projecting = False
-        self._wake = asyncio.Event()
+        self._sleeping: asyncio.Future[None] | None = None
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self._turns = 0
@@ -156,7 +156,8 @@ class Lane:
 
     def _wake_up(self) -> None:
         self._is_idle.clear()
-        self._wake.set()
+        if self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_result(None)
 
     async def idle(self) -> None:
         """Return once nothing waits and no turn is under way."""
@@ -169,8 +170,8 @@ class Lane:
         while True:
             if not self._has_work:
                 self._is_idle.set()
-                self._wake.clear()
-                await self._wake.wait()
+                self._sleeping = asyncio.get_running_loop().create_future()
+                await self._sleeping
             await self.run_once()
 
     @property
@@ -391,16 +392,8 @@ class Lane:
             self._unprojected.add(draft.instance_id)
 
     def _answer(self, draft: Draft) -> None:
-        for request, decision in draft.answers:
-            if request.future is not None:
-                request.answer(
-                    Answer(
-                        instance_id=draft.instance_id,
-                        status=decision.state.status,
-                        version=decision.state.version,
-                        rejection=decision.rejection,
-                    )
-                )
+        for request, answer in draft.answers:
+            request.answer(answer)
 
     @staticmethod
     def _again(request: Request) -> Request:

@@ -64,7 +64,9 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
     outcomes = (gate(session, turn.id, gated) if gated else {}) | _outdated(session, turn)
     won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
     _write_instances(session, won)
-    _write_obligations(session, won)
+    owing = [write for write in won if _owes(write)]
+    if owing:
+        _write_obligations(session, owing)
     _write_ownership(session, turn.process_id, won)
     events = _write_events(session, turn) if turn.events else {}
     if turn.matches:
@@ -78,14 +80,13 @@ def _gate_all(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Out
     """Everybody's entries together, which is right as long as nobody loses."""
     if _used_keys(session, gated):
         raise _Contended
-    rows = _as_columns(gated, turn_id)
     try:
-        inserted = session.insert("insert_entries", rows)
+        missing = _insert_entries(session, gated, turn_id)
         _claim_keys(session, gated)
     except REFUSED:
         # It may be a loser's data, which nobody needs.
         raise _Contended from None
-    if inserted < len(rows):
+    if missing:
         raise _Contended
     return dict.fromkeys((write.instance_id for write in gated), WON)
 
@@ -98,34 +99,44 @@ def _gate_each(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Ou
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
-    first_rows = [row for row in _as_columns(allowed, turn_id) if row[-1] is not None]
-    inserted = session.insert("insert_entries", first_rows)
-    if inserted < len(first_rows):
+    missing = _insert_entries(session, allowed, turn_id, part=slice(1))
+    if missing:
         winners = _winners(session, turn_id, allowed)
-        if len(winners) > inserted:
+        if len(winners) > len(allowed) - missing:
             raise _AlreadyCommitted
         # A start repeated with its key and its id finds itself.
         losers = {write.instance_id for write in allowed} - winners
         outcomes.update({id: taken[id] or LOST for id in losers})
     _share_keys(session, allowed, outcomes)
     won = [write for write in allowed if outcomes[write.instance_id] is WON]
-    others = [row for row in _as_columns(won, turn_id) if row[-1] is None]
-    if session.insert("insert_entries", others) < len(others):
+    if _insert_entries(session, won, None, part=slice(1, None)):
         raise DataRefused("an entry is there already, behind one that was not")
     return outcomes
 
 
-def _as_columns(writes: Iterable[InstanceWrite], turn_id: str) -> list[tuple[Column, ...]]:
-    """The entries of `writes`; the first of each carries the turn's id."""
-    columns: list[tuple[Column, ...]] = []
+def _insert_entries(
+    session: Session,
+    writes: Iterable[InstanceWrite],
+    turn_id: str | None,
+    part: slice = slice(None),
+) -> int:
+    """Write a part of everybody's entries; how many found their place taken.
+
+    The first of each carries the turn's id.
+    """
+    values: list[Column] = []
+    count = 0
     for write in writes:
         if not write.rows:
             raise DataRefused("an instance is created with its first entries")
-        mark: str | None = turn_id
-        for row in write.rows:
-            columns.append((write.instance_id, *row, mark))
+        mark = turn_id
+        for row in write.rows[part]:
+            values.append(write.instance_id)
+            values.extend(row)
+            values.append(mark)
             mark = None
-    return columns
+            count += 1
+    return count - session.insert_values("insert_entries", values, count)
 
 
 def _outdated(session: Session, turn: Turn) -> Outcomes:
@@ -245,6 +256,19 @@ def _write_instances(session: Session, won: list[InstanceWrite]) -> None:
             for write in won
             if write.snapshot is not None
         ],
+    )
+
+
+def _owes(write: InstanceWrite) -> bool:
+    """Most writes change the log and nothing beside it."""
+    return bool(
+        write.timers_set
+        or write.timers_cleared
+        or write.waits_opened
+        or write.waits_closed
+        or write.deliveries
+        or write.mail_taken
+        or write.dead_letters
     )
 
 

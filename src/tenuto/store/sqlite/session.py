@@ -78,18 +78,21 @@ class Session:
 
     def insert(self, name: str, rows: Sequence[Sequence[Column]]) -> int:
         """Write many rows with few statements; how many were changed."""
-        if not rows:
+        return self.insert_values(name, list(chain.from_iterable(rows)), len(rows))
+
+    def insert_values(self, name: str, values: list[Column], count: int) -> int:
+        """Write `count` rows whose values follow one another; how many were changed."""
+        if not count:
             return 0
-        query = QUERIES[name]
+        columns = len(values) // count
         done = changed = 0
-        for width, sql in query.fitting(len(rows)):
-            parameters = tuple(chain.from_iterable(rows[done : done + width]))
-            missing = done + width - len(rows)
-            if missing > 0:
-                parameters += (None,) * (missing * len(rows[0]))
-            self.execute(sql, parameters)
+        for width, sql in QUERIES[name].fitting(count):
+            together = values[done : done + width * columns]
+            if len(together) < width * columns:
+                together += [None] * (width * columns - len(together))
+            self.execute(sql, together)
             changed += self.connection.changes()
-            done += width
+            done += width * columns
         return changed
 
     def write(self, work: Callable[[], T]) -> T:
