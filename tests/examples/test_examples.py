@@ -17,7 +17,7 @@ from tests.cli.waiting import until, waits_for_event
 from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(EXAMPLES.glob("*/*.json"))
+FILES = sorted([*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*_flow.py")])
 
 SEED = {
     "steps": [
@@ -51,13 +51,13 @@ SEED = {
 
 async def run(name: str, input: object, *events: tuple[str, object], store: Path) -> JSON:
     """Run an example's definition with its own tasks; events come once it waits."""
-    path = EXAMPLES / name / f"{name}.json"
+    [path] = (each for each in FILES if each.stem == name)
     source = read_source(path)
     load_tasks([], path)
     async with Tenuto(f"sqlite:///{store / 'store.db'}") as app:
         document = source.document
         assert isinstance(document, dict)
-        await app.deploy(document)
+        await app.deploy(source.flow or document)
         instance = await app.start(source.checked().id, cast("JSON", input))
         for pattern, payload in events:
             await until(app, instance, waits_for_event)
@@ -107,6 +107,22 @@ async def test_a_decision_leads_to_its_step(
     decided = {"expenseId": "e-7", "approved": approved, "by": "Ada"}
     expense = {"expenseId": "e-7", "amount": 90}
     assert await run("approval", expense, ("expense.decided", decided), store=tmp_path) == output
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("amount", "events", "approver"),
+    [
+        (12, [], "nobody"),
+        (2000, [("order.approved", {"paymentId": "p-7", "by": "Ada"})], "Ada"),
+    ],
+)
+async def test_a_function_describes_an_order(
+    tmp_path: Path, amount: int, events: list[tuple[str, object]], approver: str
+) -> None:
+    order = {"orderId": 7, "amount": amount}
+    output = await run("order_flow", order, *events, store=tmp_path)
+    assert output == {"shipped": "r-7", "approvedBy": approver}
 
 
 @pytest.mark.asyncio

@@ -23,7 +23,7 @@ from tenuto import (
     workflow,
 )
 from tenuto.tasks import Registry
-from tests.python_form.shop import bill, escalate, notify, pack, reserve, ship, tidy
+from tests.python_form.shop import bill, escalate, notify, pack, reserve, send, tidy
 
 Function = Callable[..., Any]
 FAULTS: list[Function] = []
@@ -43,6 +43,12 @@ def fault(fn: Function) -> Function:
 def decides_with_if(order: Any) -> None:
     paid = bill(order)
     if paid["amount"] > 1000:  # TEN-1104 `if` with when(paid['amount'] > 1000)
+        tidy()
+
+
+@fault
+def decides_with_a_plain_if(order: Any) -> None:
+    if order["big"]:  # TEN-1104 `if` with when(order['big'])
         tidy()
 
 
@@ -117,12 +123,12 @@ def goes_through_it_in_a_comprehension(order: Any) -> None:
 @fault
 def unpacks(order: Any) -> None:
     first, second = order["pair"]  # TEN-1105 unpacking order['pair'][0]
-    ship(first, second)
+    send(first, second)
 
 
 @fault
 def spreads(order: Any) -> None:
-    ship(*order["pair"])  # TEN-1105 `*` task
+    send(*order["pair"])  # TEN-1105 `*` task
 
 
 @fault
@@ -250,7 +256,7 @@ def names_a_later_step(order: Any) -> None:
 
 @fault
 def forgets_an_argument(order: Any) -> None:
-    ship(order)  # TEN-1110 missing ship(boxes, approval)
+    send(order)  # TEN-1110 missing send(boxes, approval)
 
 
 @fault
@@ -260,7 +266,7 @@ def passes_the_context(ctx: Context, order: Any) -> None:
 
 @fault
 def gives_an_error_to_many_parameters(order: Any) -> None:
-    bill.on_error(ship)(order)  # TEN-1110 several lambda
+    bill.on_error(send)(order)  # TEN-1110 several lambda
 
 
 @fault

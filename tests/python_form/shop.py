@@ -49,7 +49,7 @@ def pack(item: str) -> str:
 
 
 @task
-def ship(boxes: object, approval: object) -> Order:
+def send(boxes: object, approval: object) -> Order:
     return {"boxes": boxes, "approval": approval}
 
 

@@ -39,7 +39,7 @@ from tests.python_form.shop import (
     pack,
     reserve,
     score,
-    ship,
+    send,
     tidy,
 )
 
@@ -56,13 +56,13 @@ def test_a_value_is_an_edge_and_every_edge_is_required() -> None:
     def flow(order: Order) -> None:
         held = reserve(order)
         risk = score(order)
-        ship(held, risk)
+        send(held, risk)
 
     assert described(flow) == spelled(
         step("held", "reserve"),
         step("risk", "score"),
         step(
-            "ship",
+            "send",
             input={"boxes": "{{ctx.held}}", "approval": "{{ctx.risk}}"},
             dependsOn=["held", "risk"],
         ),
@@ -190,11 +190,11 @@ def test_parameters_of_the_workflow_are_bound_like_those_of_a_task() -> None:
 
     @workflow
     def flow(ctx: Context, order: Order, rush: bool = False) -> None:
-        ship(order, rush)
+        send(order, rush)
         notify(ctx.instance_id)
 
     graph = described(flow)
-    assert getattr(graph.nodes["ship"].config, "input", None) == {
+    assert getattr(graph.nodes["send"].config, "input", None) == {
         "boxes": "{{ctx.input.order}}",
         "approval": "{{ctx.input.rush ?? false}}",
     }
@@ -312,7 +312,7 @@ def test_one_of_is_one_required_edge_and_a_join_of_its_own() -> None:
         with otherwise():
             auto = auto_approve(order)
         decision = one_of(asked["by"], auto)
-        return ship(order, decision)
+        return send(order, decision)
 
     branches: list[Any] = [
         *JOIN_BRANCHES,
@@ -326,15 +326,15 @@ def test_one_of_is_one_required_edge_and_a_join_of_its_own() -> None:
             traced("asked", "escalate", joinMode=ONE),
             traced("auto", "auto_approve", joinMode=ONE),
             node("decision", "condition", branches=branches, select="all", joinMode="any"),
-            traced("ship", "ship", {"boxes": "{{ctx.input}}", "approval": chosen}, joinMode=ONE),
-            node("end", "end", outputParameters="{{ctx.ship}}", joinMode=ONE),
+            traced("send", "send", {"boxes": "{{ctx.input}}", "approval": chosen}, joinMode=ONE),
+            node("end", "end", outputParameters="{{ctx.send}}", joinMode=ONE),
         ],
         "when.then > asked",
         "when.else > auto",
         "asked > decision",
         "auto > decision",
-        "decision.go > ship",
-        "ship > end",
+        "decision.go > send",
+        "send > end",
     )
 
 
@@ -482,7 +482,7 @@ def test_an_error_leads_to_its_handler() -> None:
     def flow(order: Order) -> None:
         held = reserve(order)
         bill.on_error(notify)(order)
-        reserve.named("more").on_error(lambda error: ship(held, error["code"]))(order)
+        reserve.named("more").on_error(lambda error: send(held, error["code"]))(order)
 
     codes: Any = {"boxes": "{{ctx.held}}", "approval": "{{ctx.more.error.code}}"}
     assert described(flow) == from_nodes(
@@ -491,11 +491,11 @@ def test_an_error_leads_to_its_handler() -> None:
             traced("bill", "bill"),
             traced("notify", "notify", "{{ctx.bill.error}}", joinMode=ONE),
             traced("more", "reserve"),
-            traced("ship", "ship", codes, joinMode=TWO),
+            traced("send", "send", codes, joinMode=TWO),
         ],
         "bill.error > notify",
-        "more.error > ship",
-        "held > ship",
+        "more.error > send",
+        "held > send",
     )
 
 
@@ -548,7 +548,7 @@ def test_repeat_while_is_a_loop_around_its_block() -> None:
     def flow(order: Order) -> object:
         token = reserve(order)
         with repeat_while("ctx.last?.more ?? true", at_most=20) as pages:
-            page = ship(token, pages.last["next"])
+            page = send(token, pages.last["next"])
             notify("round {{ctx.index}} {{ctx.page.size}}")
             pages.gives(page["items"])
         return pages.results
@@ -568,7 +568,7 @@ def test_repeat_while_is_a_loop_around_its_block() -> None:
                     "joinMode": ONE,
                 },
             },
-            traced("page", "ship", page, joinMode=ONE),
+            traced("page", "send", page, joinMode=ONE),
             traced("notify", "notify", "round {{ctx.index}} {{ctx.page.size}}", joinMode=ONE),
             node("end", "end", outputParameters="{{ctx.pages}}", joinMode=ONE),
         ],

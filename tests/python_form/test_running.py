@@ -28,7 +28,7 @@ from tenuto.definition import unavailable
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.waits import every_wait_has_looked_back
 from tests.python_form import sample
-from tests.python_form.shop import Order, auto_approve, escalate, notify, pay, reserve, ship, tidy
+from tests.python_form.shop import Order, auto_approve, escalate, notify, pay, reserve, send, tidy
 
 SMALL: Any = {"orderId": 7, "amount": 9, "items": ["a", "b"]}
 LARGE: Any = {"orderId": 7, "amount": 2000, "items": []}
@@ -46,7 +46,7 @@ def approval(order: Order) -> object:
         )
     with otherwise():
         auto = auto_approve(paid)
-    return ship(order["orderId"], one_of(asked, auto))
+    return send(order["orderId"], one_of(asked, auto))
 
 
 @workflow("python_form.impatient")
@@ -129,14 +129,14 @@ async def test_a_failure_goes_to_its_handler_and_what_depends_on_it_is_skipped()
 
     @workflow
     def flow(order: Order) -> None:
-        paid = decline.on_error(lambda error: ship(order["orderId"], error["code"]))(order)
+        paid = decline.on_error(lambda error: send(order["orderId"], error["code"]))(order)
         notify(paid)
 
     async with Tenuto() as app:
         instance = await app.start(flow, SMALL)
         await instance.result(timeout=20)
         steps: Any = (await instance.state())["steps"]
-        assert steps["ship"]["output"] == {"boxes": 7, "approval": "DECLINED"}
+        assert steps["send"]["output"] == {"boxes": 7, "approval": "DECLINED"}
         assert steps["notify"]["status"] == "SKIPPED"
 
 

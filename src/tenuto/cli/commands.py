@@ -64,7 +64,8 @@ def tenuto(
 @app.command()
 def run(  # noqa: PLR0913 - one for each option
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="The definition, a .json file.")
+        Path | None,
+        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
     ] = None,
     *,
     input: Annotated[
@@ -109,6 +110,8 @@ def run(  # noqa: PLR0913 - one for each option
 
     tenuto run order.json --input '{"orderId": 7}'
 
+    tenuto run flows.py:order_flow --input '{"orderId": 7}'
+
     tenuto run order.json --instance @last
     """
     _one_of(file, instance, outstanding=outstanding, input=input)
@@ -139,13 +142,18 @@ def run(  # noqa: PLR0913 - one for each option
 
 @app.command()
 def validate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, a .json file.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
+    ],
     *,
     output: Output = "table",
 ) -> None:
     """Find everything that is wrong with a definition.
 
     tenuto validate order.json
+
+    tenuto validate flows.py
     """
     from tenuto.cli.validating import validate as validate_it
 
@@ -177,20 +185,38 @@ def list_(
 
 @app.command()
 def show(
-    instance: Instance,
+    instance: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID|FILE",
+            help="An instance: its id or how it begins, @last or @last-failed; or a definition.",
+        ),
+    ],
     *,
+    as_: Annotated[
+        Literal["graph", "json", "mermaid"] | None,
+        typer.Option("--as", help="How a definition is shown."),
+    ] = None,
     history: Annotated[bool, typer.Option("--history", help="Show the whole log.")] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Show one instance.
+    """Show one instance, or the definition in a file.
 
-    Its steps, waits, last error and output; --history adds the log.
+    Of an instance its steps, waits, last error and output; --history adds the log. Of a
+    definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
+    would be deployed, --as mermaid a picture for Markdown.
 
     tenuto show @last --history
+
+    tenuto show flows.py:order_flow --as mermaid
     """
     from tenuto.cli.showing import show_instance
+    from tenuto.cli.showing_files import is_definition, show_definition
 
+    if as_ is not None or is_definition(instance):
+        form = as_ or ("json" if output == "json" else "graph")
+        _perform(lambda: show_definition(Path(instance), form), output)
     _perform(
         lambda: show_instance(store, instance, with_history=history, is_json=output == "json"),
         output,

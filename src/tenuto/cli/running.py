@@ -121,10 +121,10 @@ def interruptible() -> Iterator[asyncio.Event]:
 async def _start(app: Tenuto, source: Source, wish: Wish) -> InstanceRef:
     document = source.document
     assert isinstance(document, dict)
-    await app.deploy(document)
+    await app.deploy(document if source.flow is None else source.flow)
     definition = source.checked()
     return await app.start(
-        definition.id,
+        definition.id if source.flow is None else source.flow,
         wish.input,
         key=wish.key,
         correlation_id=wish.correlation_id,

@@ -5,20 +5,26 @@ from __future__ import annotations
 import difflib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tenuto.cli.positions import Positions
 from tenuto.definition import check, parse_document
-from tenuto.model.errors import InvalidDefinition, InvalidInput, NotAvailable, NotFound, Problem
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from tenuto.python_form.workflow import WorkflowFunction
 
 
 class Located(Exception):
     """An error about a file's content, with the means to name lines."""
 
-    def __init__(self, error: InvalidDefinition | InvalidInput, positions: Positions) -> None:
+    def __init__(
+        self, error: InvalidDefinition | InvalidInput, positions: Positions | None
+    ) -> None:
         super().__init__(error)
         self.error = error
         self.positions = positions
@@ -29,9 +35,12 @@ class Source(Struct, frozen=True, kw_only=True):
 
     path: Path
     document: JSON
-    positions: Positions
+    positions: Positions | None
+    """None: problems name their places themselves."""
     definition: Definition | None
     problems: tuple[Problem, ...]
+    flow: WorkflowFunction[..., Any] | None = None
+    """The function that describes it, if one does."""
 
     def checked(self) -> Definition:
         """The definition; Located when it has errors."""
@@ -52,19 +61,23 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def read_source(path: Path) -> Source:
-    """Read and check a definition; a document without an id is called like its file."""
-    if path.suffix == ".py" or ".py:" in path.name:
-        raise NotAvailable(
-            f"{path} is Python",
-            [
-                Problem(
-                    code="TEN-1900",
-                    path="FILE",
-                    message="workflows written as Python functions are not run by this version",
-                    advice="Write the workflow as JSON, and its tasks in tasks.py beside it.",
-                )
-            ],
-        )
+    """Read and check the definition in a JSON file, or the one in a Python file."""
+    from tenuto.cli.python_files import named, read_flow
+
+    which = named(path)
+    return _read_json_source(path) if which is None else read_flow(path, which)
+
+
+def read_sources(path: Path) -> list[Source]:
+    """Read and check every definition in a file."""
+    from tenuto.cli.python_files import named, read_flows
+
+    which = named(path)
+    return [_read_json_source(path)] if which is None else read_flows(path, which)
+
+
+def _read_json_source(path: Path) -> Source:
+    """A document without an id is called like its file."""
     text = read_file(path)
     document = parse_document(text, str(path))
     if isinstance(document, dict) and "id" not in document:

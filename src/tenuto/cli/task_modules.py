@@ -9,20 +9,30 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from tenuto.cli.sources import Located, Source
-from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Task
 from tenuto.model.json import JSON
 from tenuto.tasks.registry import Registry
 
 BESIDE: Final = "tasks.py"
+_LOADED: Final[dict[Path, ModuleType]] = {}
 _HOMES: Final = (("steps", "stepId", "taskId"), ("nodes", "id", "config.taskId"))
 
 
 def load_tasks(named: Sequence[str], definition: Path | None) -> list[str]:
-    """Import what was named, else `tasks.py` beside the definition; returns what was imported."""
+    """Import what was named, else `tasks.py` beside the definition; returns what was imported.
+
+    A definition in Python is imported in any case: it has tasks, or imports them.
+    """
+    if definition is not None and (python := _python_file(definition)) is not None:
+        load_file(python)
+        for each in named:
+            _load(each)
+        return [str(python), *named]
     if named:
         for each in named:
             _load(each)
@@ -52,7 +62,22 @@ def refuse_unknown_tasks(source: Source, registry: Registry, loaded: Sequence[st
         raise Located(InvalidInput(message, problems), source.positions)
 
 
-def _load(named: str) -> None:
+def load_file(path: Path) -> ModuleType:
+    """Import a Python file; once, however often it is asked for."""
+    file = path.resolve()
+    if file not in _LOADED:
+        _LOADED[file] = _load(str(path))
+    return _LOADED[file]
+
+
+def _python_file(definition: Path) -> Path | None:
+    text, colon, _ = str(definition).rpartition(":")
+    if colon and text.endswith(".py"):
+        return Path(text)
+    return definition if definition.suffix == ".py" else None
+
+
+def _load(named: str) -> ModuleType:
     path = Path(named)
     if named.endswith(".py") and not path.is_file():
         raise NotFound(f"--tasks: there is no file {named}", advice="Correct the path.")
@@ -64,9 +89,11 @@ def _load(named: str) -> None:
         sys.path.insert(0, str(folder))
     try:
         if path.is_file() and _is_taken(name, path):
-            _load_as_another(path)
-        else:
-            importlib.import_module(name)
+            return _load_as_another(path)
+        return importlib.import_module(name)
+    except InvalidDefinition:
+        # A workflow function that cannot be described says itself where and why.
+        raise
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             advice = "Name a module that Python finds from here, or a file: --tasks tasks.py."
@@ -85,7 +112,7 @@ def _is_taken(name: str, path: Path) -> bool:
     return found is None or found.origin != str(path.resolve())
 
 
-def _load_as_another(path: Path) -> None:
+def _load_as_another(path: Path) -> ModuleType:
     number = sum(each.startswith("tenuto_tasks_") for each in sys.modules) + 1
     name = f"tenuto_tasks_{number}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
@@ -94,6 +121,7 @@ def _load_as_another(path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
+    return module
 
 
 def _broken(named: str, error: BaseException) -> InvalidInput:

@@ -7,6 +7,7 @@ from tenuto.definition.compiler import Checked, check, compile_definition
 from tenuto.definition.documents import parse_document
 from tenuto.definition.schemas import input_problems
 from tenuto.definition.to_graph_form import to_graph_form
+from tenuto.definition.to_mermaid import to_mermaid
 from tenuto.definition.to_steps_form import to_steps_form
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "input_problems",
     "parse_document",
     "to_graph_form",
+    "to_mermaid",
     "to_steps_form",
     "unavailable",
 ]

@@ -74,6 +74,9 @@ def usage(frame: FrameType) -> Usage | None:
     line, end_line, column, end_column = positions
     spot = (line, column, end_line, end_column)
     path = list(_path_to(tree, spot))
+    if isinstance(path[-1], ast.If | ast.While):
+        # The jump of a plain test has the place of its whole statement.
+        return Usage("if" if isinstance(path[-1], ast.If) else "while", _shown(path[-1].test))
     for child, parent in zip(path[:0:-1], path[-2::-1], strict=True):
         found = _word(child) or _word_of_parent(child, parent)
         if found is not None:

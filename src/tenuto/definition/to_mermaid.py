@@ -1,0 +1,82 @@
+"""Draws a definition as a Mermaid flowchart, which Markdown viewers show as a picture."""
+
+from __future__ import annotations
+
+import re
+
+from tenuto.definition.nodes import BY_CONFIG
+from tenuto.model.graph import (
+    DEFAULT,
+    Approval,
+    Condition,
+    Config,
+    Definition,
+    Delay,
+    Edge,
+    End,
+    EventWait,
+    Loop,
+    Node,
+    Start,
+    SubWorkflow,
+    Task,
+    Terminate,
+)
+
+
+def to_mermaid(definition: Definition) -> str:
+    """The text of the flowchart, top down."""
+    keys = {node.id: f"n{number}" for number, node in enumerate(definition.graph.nodes, start=1)}
+    lines = ["flowchart TD"]
+    lines += [f"    {keys[node.id]}{_box(node)}" for node in definition.graph.nodes]
+    lines += [f"    {_arrow(edge, keys)}" for edge in definition.graph.edges]
+    return "\n".join(lines)
+
+
+def what_it_does(node: Node) -> str:
+    """A node's type, and the one thing that tells it from others of that type."""
+    tag = BY_CONFIG[type(node.config)].tag
+    match node.config:
+        case Task(task_id=name) | SubWorkflow(workflow_id=name):
+            return f"{tag} {name}"
+        case EventWait(event_pattern=str() as pattern):
+            return f"{tag} {pattern}"
+        case Condition(branches=[only]):
+            return f"{tag} {only.when}"
+        case Loop(while_=str() as test):
+            return f"{tag} while {test}"
+        case Loop(source=str() as source):
+            return f"{tag} over {source}"
+        case _:
+            return tag
+
+
+def _box(node: Node) -> str:
+    title = node.name or node.id
+    text = f"{_escaped(title)}<br/>{_escaped(what_it_does(node))}"
+    opening, closing = _shape(node.config)
+    return f'{opening}"{text}"{closing}'
+
+
+def _shape(config: Config) -> tuple[str, str]:
+    match config:
+        case Start() | End() | Terminate():
+            return "([", "])"
+        case Condition():
+            return "{", "}"
+        case EventWait() | Delay() | Approval():
+            return "{{", "}}"
+        case Loop() | SubWorkflow():
+            return "[[", "]]"
+        case _:
+            return "[", "]"
+
+
+def _arrow(edge: Edge, keys: dict[str, str]) -> str:
+    label = "" if edge.handle == DEFAULT else f'|"{_escaped(edge.handle)}"|'
+    return f"{keys[edge.source]} -->{label} {keys[edge.target]}"
+
+
+def _escaped(text: str) -> str:
+    """Text as Mermaid shows it, whatever is in it: entities are written with `#`."""
+    return re.sub(r"""["<>&#{}|;\\`\n]""", lambda found: f"#{ord(found[0])};", text)

@@ -1,0 +1,148 @@
+"""`validate`, `run` and `show` take Python files like JSON files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DOUBLE, Terminal
+
+pytestmark = pytest.mark.slow
+
+FLOWS = """
+from tenuto import task, when, workflow
+
+@task
+def twice(number: int) -> int:
+    return number * 2
+
+@workflow("doubling")
+def double_it(number: int) -> int:
+    return twice(number)
+
+@workflow
+def quadruple(number: int) -> int:
+    return twice(twice(number))
+"""
+
+FAULTY = """
+from tenuto import sleep, workflow
+
+@workflow
+def one(order: dict) -> None:
+    sleep("soon")
+
+@workflow
+def two(order: dict) -> None:
+    sleep("later")
+"""
+
+EARLY = """
+from tenuto import workflow
+
+@workflow
+def early(order: dict) -> None:
+    if order["big"]:
+        pass
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Terminal:
+    terminal = Terminal(tmp_path)
+    terminal.write("flows.py", FLOWS)
+    return terminal
+
+
+def test_a_workflow_is_run_by_its_name_or_its_id(shell: Terminal) -> None:
+    for name in ("double_it", "doubling"):
+        ended = shell.run("run", f"flows.py:{name}", "--input", "21")
+        assert (ended.code, ended.json) == (0, 42), ended.err
+    assert shell.run("run", "flows.py:quadruple", "-i", "3").json == 12
+
+
+def test_of_several_workflows_one_has_to_be_named(shell: Terminal) -> None:
+    for arguments in (("run", "flows.py"), ("show", "flows.py")):
+        ended = shell.run(*arguments)
+        assert ended.code == 2
+        assert "TEN-1118" in ended.err
+        assert "flows.py:double_it" in ended.err
+
+
+@pytest.mark.parametrize("name", ["quadrupel", "nothing"])
+def test_a_name_that_is_not_there_is_refused_with_what_is(shell: Terminal, name: str) -> None:
+    ended = shell.run("validate", f"flows.py:{name}")
+    assert ended.code == 2
+    assert "`quadruple`" in ended.err
+
+
+def test_a_file_without_workflows_says_so(shell: Terminal) -> None:
+    ended = shell.run("validate", "tasks.py")
+    assert ended.code == 2
+    assert "no workflow function" in ended.err
+
+
+def test_a_file_that_is_not_there_exits_3(shell: Terminal) -> None:
+    ended = shell.run("validate", "flow.py:double_it")
+    assert ended.code == 3
+    assert "Did you mean flows.py?" in ended.err
+
+
+def test_every_workflow_of_a_file_is_validated(shell: Terminal) -> None:
+    ended = shell.run("validate", "flows.py")
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "✓ doubling: 2 steps, valid",
+        "✓ quadruple: 3 steps, valid",
+    ]
+
+
+def test_all_problems_of_all_workflows_are_told_with_their_lines(shell: Terminal) -> None:
+    shell.write("faulty.py", FAULTY)
+    ended = shell.run("validate", "faulty.py")
+    assert ended.code == 2
+    assert "faulty.py:6" in ended.err
+    assert "faulty.py:10" in ended.err
+    assert 'sleep("later")' in ended.err
+    problems = shell.run("validate", "faulty.py", "-o", "json").json["problems"]
+    assert [each["path"] for each in problems] == ["faulty.py:6", "faulty.py:10"]
+
+
+def test_a_value_that_is_used_too_early_is_told_with_its_line(shell: Terminal) -> None:
+    shell.write("early.py", EARLY)
+    ended = shell.run("validate", "early.py")
+    assert ended.code == 2
+    assert "TEN-1104" in ended.err
+    assert "early.py:6" in ended.err
+    assert "with when(order['big']):" in ended.err
+
+
+def test_what_is_outstanding_goes_on_with_the_tasks_of_a_python_file(shell: Terminal) -> None:
+    ended = shell.run("run", "flows.py:double_it", "--input", "21", "-o", "json")
+    assert ended.json["status"] == "COMPLETED"
+    assert shell.run("run", "flows.py:double_it", "--outstanding").code == 0
+
+
+def test_a_definition_is_shown_as_a_graph_as_json_and_as_a_picture(shell: Terminal) -> None:
+    graph = shell.run("show", "flows.py:quadruple").out.splitlines()
+    assert graph[0] == "quadruple"
+    assert [line.split() for line in graph[1:]] == [
+        ["STEP", "DOES", "AFTER"],
+        ["twice", "task", "twice"],
+        ["twice_2", "task", "twice", "twice"],
+        ["end", "end", "twice_2"],
+    ]
+    document = shell.run("show", "flows.py:quadruple", "--as", "json").json
+    assert [node["id"] for node in document["nodes"]] == ["twice", "twice_2", "end"]
+    assert shell.run("show", "flows.py:quadruple", "-o", "json").json == document
+    picture = shell.run("show", "flows.py:quadruple", "--as", "mermaid").out
+    assert picture.splitlines()[0] == "flowchart TD"
+    assert "n1 --> n2" in picture
+
+
+def test_a_json_file_is_shown_in_the_same_ways(shell: Terminal) -> None:
+    shell.write("double.json", DOUBLE)
+    assert "twice  task double" in shell.run("show", "double.json").out
+    assert shell.run("show", "double.json", "--as", "json").json["steps"] == DOUBLE["steps"]
+    assert 'n1["twice<br/>task double"]' in shell.run("show", "double.json", "--as", "mermaid").out
