@@ -17,7 +17,7 @@ import pytest
 from tests.cli.manual import PAGE, page
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/quickstart.md", "docs/operations.md"]
+PAGES = ["README.md", "docs/quickstart.md", "docs/operations.md", "docs/python.md"]
 LINKED = [
     "README.md",
     "ARCHITECTURE.md",

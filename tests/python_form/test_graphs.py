@@ -732,3 +732,36 @@ def test_the_document_compiles_to_the_same_graph_each_time() -> None:
     first = flow.definition()
     first["nodes"] = []
     assert drawn(compile_definition(flow.definition()).graph) == described(flow)
+
+
+def test_a_join_of_outer_values_inside_a_side_does_not_part_it_from_its_otherwise() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        first = escalate(order)
+        second = reserve(order)
+        with when(order["big"]):
+            notify(one_of(first, second))
+        with otherwise():
+            tidy()
+
+    edges = {(edge.source, edge.handle, edge.target) for edge in described(flow).edges}
+    assert edges == {
+        ("first", "default", "one_of"),
+        ("second", "default", "one_of"),
+        ("one_of", "go", "when"),
+        ("when", "then", "notify"),
+        ("when", "else", "tidy"),
+    }
+
+
+def test_thousands_of_steps_are_described_at_once() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        value = order
+        for _ in range(2_000):
+            value = reserve(value)
+            sleep("PT1S")
+
+    graph = described(flow)
+    assert len(graph.nodes) == 4_000
+    assert len(graph.edges) == 3_999

@@ -54,15 +54,15 @@ def when(condition: object, *, name: str | None = None) -> Side:
     base = "when" if name is None else re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
     head = trace.record("condition", base or "when", {"branches": []})
     head.title = name
+    trace.block.decision = head
     return _side(trace, head, test)
 
 
 def otherwise(condition: object = None) -> Side:
     """Steps that run if none of the sides before is taken, and `condition`, if given, is true."""
     trace = current("otherwise")
-    head = trace.block.steps[-1] if trace.block.steps else None
-    is_open = head is not None and head.branches and head.branches[-1].handle != ELSE
-    if head is None or not is_open:
+    head = trace.block.decision
+    if head is None:
         trace.refuse(
             OUT_OF_PLACE,
             "`otherwise` follows no `when`",
@@ -72,6 +72,7 @@ def otherwise(condition: object = None) -> Side:
         _side(trace, head, trace.expression("true", "when"))
     if condition is not None:
         return _side(trace, head, trace.expression(condition, "otherwise"))
+    trace.block.decision = None
     block = Block(trace.block, head, ELSE)
     head.branches.append(block)
     return Side(trace, head, block)
@@ -129,7 +130,7 @@ class Repetition:
     ) -> None:
         assert self._block.parent is not None
         self._trace.block = self._block.parent
-        if not self._block.steps and kind is None:
+        if self._block.is_empty and kind is None:
             self._trace.refuse(
                 OUT_OF_PLACE,
                 "the loop has no step in it",

@@ -20,18 +20,21 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._last: dict[str, int] = {}
+        """The last number given to a name that was wanted several times."""
 
     def take(self, wanted: str) -> str:
         """`wanted`, or the next of its kind that is free, in letters that an id may have."""
         base = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)
         base = base if NAME.match(base[:1]) else f"_{base}"
         base = base if _is_usable(base) else f"{base.lstrip('_')}_"
-        name, number = base[:_LONGEST], 1
+        name, number = base[:_LONGEST], self._last.get(base, 1)
         while name in self._taken:
             number += 1
             ending = f"_{number}"
             name = base[: _LONGEST - len(ending)] + ending
         self._taken.add(name)
+        self._last[base] = number
         return name
 
     def take_given(self, name: str) -> bool:

@@ -93,7 +93,9 @@ class Block:
         self.head = head
         self.handle = handle
         self.is_loop = is_loop
-        self.steps: list[Step] = []
+        self._segments: list[list[Step]] = [[]]
+        self.decision: Step | None = None
+        """The `when` that an `otherwise` would belong to."""
         self.entries: list[Exit | None] = [None if head is None else Exit(head, handle)]
         """What the steps of each segment come after."""
         self.ended_by: Step | None = None
@@ -117,12 +119,23 @@ class Block:
             yield block
             block = block.parent
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._segments)
+
+    def add(self, step: Step) -> None:
+        self._segments[step.segment].append(step)
+
+    def remove(self, step: Step) -> None:
+        self._segments[step.segment].remove(step)
+
     def begin_segment(self, after: Step) -> None:
         self.entries.append(Exit(after, after.handle))
+        self._segments.append([])
 
     def at(self, segment: int) -> list[Step]:
         """Its steps in one segment, the barrier that ends it left out."""
-        return [each for each in self.steps if each.segment == segment and not each.is_barrier]
+        return [each for each in self._segments[segment] if not each.is_barrier]
 
     def item_of(self, step: Step) -> Step | None:
         """The step of this very block that `step` is, or stands below; None if it is elsewhere."""

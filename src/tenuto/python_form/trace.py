@@ -92,7 +92,10 @@ class Trace:
         )
         step.waits_for += self.waits_for(config)
         self.steps.append(step)
-        where.steps.append(step)
+        where.add(step)
+        if join == "required":
+            # A join of any may be put around a decision while its sides are still described.
+            where.decision = None
         return step
 
     def barrier(self, kind: str, base: str, config: dict[str, object]) -> Step:

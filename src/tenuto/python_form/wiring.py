@@ -127,7 +127,7 @@ class _Wiring:
     def _remove(self, step: Step) -> None:
         del self._edges[step]
         self._trace.steps.remove(step)
-        step.block.steps.remove(step)
+        step.block.remove(step)
 
     def _enter(self, step: Step) -> None:
         """Let a step that nothing of its own segment comes before wait for the segment's entry."""
