@@ -63,7 +63,7 @@ def test_every_code_of_definitions_has_a_test_that_provokes_it() -> None:
         "TEN-1061": "test_schemas",
         "TEN-1070": "test_round_trip",
     }
-    definitions = {code for code in CATALOGUE if code < "TEN-1800"}
+    definitions = {code for code in CATALOGUE if code < "TEN-1100"}
     assert provoked | set(elsewhere) == definitions
 
 
