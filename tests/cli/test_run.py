@@ -155,7 +155,7 @@ def test_a_store_in_use_exits_5_and_says_by_whom(terminal: Terminal) -> None:
         (["run", "nothing.json"], 3, "there is no file nothing.json"),
         (["run", "double.json", "-i", "{"], 2, "--input is not JSON"),
         (["run", "double.json", "--tasks", "no.such.module"], 3, "there is no module"),
-        (["run", "flow.py"], 6, "not run by this version"),
+        (["run", "flow.py"], 3, "there is no file flow.py"),
         (["run", "double.json", "--store", "mysql://x"], 5, "is not a store"),
         (["run", "double.json", "--instance", "@last", "-i", "1"], 2, "has its input already"),
         (["run", "double.json", "--instance", "@last"], 5, "there is no store"),
