@@ -175,8 +175,8 @@ async def test_a_stop_that_is_cut_short_lets_go_of_the_store(tmp_path: Path) -> 
 
 async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
     async with Tenuto() as app:
-        lane = app.engine.lanes[0]
-        lane.abandon(TenutoError("gone"))
+        intake = app.engine.intakes[0]
+        intake.abandon(TenutoError("gone"))
         event = Event(id="e", pattern="a.b", payload={}, received_at=app.engine.clock.now())
         for asked in (
             app.engine.postmaster.publish(event),
@@ -186,7 +186,7 @@ async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
             with pytest.raises(TenutoError):
                 await asked
         with pytest.raises(TenutoError):
-            await lane.looked_back(WaitKey("i", "a", ""))
+            await intake.looked_back(WaitKey("i", "a", ""))
 
 
 async def test_an_app_that_was_closed_is_not_opened_again() -> None:

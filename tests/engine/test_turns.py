@@ -19,7 +19,7 @@ from tenuto import (
     core,
 )
 from tenuto.core import Decision, InstanceState, Plan
-from tenuto.engine import lane
+from tenuto.engine import drafting, intake
 from tenuto.model.inputs import Input
 from tenuto.store.protocol import StoredInstance
 from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
@@ -145,7 +145,7 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
             raise ZeroDivisionError("a bug of ours")
         return decide(plan, state, input, now)
 
-    monkeypatch.setattr(lane, "decide", broken)
+    monkeypatch.setattr(drafting, "decide", broken)
     async with app_on(store) as app:
         await app.deploy(steps("a", "b"))
         good, bad = await app.start("flow", "good"), await app.start("flow", "bad")
@@ -159,7 +159,7 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
 async def test_too_many_waiting_starts_are_refused_and_none_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lane, "MOST_BEGINNING", 20)
+    monkeypatch.setattr(intake, "MOST_BEGINNING", 20)
     store = Moody()
     async with app_on(store) as app:
         await app.deploy(steps("a"))
@@ -247,7 +247,8 @@ async def test_what_is_refused_while_the_store_is_away_is_not_done_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also what did not fit into the turn that the store refused."""
-    monkeypatch.setattr(lane, "MOST_ROWS", 50)
+    monkeypatch.setattr(intake, "MOST_TAKEN", 50)
+    monkeypatch.setattr(drafting, "MOST_ROWS", 50)
     store = Moody()
     async with app_on(store) as app:
         await app.deploy(steps("a"))

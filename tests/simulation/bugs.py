@@ -111,7 +111,7 @@ def nobody_looks_back() -> AbstractContextManager[Any]:
 
     async def look_back(self: Postmaster, wait: WaitRow) -> bool:
         key = WaitKey(wait.instance_id, wait.node, wait.iteration)
-        await self._lane_of(wait.instance_id).looked_back(key)
+        await self._intake_of(wait.instance_id).looked_back(key)
         return False
 
     return patch.object(Postmaster, "look_back", look_back)

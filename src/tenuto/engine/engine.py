@@ -13,7 +13,9 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.engine.dispatcher import Dispatcher
 from tenuto.engine.draft import Draft
+from tenuto.engine.drafting import Drafter
 from tenuto.engine.held import Cache, Held
+from tenuto.engine.intake import Intake
 from tenuto.engine.lane import Lane
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
@@ -77,10 +79,11 @@ class Engine:
         self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
         self.loader = Loader(store, self.plans)
         self._caches = [Cache() for _ in range(store.lanes)]
+        self.intakes = [Intake() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
         self.timekeeper = Timekeeper(store, clock, self._report)
-        self.postmaster = Postmaster(store, clock, self._lane_of)
+        self.postmaster = Postmaster(store, clock, self._intake_of)
         self._dispatcher = Dispatcher(
             self.runner, self.timekeeper, self._look_back, self._leaves_to_others
         )
@@ -251,32 +254,36 @@ class Engine:
         return Lane(
             number=number,
             store=self.store,
-            loader=self.loader,
-            cache=self._caches[number],
+            intake=self.intakes[number],
+            drafter=Drafter(
+                loader=self.loader,
+                cache=self._caches[number],
+                clock=self.clock,
+                unreadable=self._unreadable,
+            ),
             clock=self.clock,
             process_id=self.process_id,
             concluded=self._concluded,
-            unreadable=self._unreadable,
         )
 
     def _number_of(self, id: str) -> int:
         return zlib.crc32(id.encode()) % len(self.lanes) if len(self.lanes) > 1 else 0
 
-    def _lane_of(self, id: str) -> Lane:
-        return self.lanes[self._number_of(id)]
+    def _intake_of(self, id: str) -> Intake:
+        return self.intakes[self._number_of(id)]
 
     def _hold(self, instance_id: str, held: Held) -> None:
         self._caches[self._number_of(instance_id)].put(instance_id, held)
 
     def _report(self, request: Request) -> None:
-        self._lane_of(request.instance_id).report(request)
+        self._intake_of(request.instance_id).report(request)
 
     def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         self._report(Request(instance_id, report))
 
     async def _ask(self, instance_id: str, input: Input, start: StartFacts | None) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._lane_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
+        self._intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future
 
     def _concluded(self, draft: Draft) -> None:
@@ -323,8 +330,8 @@ class Engine:
 
     def _leave_nobody_waiting(self, error: TenutoError) -> None:
         """Tell those who wait for an answer, or for an end, that this process will not see it."""
-        for lane in self.lanes:
-            lane.abandon(error)
+        for intake in self.intakes:
+            intake.abandon(error)
         for errand in self._errands:
             errand.cancel()
         for futures in self._watchers.values():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from tenuto.engine.lane import Lane
+from tenuto.engine.intake import Intake
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
@@ -48,19 +48,19 @@ class Postmaster:
         self,
         store: Store,
         clock: Clock,
-        lane_of: Callable[[str], Lane],
+        intake_of: Callable[[str], Intake],
         tenant: str = "default",
     ) -> None:
         self._store = store
         self._clock = clock
-        self._lane_of = lane_of
+        self._intake_of = intake_of
         self._tenant = tenant
 
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; the same id twice acts once."""
-        lane = self._lane_of(event.id)
+        intake = self._intake_of(event.id)
         future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
-        lane.store_event(EventRequest(event=event, future=future, asked_at=self._clock.now()))
+        intake.store_event(EventRequest(event=event, future=future, asked_at=self._clock.now()))
         stored = await future
         if stored.outcome == "conflict":
             raise Conflict(
@@ -103,7 +103,7 @@ class Postmaster:
             Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
             for wait in waits
         )
-        await self._lane_of(event.id).store_match(
+        await self._intake_of(event.id).store_match(
             MatchWrite(
                 event_id=event.id,
                 mail=mail,
@@ -113,14 +113,14 @@ class Postmaster:
             )
         )
         for wait, letter in zip(waits, mail, strict=True):
-            self._lane_of(wait.instance_id).report(
+            self._intake_of(wait.instance_id).report(
                 Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
             )
         return resumed
 
     async def look_back(self, wait: WaitRow) -> bool:
         """Offer a new wait the events that came before it was committed, oldest first."""
-        lane = self._lane_of(wait.instance_id)
+        intake = self._intake_of(wait.instance_id)
         key = key_of(wait)
         pattern = None if wait.is_wildcard else wait.pattern
         after = 0
@@ -131,11 +131,11 @@ class Postmaster:
             for cursor, event in page:
                 after = cursor
                 if self._fits(wait, event):
-                    taken = await self._offer(lane, wait, event)
+                    taken = await self._offer(intake, wait, event)
                     if taken:
                         return True
             if len(page) < PAGE:
-                await lane.looked_back(key)
+                await intake.looked_back(key)
                 return False
 
     async def _look_back_if_readable(self, wait: WaitRow) -> bool:
@@ -148,11 +148,11 @@ class Postmaster:
             log.warning("the wait %s is left alone: %s", key_of(wait), error)
             return False
 
-    async def _offer(self, lane: Lane, wait: WaitRow, event: Event) -> bool:
+    async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
         """Whether the wait is settled: it took the event, or is not open any more."""
         future = asyncio.get_running_loop().create_future()
         report = msgspec.structs.replace(_matched(wait, event), by_lookback=True)
-        lane.report(Request(wait.instance_id, report, future=future))
+        intake.report(Request(wait.instance_id, report, future=future))
         answer = await future
         return answer.rejection is None or answer.rejection.code != "TEN-3007"
 

@@ -13,7 +13,8 @@ from tests.kit.simulator.scenario import Knobs
 def turned(knobs: Knobs) -> Iterator[None]:
     with (
         patch("tenuto.engine.draft.SNAPSHOT_EVERY", knobs.snapshot_every),
-        patch("tenuto.engine.lane.MOST_ROWS", knobs.most_rows),
+        patch("tenuto.engine.drafting.MOST_ROWS", knobs.most_rows),
+        patch("tenuto.engine.intake.MOST_TAKEN", knobs.most_rows),
         patch("tenuto.engine.postmaster.PAGE", knobs.page),
         patch("tenuto.engine.recovery.BATCH", knobs.page),
         patch("tenuto.engine.timekeeper.BATCH", knobs.page),

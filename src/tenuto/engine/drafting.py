@@ -1,0 +1,174 @@
+"""Requests into drafts: which instances a turn is about, and what is decided on each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from tenuto.core import Decision, Plan, Rejection, blank, decide
+from tenuto.core.deciding import Deciding
+from tenuto.core.ending import quarantine
+from tenuto.engine.draft import Draft
+from tenuto.engine.held import Cache, Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.requests import Request
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.ports import Clock
+
+log = logging.getLogger("tenuto.lane")
+
+MOST_ROWS = 2_000
+MOST_BYTES = 4_000_000
+"""Past so many rows, or bytes, of the log a turn takes on no further instance."""
+
+
+class Drafter:
+    """Decides on the newest state of instances, and keeps that state from turn to turn."""
+
+    def __init__(
+        self,
+        *,
+        loader: Loader,
+        cache: Cache,
+        clock: Clock,
+        unreadable: Callable[[Request], None],
+    ) -> None:
+        self._loader = loader
+        self._cache = cache
+        self._clock = clock
+        self._unreadable = unreadable
+        self._unprojected: set[str] = set()
+        """Instances whose rows do not show where they are."""
+        self._is_projecting = False
+
+    # -- before the commit
+
+    def project(self) -> int:
+        """Have the next turn bring all rows up to date; returns how many are not."""
+        if self._unprojected:
+            self._is_projecting = True
+        return len(self._unprojected)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a turn is wanted also when nobody asks for anything."""
+        return self._is_projecting and bool(self._unprojected)
+
+    async def draft(self, requests: Sequence[Request]) -> tuple[list[Draft], list[Request]]:
+        """Decide on what a turn can hold; returns the drafts, and the requests that are left.
+
+        Nothing is awaited between the first decision and the last.
+        """
+        grouped, left = _grouped(requests)
+        if self._is_projecting:
+            self._is_projecting = False
+            for instance_id in self._unprojected:
+                grouped.setdefault(instance_id, [])
+        held = await self._hold(grouped)
+        now = self._clock.now()
+        drafts: list[Draft] = []
+        rows = size = 0
+        for instance_id in sorted(grouped):
+            found = held.get(instance_id)
+            waiting = grouped[instance_id]
+            if found is None:
+                self._unprojected.discard(instance_id)
+                continue
+            if rows > MOST_ROWS or size > MOST_BYTES:
+                left += waiting
+                continue
+            draft = Draft.of(instance_id, found)
+            for request in waiting:
+                _decide(draft, request, now)
+            drafts.append(draft)
+            rows += len(draft.rows)
+            size += draft.size
+        return drafts, left
+
+    async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        missing: list[str] = []
+        for instance_id, requests in grouped.items():
+            start = requests[0].start if requests else None
+            if start is None:
+                found = self._cache.get(instance_id)
+            else:
+                found = Held(blank(instance_id), start.plan, start.tenant)
+            if found is None:
+                missing.append(instance_id)
+            else:
+                held[instance_id] = found
+        if missing:
+            loaded = await self._loader.load(missing)
+            for instance_id in missing:
+                found_or_error = loaded.get(instance_id)
+                if isinstance(found_or_error, Held):
+                    held[instance_id] = found_or_error
+                else:
+                    self._refuse_all(grouped[instance_id], instance_id, found_or_error)
+        return held
+
+    def _refuse_all(
+        self, requests: list[Request], instance_id: str, error: TenutoError | None
+    ) -> None:
+        for request in requests:
+            request.refuse(error or NotFound(f"there is no instance {instance_id}"))
+            self._unreadable(request)
+
+    # -- after it
+
+    def won(self, draft: Draft) -> None:
+        """It is durable: the instance advances."""
+        draft.committed()
+        held = draft.held
+        if held.state.version == 0:
+            return  # a start that was rejected: there is no such instance
+        self._cache.put(draft.instance_id, held)
+        if held.is_projected or held.state.status.is_final:
+            self._unprojected.discard(draft.instance_id)
+        else:
+            self._unprojected.add(draft.instance_id)
+
+    def lost(self, draft: Draft) -> None:
+        """Another writer was first: the instance is read anew."""
+        if draft.before.version:
+            self._cache.drop(draft.instance_id)
+
+    def forget(self, drafts: Sequence[Draft]) -> None:
+        """Nothing of these was written: what memory holds of them is read anew."""
+        for draft in drafts:
+            self._cache.drop(draft.instance_id)
+            self._unprojected.add(draft.instance_id)
+
+
+def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], list[Request]]:
+    """Requests by instance, and those that have to wait for a turn of their own."""
+    grouped: dict[str, list[Request]] = {}
+    left: list[Request] = []
+    for request in requests:
+        together = grouped.setdefault(request.instance_id, [])
+        # A start meets the gate by itself: it may turn out to be a repeat.
+        if together and (request.start is not None or together[0].start is not None):
+            left.append(request)
+        else:
+            together.append(request)
+    return grouped, left
+
+
+def _decide(draft: Draft, request: Request, now: datetime) -> None:
+    plan = draft.held.plan
+    try:
+        draft.take(request, decide(plan, draft.state, request.input, now))
+    except Exception as error:  # one bad instance must not stop the others
+        log.exception("instance %s cannot be decided on", draft.instance_id)
+        draft.take(request, _quarantined(plan, draft, now, error))
+
+
+def _quarantined(plan: Plan, draft: Draft, now: datetime, error: Exception) -> Decision:
+    message = f"{type(error).__name__}: {error}"
+    if draft.state.version == 0:
+        return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
+    deciding = Deciding(plan, draft.state, now)
+    quarantine(deciding, message)
+    return deciding.done()

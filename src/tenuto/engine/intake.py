@@ -1,0 +1,170 @@
+"""What waits for a lane's next turn: who may still come in, and who is taken first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import TypeVar
+
+from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
+from tenuto.engine.requests import EventRequest, Request
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
+from tenuto.store.protocol import MatchWrite, WaitKey
+
+MOST_TAKEN = 2_000
+"""So many of a kind are taken for one turn; but results, timers and mail all together."""
+MOST_BEGINNING = 10_000
+"""So many starts and commands may wait, and so many events."""
+
+_T = TypeVar("_T")
+
+
+class Intake:
+    """The queues before one lane; what was promised goes before what is new."""
+
+    def __init__(self) -> None:
+        self._finish: deque[Request] = deque()
+        self._begin: deque[Request] = deque()
+        self._events: deque[EventRequest] = deque()
+        self._matches: deque[PendingMatch] = deque()
+        self._looked_back: deque[PendingLookBack] = deque()
+        self._suspects: deque[Batch] = deque()
+        """Parts of a turn that the store refused, tried apart."""
+        self._sleeping: asyncio.Future[None] | None = None
+        self._ended: TenutoError | None = None
+        """Why no more turns will be taken."""
+        self.is_idle = asyncio.Event()
+        """Set while nothing waits and no turn is under way."""
+        self.is_idle.set()
+
+    # -- for those who have something
+
+    def report(self, request: Request) -> None:
+        """Take what was promised already: results, timers, mail. Always let in."""
+        if self._ended is not None:
+            request.refuse(self._ended)
+            return
+        self._finish.append(request)
+        self.wake_up()
+
+    def ask(self, request: Request) -> None:
+        """Take something new; Overloaded when too much is waiting."""
+        self._refuse_when_ended()
+        if len(self._begin) >= MOST_BEGINNING:
+            raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
+        self._begin.append(request)
+        self.wake_up()
+
+    def store_event(self, request: EventRequest) -> None:
+        """Take an event for the inbox; Overloaded when too much is waiting."""
+        self._refuse_when_ended()
+        if len(self._events) >= MOST_BEGINNING:
+            raise Overloaded(f"{len(self._events)} events are waiting")
+        self._events.append(request)
+        self.wake_up()
+
+    def store_match(self, match: MatchWrite) -> asyncio.Future[None]:
+        """Record an event's targets."""
+        self._refuse_when_ended()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._matches.append(PendingMatch(match, future))
+        self.wake_up()
+        return future
+
+    def looked_back(self, key: WaitKey) -> asyncio.Future[None]:
+        """Record that a wait's look-back found nothing."""
+        self._refuse_when_ended()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._looked_back.append(PendingLookBack(key, future))
+        self.wake_up()
+        return future
+
+    def abandon(self, error: TenutoError) -> None:
+        """No more turns will be taken: tell everybody who waits, and whoever comes now."""
+        self._ended = error
+        for suspect in self._suspects:
+            suspect.refuse(error)
+        Batch(
+            [*self._finish, *self._begin],
+            list(self._events),
+            list(self._matches),
+            list(self._looked_back),
+        ).refuse(error)
+        self.is_idle.set()
+
+    def _refuse_when_ended(self) -> None:
+        if self._ended is not None:
+            raise self._ended
+
+    # -- for the lane
+
+    def wake_up(self) -> None:
+        """There is something to do: the lane does not sleep, or not any longer."""
+        self.is_idle.clear()
+        if self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_result(None)
+
+    def sleep(self) -> asyncio.Future[None]:
+        """Nothing is left to do; done when the lane is woken up."""
+        self.is_idle.set()
+        self._sleeping = asyncio.get_running_loop().create_future()
+        return self._sleeping
+
+    @property
+    def is_empty(self) -> bool:
+        return not (
+            self._finish
+            or self._begin
+            or self._events
+            or self._matches
+            or self._looked_back
+            or self._suspects
+        )
+
+    def take(self) -> Batch:
+        """What waits now: results before new work."""
+        if self._suspects:
+            return self._suspects.popleft()
+        requests = list(self._finish)
+        self._finish.clear()
+        room = max(MOST_TAKEN - len(requests), MOST_TAKEN // 10)
+        return Batch(
+            requests + _drained(self._begin, room),
+            self._taken_events(),
+            _drained(self._matches, MOST_TAKEN // 10),
+            _drained(self._looked_back, MOST_TAKEN),
+        )
+
+    def _taken_events(self) -> list[EventRequest]:
+        """Events up to the first whose id is among them: a turn has each id once."""
+        taken: dict[str, EventRequest] = {}
+        while self._events and len(taken) < MOST_TAKEN and self._events[0].event.id not in taken:
+            request = self._events.popleft()
+            taken[request.event.id] = request
+        return list(taken.values())
+
+    def go_first(self, requests: Sequence[Request]) -> None:
+        """Requests that were taken already, and go before all others next time."""
+        self._finish.extendleft(reversed(requests))
+
+    def try_apart(self, parts: Sequence[Batch]) -> None:
+        """Parts of a turn that the store refused: each is a turn by itself, before all others."""
+        self._suspects.extendleft(reversed(parts))
+
+    def put_back(self, batch: Batch, error: StoreUnavailable) -> None:
+        """Nothing was written: what was promised waits, what is new is refused."""
+        kept = [request for request in batch.requests if not request.is_new]
+        for request in batch.requests:
+            if request.is_new:
+                request.refuse(error)
+        self.go_first(kept)
+        for event in batch.events:
+            if not event.future.done():
+                event.future.set_exception(error)
+        self._matches.extendleft(reversed(batch.matches))
+        self._looked_back.extendleft(reversed(batch.looked_back))
+
+
+def _drained(queue: deque[_T], most: int) -> list[_T]:
+    return [queue.popleft() for _ in range(min(len(queue), most))]
