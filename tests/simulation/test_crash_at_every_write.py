@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.testing.weather import AtWrite, Fault
 from tests.kit.simulator.scenario import Scenario, plain_jobs
 from tests.kit.simulator.verdict import assert_kept, run_scenario
-from tests.kit.simulator.weather import AtWrite, Fault
 from tests.kit.workload import topologies
 
 MODES = (

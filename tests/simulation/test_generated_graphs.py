@@ -8,10 +8,11 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tenuto.testing.weather import Calm
 from tests.kit.checker.graph import read
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
 from tests.kit.simulator.verdict import assert_kept, run_scenario
-from tests.kit.simulator.weather import Calm, Stormy
+from tests.kit.simulator.weather import Stormy
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Document, Taste, topologies
 from tests.kit.workload.strategies import documents

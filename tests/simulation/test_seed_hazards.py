@@ -14,17 +14,17 @@ from tenuto.model.errors import InvalidDefinition
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started
 from tenuto.model.status import TRANSITIONS, Status
 from tenuto.store.protocol import DataRefused, InstanceWrite, Outcome, Turn
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.weather import Calm, Fault
 from tests.kit.checker.invariants.structure import TRANSITIONS as BY_THE_CHECKER
 from tests.kit.checker.record import Fields
-from tests.kit.simulator.clock import BEGIN, SimClock, Wall
-from tests.kit.simulator.ids import SimIds
 from tests.kit.simulator.ledgers import Ledgers
-from tests.kit.simulator.loop import SimLoop
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.scenario import Job, Jump, Scenario, scenario_of
 from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.verdict import assert_kept, run_scenario, run_seed, status_of
-from tests.kit.simulator.weather import Calm, Fault
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Behaviour, Behaviours, Document, topologies
 from tests.kit.workload.drawing import document, edges, node, task
@@ -68,10 +68,10 @@ def run(
 
 def in_a_process(place: Place, main: Callable[[Engine], Awaitable[None]]) -> None:
     """Run `main` with an open engine in a simulated process."""
-    loop = SimLoop(Random(1))
-    clock = SimClock(loop, Wall())
+    loop = VirtualLoop(Random(1))
+    clock = VirtualClock(loop, Wall())
     tasks = ScriptedTasks(clock, Ledgers(), lambda _id: {(step, 1): DONE for step in "abc"})
-    ids = SimIds(Random(1))
+    ids = SeededIds(Random(1))
 
     async def whole() -> None:
         engine = Engine(place.store(), registry=tasks.registry(), clock=clock, ids=ids)

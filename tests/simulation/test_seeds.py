@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tenuto.testing.weather import Fault
 from tests.kit.simulator.verdict import counts_of, run_seed
-from tests.kit.simulator.weather import Fault
 
 SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000"))
 CHUNK = 100

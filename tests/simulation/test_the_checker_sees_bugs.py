@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from tenuto.testing.weather import AtWrite, Calm, Fault
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Job, Knobs, Scenario
 from tests.kit.simulator.verdict import run_scenario, violations_of
-from tests.kit.simulator.weather import AtWrite, Calm, Fault
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import (
     Action,

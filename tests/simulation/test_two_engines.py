@@ -12,10 +12,10 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Request
 from tenuto.model.inputs import PauseAsked, ResumeAsked, Started, TimerDue, TimerKey, TimerKind
 from tenuto.tasks.registry import Registry
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
 from tests.kit.checker.picture import FINAL
-from tests.kit.simulator.clock import SimClock, Wall
-from tests.kit.simulator.ids import SimIds
-from tests.kit.simulator.loop import SimLoop
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import scenario_of
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, status_of
@@ -41,8 +41,8 @@ def test_the_gate_alone_keeps_every_promise(first: int) -> None:
 
 def test_an_old_picture_clears_no_timer() -> None:
     """One process at a time never has an old picture; several on one store will."""
-    loop, place = SimLoop(Random(1)), InMemory(shared=True)
-    clock, ids = SimClock(loop, Wall()), SimIds(Random(1))
+    loop, place = VirtualLoop(Random(1)), InMemory(shared=True)
+    clock, ids = VirtualClock(loop, Wall()), SeededIds(Random(1))
 
     async def main() -> None:
         first, second = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tenuto.testing.weather import Fault
 from tests.kit.checker import Run, Violation
-from tests.kit.simulator.weather import Fault
 
 
 def is_explained(broken: Violation, run: Run) -> bool:

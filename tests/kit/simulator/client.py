@@ -17,8 +17,8 @@ from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
 from tenuto.model.status import Status
+from tenuto.testing.virtual_clock import VirtualClock
 from tests.kit.checker.record import Fields
-from tests.kit.simulator.clock import SimClock
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Job
@@ -45,7 +45,7 @@ class Client:
         self._random = random
         self._nudges = 0
 
-    async def play(self, engines: list[Engine], clock: SimClock, rest: Rest) -> None:
+    async def play(self, engines: list[Engine], clock: VirtualClock, rest: Rest) -> None:
         """Do what is planned; once everything is at rest, see to it that the instance ends."""
         if not self._is_started and clock.ticks() < self.job.at:
             await clock.sleep(self.job.at - clock.ticks())
@@ -65,11 +65,11 @@ class Client:
             await clock.sleep(_NUDGE_EVERY)
         self.has_ended = True
 
-    async def _is_over(self, engines: list[Engine], clock: SimClock) -> bool:
+    async def _is_over(self, engines: list[Engine], clock: VirtualClock) -> bool:
         status = await self._status(self._random.choice(engines), clock)
         return status is None or status.is_final
 
-    async def _status(self, engine: Engine, clock: SimClock) -> Status | None:
+    async def _status(self, engine: Engine, clock: VirtualClock) -> Status | None:
         while True:
             try:
                 return (await engine.state_of(self.instance_id)).state.status
@@ -78,7 +78,7 @@ class Client:
             except NotFound:
                 return None
 
-    async def _start(self, engine: Engine, clock: SimClock) -> None:
+    async def _start(self, engine: Engine, clock: VirtualClock) -> None:
         job = self.job
         asked: Fields = {"input": job.input}
         if job.has_key:
@@ -109,7 +109,7 @@ class Client:
         self._is_started = True
         self._started_at = clock.ticks()
 
-    async def _act(self, engine: Engine, clock: SimClock, action: Action) -> bool:
+    async def _act(self, engine: Engine, clock: VirtualClock, action: Action) -> bool:
         """Whether it was answered, one way or the other."""
         match action:
             case Publish():
@@ -126,7 +126,7 @@ class Client:
                 assert_never(action)
 
     async def _publish(
-        self, engine: Engine, clock: SimClock, id: str, pattern: str, payload: Fields
+        self, engine: Engine, clock: VirtualClock, id: str, pattern: str, payload: Fields
     ) -> bool:
         event = Event(id=id, pattern=pattern, payload=payload, received_at=clock.now())
         entry = self._ledgers.request("publish", event=id, pattern=pattern, payload=payload)
@@ -142,7 +142,7 @@ class Client:
         entry["outcome"] = "ok"
         return True
 
-    async def _ask(self, engine: Engine, clock: SimClock, op: str, input: Input) -> bool:
+    async def _ask(self, engine: Engine, clock: VirtualClock, op: str, input: Input) -> bool:
         entry = self._ledgers.request(op, instance=self.instance_id)
         try:
             answer: Answer = await engine.ask(self.instance_id, input)
@@ -156,7 +156,7 @@ class Client:
         entry["outcome"] = "ok" if answer.rejection is None else "refused"
         return True
 
-    async def _nudge(self, engine: Engine, clock: SimClock) -> None:
+    async def _nudge(self, engine: Engine, clock: VirtualClock) -> None:
         """Nothing more is planned and it has not ended: give it what it may be waiting for."""
         self._nudges += 1
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
+from tenuto.testing.weather import Fault
 from tests.kit.checker.record import Fields
-from tests.kit.simulator.weather import Fault
 
 
 class Ledgers:

@@ -13,7 +13,7 @@ import apsw
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, UsedKey, unpack
 from tenuto.store.sqlite import Inline, SqliteStore
-from tests.kit.simulator.store import Handle
+from tenuto.testing.faulty_store import Handle
 
 
 class Place(Protocol):

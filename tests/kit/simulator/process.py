@@ -8,19 +8,19 @@ from random import Random
 
 from tenuto.engine.engine import Engine, Settings
 from tenuto.model.errors import StoreUnavailable
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import Crashed, VirtualLoop
+from tenuto.testing.weather import Fault
 from tests.kit.checker import Run
 from tests.kit.simulator.client import TENANT, Client
-from tests.kit.simulator.clock import SimClock, Wall
 from tests.kit.simulator.collect import collect
-from tests.kit.simulator.ids import SimIds
 from tests.kit.simulator.ledgers import Ledgers
-from tests.kit.simulator.loop import Crashed, SimLoop
 from tests.kit.simulator.places import Place
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Jump, Scenario
-from tests.kit.simulator.store import FaultStore
+from tests.kit.simulator.store import WitnessedStore
 from tests.kit.simulator.tasks import ScriptedTasks
-from tests.kit.simulator.weather import Fault
 from tests.kit.simulator.wire import Report, Wire
 from tests.kit.workload import Behaviours
 
@@ -42,23 +42,23 @@ class Process:
         ledgers: Ledgers,
         *,
         wall: Wall,
-        ids: SimIds,
+        ids: SeededIds,
         started_at: float,
         number: int,
         at_rest: Callable[[Run], None],
     ) -> None:
-        self.loop = SimLoop(Random(f"loop {scenario.seed} {number}"), started_at=started_at)
+        self.loop = VirtualLoop(Random(f"loop {scenario.seed} {number}"), started_at=started_at)
         self.loop.before_step = self._before_step
         self._scenario = scenario
         self._place = place
         self._at_rest = at_rest
         self._ledgers = ledgers
         self._wall = wall
-        self.clock = SimClock(self.loop, wall)
+        self.clock = VirtualClock(self.loop, wall)
         self._ids = ids
         self._random = Random(f"process {scenario.seed} {number}")
         self._stores = [
-            FaultStore(place.store(), self.loop, scenario.weather, ledgers)
+            WitnessedStore(place.store(), self.loop, scenario.weather, ledgers)
             for _ in range(scenario.engines)
         ]
 
@@ -119,7 +119,7 @@ class Process:
             await engine.close()
 
     def _engine(
-        self, store: FaultStore, wire: Wire, behaviours_of: Callable[[str], Behaviours]
+        self, store: WitnessedStore, wire: Wire, behaviours_of: Callable[[str], Behaviours]
     ) -> Engine:
         tasks = ScriptedTasks(self.clock, self._ledgers, behaviours_of)
         knobs = self._scenario.knobs

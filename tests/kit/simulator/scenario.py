@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from tenuto.testing.weather import Weather
 from tests.kit.checker.record import Fields
-from tests.kit.simulator.weather import Stormy, Weather
+from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
     Action,
     Behaviours,

@@ -1,200 +1,43 @@
-"""A store between the engine and the real one, at which everything may go wrong."""
+"""The faulty store with a witness, and one that also refuses single results for ever."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
-from typing import Never, Protocol, TypeVar
-
-from tenuto.model.errors import StoreUnavailable
-from tenuto.model.events import Event
-from tenuto.model.log import LogRow
-from tenuto.store.protocol import (
-    CommitUnknown,
-    DataRefused,
-    DeadLetterRow,
-    DefinitionRow,
-    Delivery,
-    InstancePage,
-    InstanceQuery,
-    Mail,
-    Orphan,
-    Outcome,
-    Store,
-    StoredInstance,
-    TimerRow,
-    Turn,
-    TurnResult,
-    WaitKey,
-    WaitRow,
-    WaitTerm,
-)
+from tenuto.store.protocol import DataRefused, Outcome, Turn, TurnResult
+from tenuto.testing.faulty_store import FaultyStore, Handle
+from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.weather import Fault, Weather
 from tests.kit.simulator.ledgers import Ledgers
-from tests.kit.simulator.loop import SimLoop
-from tests.kit.simulator.weather import Fault, Weather
-
-T = TypeVar("T")
 
 
-class Handle(Store, Protocol):
-    """A real store, which can also be left as SIGKILL leaves it."""
+class WitnessedStore(FaultyStore):
+    """One process's way to its store; every fault and every commit is in the ledgers."""
 
-    def abandon(self) -> None: ...
-
-
-class FaultStore:
-    """One process's way to its store."""
-
-    def __init__(self, inner: Handle, loop: SimLoop, weather: Weather, ledgers: Ledgers) -> None:
-        self.lanes = inner.lanes
-        self._inner = inner
-        self._loop = loop
-        self._weather = weather
+    def __init__(
+        self, inner: Handle, loop: VirtualLoop, weather: Weather, ledgers: Ledgers
+    ) -> None:
+        super().__init__(
+            inner, loop, weather, happened=lambda fault: ledgers.fault(fault, loop.time())
+        )
         self._ledgers = ledgers
-        self._is_dead = False
 
-    def kill(self) -> None:
-        """The process is gone: whatever of it still runs reaches nothing."""
-        self._is_dead = True
-        self._inner.abandon()
+    async def _committed(self, turn: Turn, lane: int) -> TurnResult:
+        if self._ledgers.refused.intersection(_results(turn)):
+            raise DataRefused("simulated: something in this turn cannot be stored")
+        result = await super()._committed(turn, lane)
+        self._note(turn, result)
+        return result
 
-    async def open(self, process_id: str, now: datetime) -> None:
-        await self._write("open", lambda: self._inner.open(process_id, now))
-
-    async def close(self, now: datetime, *, clean: bool) -> None:
-        await self._write("close", lambda: self._inner.close(now, clean=clean))
-
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
-        async def commit() -> TurnResult:
-            if self._ledgers.refused.intersection(_results(turn)):
-                raise DataRefused("simulated: something in this turn cannot be stored")
-            result = await self._inner.commit(turn, lane)
-            self._note(turn, result)
-            return result
-
-        return await self._write("commit", commit, turn)
-
-    async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
-    ) -> DefinitionRow:
-        return await self._write(
-            "save",
-            lambda: self._inner.save_definition(tenant, id, content, content_hash, now),
-        )
-
-    async def send(self, mail: Sequence[Mail]) -> None:
-        await self._write("send", lambda: self._inner.send(mail))
-
-    async def claim_orphans(self, limit: int) -> list[Orphan]:
-        return await self._write("claim", lambda: self._inner.claim_orphans(limit))
-
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-        return await self._read(lambda: self._inner.load(instance_ids))
-
-    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await self._read(lambda: self._inner.entries(instance_id, after=after, limit=limit))
-
-    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
-        return await self._read(lambda: self._inner.entries_at(instance_id, seqs))
-
-    async def instances(self, query: InstanceQuery) -> InstancePage:
-        return await self._read(lambda: self._inner.instances(query))
-
-    async def definition(
-        self, tenant: str, id: str, version: int | None = None
-    ) -> DefinitionRow | None:
-        return await self._read(lambda: self._inner.definition(tenant, id, version))
-
-    async def definition_ids(self, tenant: str) -> list[str]:
-        return await self._read(lambda: self._inner.definition_ids(tenant))
-
-    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
-        return await self._read(lambda: self._inner.wait_terms(tenant, pattern))
-
-    async def waits_for(
-        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
-    ) -> list[WaitRow]:
-        return await self._read(
-            lambda: self._inner.waits_for(tenant, terms, limit=limit, after=after)
-        )
-
-    async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await self._read(lambda: self._inner.waits(instance_id))
-
-    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
-        return await self._read(lambda: self._inner.unlooked_waits(limit))
-
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        return await self._read(
-            lambda: self._inner.events_since(tenant, pattern, since, after=after, limit=limit)
-        )
-
-    async def unmatched_events(self, limit: int) -> list[Event]:
-        return await self._read(lambda: self._inner.unmatched_events(limit))
-
-    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
-        return await self._read(lambda: self._inner.due_timers(now, limit))
-
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        return await self._read(lambda: self._inner.mail(limit, after))
-
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await self._read(lambda: self._inner.dead_letters(tenant, limit))
-
-    async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await self._read(lambda: self._inner.deliveries(instance_id))
-
-    async def _write(
-        self, verb: str, write: Callable[[], Awaitable[T]], turn: Turn | None = None
-    ) -> T:
-        self._refuse_the_dead()
-        fault = self._weather.on_write(verb)
+    def _fault_on(self, verb: str, turn: Turn | None) -> Fault | None:
+        """What the weather has; a refusal waits for a turn with a result in it."""
+        fault = super()._fault_on(verb, turn)
         if fault is Fault.REFUSED:
             self._ledgers.refusals_owed += 1
             fault = None
-        if fault is None and self._ledgers.refusals_owed and self._refuse_a_result(turn):
+        is_owed = fault is None and turn is not None and self._ledgers.refusals_owed > 0
+        if is_owed and self._refuse_a_result(turn):
             self._ledgers.refusals_owed -= 1
             fault = Fault.REFUSED
-        if fault is not None:
-            self._ledgers.fault(fault, self._loop.time())
-        if fault is Fault.CRASH_BEFORE:
-            await self._die(fault)
-        if fault is Fault.UNAVAILABLE:
-            raise StoreUnavailable("simulated: the store is away")
-        if fault is Fault.UNKNOWN_UNDONE:
-            raise _unknown(verb)
-        if fault is Fault.SLOW_WRITE:
-            await asyncio.sleep(self._weather.seconds())
-        result = await write()
-        if fault is Fault.CRASH_AFTER:
-            await self._die(fault)
-        if fault is Fault.ACK_LOST:
-            raise _unknown(verb)
-        if fault is Fault.SLOW_WRITE:
-            await asyncio.sleep(self._weather.seconds())
-        return result
-
-    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
-        self._refuse_the_dead()
-        fault = self._weather.on_read()
-        if fault is None:
-            return await read()
-        self._ledgers.fault(fault, self._loop.time())
-        if fault is Fault.READ_UNAVAILABLE:
-            raise StoreUnavailable("simulated: the store cannot be read")
-        await asyncio.sleep(self._weather.seconds())
-        result = await read()
-        await asyncio.sleep(self._weather.seconds())
-        return result
+        return fault
 
     def _refuse_a_result(self, turn: Turn | None) -> bool:
         """Choose a task's result in this turn and never take it; False when there is none.
@@ -208,12 +51,6 @@ class FaultStore:
                 return True
         return False
 
-    async def _die(self, fault: Fault) -> Never:
-        """Stop the whole process here; none of its code hears of it."""
-        self._loop.crash(fault)
-        await self._loop.create_future()
-        raise AssertionError("nobody comes back from the dead")
-
     def _note(self, turn: Turn, result: TurnResult) -> None:
         for write in turn.writes:
             if not write.rows:
@@ -226,10 +63,6 @@ class FaultStore:
             elif outcome is Outcome.LOST:
                 self._ledgers.shut_out += 1
 
-    def _refuse_the_dead(self) -> None:
-        if self._is_dead:
-            raise StoreUnavailable("simulated: this process is dead")
-
 
 def _results(turn: Turn | None) -> list[tuple[str, str, int]]:
     return [
@@ -240,10 +73,3 @@ def _results(turn: Turn | None) -> list[tuple[str, str, int]]:
         and row.node_status == "success"
         and row.node_id is not None
     ]
-
-
-def _unknown(verb: str) -> Exception:
-    """What a broken connection looks like: only commits have a name for it."""
-    if verb == "commit":
-        return CommitUnknown("simulated: the connection broke")
-    return StoreUnavailable("simulated: the connection broke")

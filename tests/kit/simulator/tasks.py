@@ -10,7 +10,7 @@ from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result
 from tenuto.tasks.registry import Registry
-from tests.kit.simulator.clock import SimClock
+from tenuto.testing.virtual_clock import VirtualClock
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.workload import TASKS, Behaviour, Behaviours, behaviour_of
 
@@ -19,7 +19,7 @@ class ScriptedTasks:
     """The tasks of one process; what they do depends on the instance, the node and the try."""
 
     def __init__(
-        self, clock: SimClock, ledgers: Ledgers, behaviours_of: Callable[[str], Behaviours]
+        self, clock: VirtualClock, ledgers: Ledgers, behaviours_of: Callable[[str], Behaviours]
     ) -> None:
         self._clock = clock
         self._ledgers = ledgers

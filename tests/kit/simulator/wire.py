@@ -7,9 +7,9 @@ from random import Random
 from typing import TypeAlias
 
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.weather import Fault, Weather
 from tests.kit.simulator.ledgers import Ledgers
-from tests.kit.simulator.loop import SimLoop
-from tests.kit.simulator.weather import Fault, Weather
 
 Report: TypeAlias = tuple[str, TaskSucceeded | TaskFailed]
 
@@ -19,7 +19,7 @@ class Wire:
 
     def __init__(
         self,
-        loop: SimLoop,
+        loop: VirtualLoop,
         weather: Weather,
         ledgers: Ledgers,
         random: Random,

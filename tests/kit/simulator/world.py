@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from random import Random
 
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import Wall
 from tests.kit.checker import Run
 from tests.kit.simulator.client import Client
-from tests.kit.simulator.clock import Wall
 from tests.kit.simulator.collect import collect
-from tests.kit.simulator.ids import SimIds
 from tests.kit.simulator.knobs import turned
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.places import InMemory, Place
@@ -42,7 +42,7 @@ class World:
         self._place = place or InMemory()
         self._ledgers = Ledgers()
         self._wall = Wall()
-        self._ids = SimIds(Random(f"ids {scenario.seed}"))
+        self._ids = SeededIds(Random(f"ids {scenario.seed}"))
         self._stray: list[Report] = []
         self._rests: list[Run] = []
         random = Random(f"clients {scenario.seed}")

@@ -1,4 +1,4 @@
-"""Simulated time: the machine's clock may be set, while the loop's time only passes."""
+"""Virtual time: the machine's clock may be set, while the loop's time only passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from tests.kit.simulator.loop import SimLoop
+from tenuto.testing.virtual_loop import VirtualLoop
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -14,7 +14,8 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 class Wall:
     """The clock on the machine's wall; it outlives processes and may be set at any moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: datetime = BEGIN) -> None:
+        self._begin = begin
         self.ahead = 0.0
         """Seconds by which it differs from the time that has passed."""
 
@@ -25,16 +26,16 @@ class Wall:
     def read(self, passed: float) -> datetime:
         # Sums of floats are a hair off: round before the rest of a millisecond is cut off.
         microseconds = round((passed + self.ahead) * 1e6)
-        return BEGIN + timedelta(milliseconds=microseconds // 1000)
+        return self._begin + timedelta(milliseconds=microseconds // 1000)
 
 
-class SimClock:
+class VirtualClock:
     """The clock port of one simulated process."""
 
-    def __init__(self, loop: SimLoop, wall: Wall) -> None:
+    def __init__(self, loop: VirtualLoop, wall: Wall) -> None:
         self._loop = loop
         self._wall = wall
-        self._latest = BEGIN - timedelta(days=36_500)
+        self._latest = datetime.min.replace(tzinfo=UTC)
 
     def now(self) -> datetime:
         self._latest = max(self._latest, self._wall.read(self._loop.time()))

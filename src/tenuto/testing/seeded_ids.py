@@ -8,7 +8,7 @@ from random import Random
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class SimIds:
+class SeededIds:
     """The ids port; one for the whole run, so that no two processes make the same."""
 
     def __init__(self, random: Random) -> None:

@@ -1,0 +1,212 @@
+"""A store between the engine and the real one, at which everything may go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Never, Protocol, TypeVar
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.protocol import (
+    CommitUnknown,
+    DeadLetterRow,
+    DefinitionRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    Mail,
+    Orphan,
+    Store,
+    StoredInstance,
+    TimerRow,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.weather import Fault, Weather
+
+T = TypeVar("T")
+
+
+class Handle(Store, Protocol):
+    """A real store, which can also be left as SIGKILL leaves it."""
+
+    def abandon(self) -> None: ...
+
+
+class FaultyStore:
+    """One process's way to its store."""
+
+    def __init__(
+        self,
+        inner: Handle,
+        loop: VirtualLoop,
+        weather: Weather,
+        happened: Callable[[Fault], None] = lambda _: None,
+    ) -> None:
+        """`happened` hears of every fault when it strikes."""
+        self.lanes = inner.lanes
+        self._inner = inner
+        self._loop = loop
+        self._weather = weather
+        self._happened = happened
+        self._is_dead = False
+
+    def kill(self) -> None:
+        """The process is gone: whatever of it still runs reaches nothing."""
+        self._is_dead = True
+        self._inner.abandon()
+
+    async def open(self, process_id: str, now: datetime) -> None:
+        await self._write("open", lambda: self._inner.open(process_id, now))
+
+    async def close(self, now: datetime, *, clean: bool) -> None:
+        await self._write("close", lambda: self._inner.close(now, clean=clean))
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        return await self._write("commit", lambda: self._committed(turn, lane), turn)
+
+    async def save_definition(
+        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+    ) -> DefinitionRow:
+        return await self._write(
+            "save",
+            lambda: self._inner.save_definition(tenant, id, content, content_hash, now),
+        )
+
+    async def send(self, mail: Sequence[Mail]) -> None:
+        await self._write("send", lambda: self._inner.send(mail))
+
+    async def claim_orphans(self, limit: int) -> list[Orphan]:
+        return await self._write("claim", lambda: self._inner.claim_orphans(limit))
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        return await self._read(lambda: self._inner.load(instance_ids))
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        return await self._read(lambda: self._inner.entries(instance_id, after=after, limit=limit))
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        return await self._read(lambda: self._inner.entries_at(instance_id, seqs))
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        return await self._read(lambda: self._inner.instances(query))
+
+    async def definition(
+        self, tenant: str, id: str, version: int | None = None
+    ) -> DefinitionRow | None:
+        return await self._read(lambda: self._inner.definition(tenant, id, version))
+
+    async def definition_ids(self, tenant: str) -> list[str]:
+        return await self._read(lambda: self._inner.definition_ids(tenant))
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        return await self._read(lambda: self._inner.wait_terms(tenant, pattern))
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        return await self._read(
+            lambda: self._inner.waits_for(tenant, terms, limit=limit, after=after)
+        )
+
+    async def waits(self, instance_id: str) -> list[WaitRow]:
+        return await self._read(lambda: self._inner.waits(instance_id))
+
+    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+        return await self._read(lambda: self._inner.unlooked_waits(limit))
+
+    async def events_since(
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[tuple[int, Event]]:
+        return await self._read(
+            lambda: self._inner.events_since(tenant, pattern, since, after=after, limit=limit)
+        )
+
+    async def unmatched_events(self, limit: int) -> list[Event]:
+        return await self._read(lambda: self._inner.unmatched_events(limit))
+
+    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
+        return await self._read(lambda: self._inner.due_timers(now, limit))
+
+    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+        return await self._read(lambda: self._inner.mail(limit, after))
+
+    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+        return await self._read(lambda: self._inner.dead_letters(tenant, limit))
+
+    async def deliveries(self, instance_id: str) -> list[Delivery]:
+        return await self._read(lambda: self._inner.deliveries(instance_id))
+
+    async def _committed(self, turn: Turn, lane: int) -> TurnResult:
+        return await self._inner.commit(turn, lane)
+
+    def _fault_on(self, verb: str, turn: Turn | None) -> Fault | None:
+        """What happens to this write."""
+        return self._weather.on_write(verb)
+
+    async def _write(
+        self, verb: str, write: Callable[[], Awaitable[T]], turn: Turn | None = None
+    ) -> T:
+        self._refuse_the_dead()
+        fault = self._fault_on(verb, turn)
+        if fault is not None:
+            self._happened(fault)
+        if fault is Fault.CRASH_BEFORE:
+            await self._die(fault)
+        if fault is Fault.UNAVAILABLE:
+            raise StoreUnavailable("simulated: the store is away")
+        if fault is Fault.UNKNOWN_UNDONE:
+            raise _unknown(verb)
+        if fault is Fault.SLOW_WRITE:
+            await asyncio.sleep(self._weather.seconds())
+        result = await write()
+        if fault is Fault.CRASH_AFTER:
+            await self._die(fault)
+        if fault is Fault.ACK_LOST:
+            raise _unknown(verb)
+        if fault is Fault.SLOW_WRITE:
+            await asyncio.sleep(self._weather.seconds())
+        return result
+
+    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+        self._refuse_the_dead()
+        fault = self._weather.on_read()
+        if fault is None:
+            return await read()
+        self._happened(fault)
+        if fault is Fault.READ_UNAVAILABLE:
+            raise StoreUnavailable("simulated: the store cannot be read")
+        await asyncio.sleep(self._weather.seconds())
+        result = await read()
+        await asyncio.sleep(self._weather.seconds())
+        return result
+
+    async def _die(self, fault: Fault) -> Never:
+        """Stop the whole process here; none of its code hears of it."""
+        self._loop.crash(fault)
+        await self._loop.create_future()
+        raise AssertionError("nobody comes back from the dead")
+
+    def _refuse_the_dead(self) -> None:
+        if self._is_dead:
+            raise StoreUnavailable("simulated: this process is dead")
+
+
+def _unknown(verb: str) -> Exception:
+    """What a broken connection looks like: only commits have a name for it."""
+    if verb == "commit":
+        return CommitUnknown("simulated: the connection broke")
+    return StoreUnavailable("simulated: the connection broke")
