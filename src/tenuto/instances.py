@@ -74,7 +74,7 @@ class InstanceRef:
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""
         held = await self._engine.state_of(self.id)
-        return {"ctx": context_of(held.state), "system": held.state.system}
+        return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
 
     async def details(self) -> Object:
         """The whole instance as JSON."""

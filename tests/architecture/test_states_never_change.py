@@ -14,7 +14,16 @@ import pytest
 from tests.architecture.source_tree import SOURCE, Finding, dotted, findings, modules
 
 TAKING_IN = frozenset(
-    SOURCE / "core" / f"{name}.py" for name in ("fold", "node_entries", "edges", "timing", "state")
+    SOURCE / "core" / f"{name}.py"
+    for name in (
+        "edges",
+        "fold",
+        "life",
+        "loop_entries",
+        "node_entries",
+        "state",
+        "timing",
+    )
 )
 CHANGING = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
 

@@ -59,6 +59,10 @@ def every(**branches: str) -> Object:
     return box("condition", branches=_branches(branches), select="all")
 
 
+def loop(source: JSON = None, /, **config: JSON) -> Object:
+    return box("loop", **({"source": source} if source is not None else {}), **config)
+
+
 def end(output: JSON = None, /, **config: JSON) -> Object:
     return box("end", **({"outputParameters": output} if output is not None else {}), **config)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenuto.model.entries import (
     CancelRequested,
     Entry,
+    IterationEnded,
     NodeCompleted,
     NodeFailed,
     NodeSkipped,
@@ -18,7 +19,9 @@ def line(entry: Entry) -> str:
     """One entry: its kind, whose it is, and what tells it from others of its kind."""
     node: str | None = getattr(entry, "node", None)
     attempt: int = getattr(entry, "attempt", 1)
-    place = f"{node}#{attempt}" if node is not None else ""
+    iteration: str = getattr(entry, "iteration", "")
+    inside = f"[{iteration}]" if iteration else ""
+    place = f"{node}{inside}#{attempt}" if node is not None else ""
     return " ".join(part for part in (entry.event_type.value, place, _said(entry)) if part)
 
 
@@ -33,6 +36,8 @@ def _said(entry: Entry) -> str:
             return f"{entry.error.code} {entry.then}"
         case NodeSkipped():
             return entry.reason
+        case IterationEnded():
+            return entry.status
         case WaitResolved():
             return entry.outcome
         case CancelRequested():

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, state_of
 from tenuto.definition import compile_definition
@@ -45,6 +45,17 @@ from tests.core.notation import line
 ID = "00000000-0000-7000-8000-000000000001"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
+
+def key_of(node: str) -> NodeKey:
+    """`pack`, or `pack[2/0]` in an iteration."""
+    name, _, iteration = node.partition("[")
+    return NodeKey(name, iteration.removesuffix("]"))
+
+
+def spelled(key: NodeKey) -> str:
+    return f"{key.node}[{key.iteration}]" if key.iteration else key.node
+
+
 Check = Callable[["Run", InstanceState, Decision], None]
 
 
@@ -75,8 +86,9 @@ class Run:
 
     def tell(self, input: Input) -> Run:
         """Whatever can happen; a rejection that the test does not expect is an error."""
-        before = self.state
+        before, kept = self.state, snapshot.encode(self.state)
         decision = decide(self.plan, before, input, self.now)
+        assert snapshot.encode(before) == kept, "a decision changes no older state"
         self.told.append((input, self.now))
         self.taken += [input] if decision.rejection is None else []
         self.entries += decision.entries
@@ -111,7 +123,16 @@ class Run:
         self, node: str, output: JSON = None, *, handle: str = "default", attempt: int | None = None
     ) -> Run:
         attempt = attempt or self.attempt(node)
-        return self.tell(TaskSucceeded(node=node, attempt=attempt, output=output, handle=handle))
+        key = key_of(node)
+        return self.tell(
+            TaskSucceeded(
+                node=key.node,
+                iteration=key.iteration,
+                attempt=attempt,
+                output=output,
+                handle=handle,
+            )
+        )
 
     def fail(
         self,
@@ -125,11 +146,16 @@ class Run:
         error = Failure(
             code=code, message=f"{code} in {node}", details=details, retryable=retryable
         )
-        return self.tell(TaskFailed(node=node, attempt=attempt or self.attempt(node), error=error))
+        attempt, key = attempt or self.attempt(node), key_of(node)
+        return self.tell(
+            TaskFailed(node=key.node, iteration=key.iteration, attempt=attempt, error=error)
+        )
 
     def lose(self, node: str, *, clean: bool = False, attempt: int | None = None) -> Run:
-        attempt = attempt or self.attempt(node)
-        return self.tell(AttemptLost(node=node, attempt=attempt, clean=clean))
+        attempt, key = attempt or self.attempt(node), key_of(node)
+        return self.tell(
+            AttemptLost(node=key.node, iteration=key.iteration, attempt=attempt, clean=clean)
+        )
 
     def later(self, **length: float) -> Run:
         """Let time pass; nothing fires by itself."""
@@ -183,14 +209,23 @@ class Run:
         assert keys, f"no open wait takes {pattern} {payload}"
         news: list[str] = []
         for key in keys:
-            self.hand(key.node, event)
+            self.hand(spelled(key), event)
             news += self.news
         self.news = news
         return self
 
     def hand(self, node: str, event: Event, *, by_lookback: bool = False) -> Run:
         """Give an event to one wait."""
-        return self.tell(EventMatched(node=node, attempt=1, event=event, by_lookback=by_lookback))
+        key = key_of(node)
+        return self.tell(
+            EventMatched(
+                node=key.node,
+                iteration=key.iteration,
+                attempt=1,
+                event=event,
+                by_lookback=by_lookback,
+            )
+        )
 
     def pause(self, *, until: datetime | None = None, reason: str | None = None) -> Run:
         return self.tell(PauseAsked(by="ada", until=until, reason=reason))
@@ -213,7 +248,7 @@ class Run:
 
     @property
     def ctx(self) -> Object:
-        return context_of(self.state)
+        return context_of(self.plan, self.state)
 
     @property
     def view(self) -> Any:  # noqa: ANN401
@@ -231,7 +266,7 @@ class Run:
 
     @property
     def running(self) -> list[str]:
-        return sorted(key.node for key in self.ledger.running)
+        return sorted(map(spelled, self.ledger.running))
 
     @property
     def timers(self) -> dict[str, timedelta]:
@@ -250,7 +285,7 @@ class Run:
 
     def attempt(self, node: str) -> int:
         """The newest attempt of a node."""
-        return self.state.nodes[NodeKey(node)].attempt
+        return self.state.nodes[key_of(node)].attempt
 
     def count(self, entry: str) -> int:
         """How often the log has an entry that begins so."""

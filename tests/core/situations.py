@@ -7,7 +7,18 @@ from datetime import timedelta
 
 from tenuto.core import fold
 from tenuto.model.entries import InputSet
-from tests.core.drawing import condition, delay, draw, end, every, start, task, terminate, wait
+from tests.core.drawing import (
+    condition,
+    delay,
+    draw,
+    end,
+    every,
+    loop,
+    start,
+    task,
+    terminate,
+    wait,
+)
 from tests.core.play import BEGIN, Run, play
 
 Situation = Callable[[], Run]
@@ -174,6 +185,19 @@ def called_off_by_name() -> Run:
     return play(document).start().succeed("a").later(seconds=3).fail("b", "OOPS")
 
 
+def looped() -> Run:
+    """A loop in a loop: an item fails, an inner loop has enough, the rest is called off."""
+    document = draw(
+        "l:loop>m m:loop>a l:done>z",
+        l=loop("{{ctx.input.lists}}", onItemError="continue", outputVariable="all"),
+        m=loop("{{ctx.item}}", mode="parallel", enough=1, cancelRest=True),
+        a=task(input="{{ctx.item}}", outputVariable="one"),
+    )
+    run = play(document).start({"lists": [[1], [2, 3]]}).fail("a[0/0]", "BAD")
+    run.succeed("a[1/1]", {"n": 3}).later(seconds=2).fail("a[1/0]", "CANCELLED")
+    return run.succeed("z", "done")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -203,5 +227,6 @@ SHELF: dict[str, Situation] = {
         waiting_cancelled,
         retried_while_paused,
         called_off_by_name,
+        looped,
     )
 }

@@ -38,7 +38,7 @@ def test_what_the_system_notes_is_out_of_reach_of_expressions() -> None:
     assert run.state.system["poison"]
     assert "system" not in run.ctx
     assert set(run.ctx) == {"input"}
-    scope = scope_of(run.state)
+    scope = scope_of(run.plan, run.state)
     for source in ("ctx.system", "ctx.poison", "workflow.instance.state.variables.poison"):
         assert compile_expression(source).evaluate(scope) is UNDEFINED
     with pytest.raises(InvalidDefinition):
@@ -213,7 +213,7 @@ def test_a_cancellation_says_who_why_when_and_from_where() -> None:
 def test_expressions_see_the_instance(source: str, expected: object) -> None:
     run = play(draw("f a>b b>c f:error>c", a=task(outputVariable="v")))
     run.start({"n": 1}, correlation_id="order-7").succeed("a", {"n": 5}).fail("f")
-    assert compile_expression(source).evaluate(scope_of(run.state)) == expected
+    assert compile_expression(source).evaluate(scope_of(run.plan, run.state)) == expected
 
 
 def test_later_values_win_in_the_context() -> None:

@@ -26,6 +26,7 @@ NAMES = (
     "completed",
     "deadline_passed",
     "first_of_three_wins",
+    "looped",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",
@@ -66,7 +67,7 @@ def shown(run: Run) -> Object:
     return {
         "status": state.status.value,
         "state": state_of(run.plan, state),
-        "ctx": context_of(state),
+        "ctx": context_of(run.plan, state),
         "system": state.system,
         "output": output_of(run.plan, state) if completed else None,
         "lastError": msgspec.to_builtins(state.last_error),

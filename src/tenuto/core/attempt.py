@@ -11,7 +11,7 @@ from msgspec import UNSET
 from tenuto.core.cancelling import cancelled
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.outcome import complete, error_handle, expression_failure, fail
+from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.task_input import render_input
 from tenuto.expr import ExpressionError
@@ -36,7 +36,7 @@ from tenuto.model.status import NodeStatus
 def begin(d: Deciding, key: NodeKey, config: Task) -> None:
     """Order the first attempt."""
     try:
-        value = render_input(d, key.node, config)
+        value = render_input(d, key, config)
     except ExpressionError as error:
         fail(d, key, 1, expression_failure(error))
         return
@@ -56,7 +56,7 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     config = d.plan[key.node].node.config
     assert isinstance(config, Task)
     node = d.state.nodes[key]
-    value = render_input(d, key.node, config) if node.input is UNSET else node.input
+    value = render_input(d, key, config) if node.input is UNSET else node.input
     return _start(d, key, config, node.attempt, value)
 
 
@@ -215,8 +215,7 @@ def _poison(d: Deciding, key: NodeKey, attempt: int) -> None:
     message = f"lost with its process {LOSSES_UNTIL_POISON} times in a row"
     failure = Failure(code=POISON, message=message, retryable=False)
     d.emit(SystemSet(at=d.now, values={"poison": {"stepId": key.node, "message": message}}))
-    fail(d, key, attempt, failure)
-    if error_handle(d.plan[key.node], POISON) is not None:
+    if fail(d, key, attempt, failure):
         # Handled or not, people should see it; an unhandled one is a dead letter already.
         keep_dead_letter(d, key, attempt, "poison", error=failure)
 

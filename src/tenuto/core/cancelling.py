@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tenuto.core.deciding import Deciding
+from tenuto.core.loop_entries import iterations_of
 from tenuto.core.state import NodeState
 from tenuto.model.effects import CloseWait, StopAttempt
 from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
@@ -36,6 +37,12 @@ def call_off_rest(d: Deciding, key: NodeKey) -> None:
 
 def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
     """End an open node: a running attempt is told to stop, anything else is called off at once."""
+    if node.is_loop:
+        places = iterations_of(d.state, key)
+        cancelled(d, key, node.attempt)
+        for place in places:
+            call_off_iteration(d, place)
+        return
     if node.status is NodeStatus.RUNNING:
         if node.grace_until is None:
             d.emit(
@@ -59,6 +66,15 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
     cancelled(d, key, node.attempt)
     if node.is_wait:
         d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
+
+
+def call_off_iteration(d: Deciding, place: NodeKey) -> None:
+    """Call off what is open of an iteration, given as its loop and its path."""
+    for name in d.plan.nodes[place.node].body:
+        key = NodeKey(name, place.iteration)
+        node = d.state.nodes.get(key)
+        if node is not None and node.is_open:
+            withdraw(d, key, node)
 
 
 def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:

@@ -102,7 +102,7 @@ def _deadline(d: Deciding, asked: Started) -> datetime | None:
         state = d.state
         template = d.plan.template("", "deadline", options.deadline)
         # Only the input exists yet; a deadline cannot depend on anything else.
-        scope = scope_of(state, written=None) | {
+        scope = scope_of(d.plan, state) | {
             "ctx": {"input": asked.input},
             "workflow": {"input": asked.input},
         }

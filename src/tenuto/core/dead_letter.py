@@ -50,6 +50,6 @@ def _input(d: Deciding, key: NodeKey, config: Task) -> JSON:
     if key.node not in d.plan.fixed_inputs:
         return None
     try:
-        return render_input(d, key.node, config)
+        return render_input(d, key, config)
     except ExpressionError:
         return None

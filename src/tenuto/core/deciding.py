@@ -13,11 +13,12 @@ from msgspec import Struct
 from tenuto.core.fold import take_in
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
-from tenuto.core.state import InstanceState, Timer
+from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import NODE_TIMERS
 from tenuto.expr import Lazy
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
-from tenuto.model.entries import Entry
+from tenuto.model.entries import Entry, IterationStarted
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
 
@@ -65,15 +66,20 @@ class Deciding:
         """Ask something of the world."""
         self.effects.append(effect)
 
-    def scope(self, written: Mapping[str, JSON] | None = None) -> dict[str, JSON | Lazy]:
-        """What expressions see now."""
-        return scope_of(self.state, written=written)
+    def scope(
+        self,
+        key: NodeKey,
+        names: Mapping[str, JSON] | None = None,
+        variables: Mapping[str, Variable] | None = None,
+    ) -> dict[str, JSON | Lazy]:
+        """What expressions of a node see now; `names` are further ones in `ctx`."""
+        return scope_of(self.plan, self.state, key, names=names, variables=variables)
 
     def done(self) -> Decision:
         return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
-        node = getattr(entry, "key", None)
+        node = entry.loop if isinstance(entry, IterationStarted) else getattr(entry, "key", None)
         keys = (
             _INSTANCE_TIMERS
             if node is None

@@ -48,7 +48,7 @@ def _due(d: Deciding, key: NodeKey, config: Delay) -> datetime:
     field, text = (
         ("until", config.until) if config.duration is None else ("duration", config.duration)
     )
-    value = d.plan.template(key.node, field, text).render(d.scope())
+    value = d.plan.template(key.node, field, text).render(d.scope(key))
     if field == "until":
         return parse_moment(value)
     return parse_duration(value).after(d.now)

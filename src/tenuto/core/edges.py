@@ -8,19 +8,35 @@ was called off, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState, Join
+from tenuto.model.graph import BODY, Edge
 from tenuto.model.ids import NodeKey
 
 
 def arrive(plan: Plan, state: InstanceState, key: NodeKey, handles: Collection[str]) -> None:
     """The edges of `key` have arrived: taken on `handles`, else dead."""
+    _arrive(plan, state, plan.nodes[key.node].outgoing, key.iteration, handles)
+
+
+def enter(plan: Plan, state: InstanceState, loop: str, iteration: str) -> None:
+    """The edges from a loop into its body have been taken, in one of its iterations."""
+    _arrive(plan, state, plan.nodes[loop].inward, iteration, (BODY,))
+
+
+def _arrive(
+    plan: Plan,
+    state: InstanceState,
+    edges: Iterable[Edge],
+    iteration: str,
+    handles: Collection[str],
+) -> None:
     nodes = plan.nodes
-    for edge in nodes[key.node].outgoing:
-        target = NodeKey(edge.target, key.iteration)
+    for edge in edges:
+        target = NodeKey(edge.target, iteration)
         if target in state.nodes:
             continue
         taken = edge.handle in handles

@@ -21,7 +21,10 @@ def advance(d: Deciding) -> None:
     ending = d.state.ending
     assert ending is not None
     for key in sorted(d.state.open, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
-        withdraw(d, key, d.state.nodes[key])
+        node = d.state.nodes[key]
+        # A loop takes its body with it.
+        if node.is_open:
+            withdraw(d, key, node)
     if d.state.open:
         move(d, Status.RUNNING)
     else:
@@ -60,7 +63,7 @@ def quarantine(d: Deciding, message: str) -> None:
         place = {"node": key.node, "iteration": key.iteration}
         if node.is_wait:
             d.order(CloseWait(**place, event_id=None))
-        elif node.status is NodeStatus.RUNNING:
+        elif node.is_in_flight:
             d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))
     for timer_key, timer in sorted(d.state.timers.items()):
         d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, delay, ending, wait
+from tenuto.core import attempt, delay, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -29,7 +29,7 @@ from tenuto.model.graph import (
     Task,
     Terminate,
 )
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, path_of
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 
@@ -39,17 +39,22 @@ def settle(d: Deciding) -> None:
     state = d.state
     if state.status.is_final:
         return
-    while state.pause is None and state.ending is None and (state.doomed or state.ready):
+    while state.pause is None and state.ending is None:
         if state.doomed:
             _skip_doomed(d)
-        _begin_ready(d)
+        if state.ready:
+            _begin_ready(d)
+        elif state.quiet:
+            loop.end_quiet_iteration(d)
+        elif not state.doomed:
+            break
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
         ending.advance(d)
     elif not state.open:
         ending.move(d, Status.COMPLETED)
-    elif len(state.open) == state.open_waits:
+    elif len(state.open) == state.open_waits + state.open_loops:
         ending.move(d, Status.WAITING_FOR_EVENT)
     else:
         ending.move(d, Status.RUNNING)
@@ -77,7 +82,7 @@ def _begin(d: Deciding, key: NodeKey) -> None:
         call_off_rest(d, key)
     if planned.when is not None:
         try:
-            wanted = planned.when.truthy(d.scope())
+            wanted = planned.when.truthy(d.scope(key))
         except ExpressionError as error:
             fail(d, key, 1, expression_failure(error))
             return
@@ -92,9 +97,11 @@ def _begin(d: Deciding, key: NodeKey) -> None:
             wait.begin(d, key, config)
         case Delay():
             delay.begin(d, key, config)
+        case Loop():
+            loop.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case Loop() | JavaScript() | DataQuery() | Http() | SubWorkflow() | Emit() | Approval():
+        case JavaScript() | DataQuery() | Http() | SubWorkflow() | Emit() | Approval():
             message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
             raise AssertionError(message)
         case _:
@@ -111,7 +118,7 @@ def _finish_at_once(d: Deciding, key: NodeKey, config: Start | End | Condition |
             case End():
                 output = _rendered(d, key, "outputParameters", config.output_parameters, {})
             case Condition():
-                handles = _branches(d, config)
+                handles = _branches(d, key, config)
                 output = {"branches": list(handles)}
             case Terminate(status="FAILED"):
                 output = {"reason": _rendered(d, key, "reason", config.reason, None)}
@@ -125,8 +132,8 @@ def _finish_at_once(d: Deciding, key: NodeKey, config: Start | End | Condition |
     complete(d, key, output, handles=handles)
 
 
-def _branches(d: Deciding, config: Condition) -> tuple[str, ...]:
-    scope = d.scope()
+def _branches(d: Deciding, key: NodeKey, config: Condition) -> tuple[str, ...]:
+    scope = d.scope(key)
     truthy = (
         branch.id for branch in config.branches if d.plan.expression(branch.when).truthy(scope)
     )
@@ -138,11 +145,11 @@ def _branches(d: Deciding, config: Condition) -> tuple[str, ...]:
 def _rendered(d: Deciding, key: NodeKey, field: str, template: JSON, without: JSON) -> JSON:
     if template is None:
         return without
-    value = d.plan.template(key.node, field, template).render(d.scope())
+    value = d.plan.template(key.node, field, template).render(d.scope(key))
     return None if isinstance(value, Undefined) else value
 
 
 def _in_order(d: Deciding, keys: Keys) -> list[NodeKey]:
     if len(keys) < 2:
         return list(keys)
-    return sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration))
+    return sorted(keys, key=lambda key: (d.plan.order_of(key.node), path_of(key.iteration)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import node_entries as nodes
+from tenuto.core import loop_entries as loops, node_entries as nodes
 from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, Pause
 from tenuto.core.timing import clear_timer, set_timer
@@ -12,6 +12,8 @@ from tenuto.model.entries import (
     CancelRequested,
     Entry,
     InputSet,
+    IterationEnded,
+    IterationStarted,
     NodeCancelled,
     NodeCancelRequested,
     NodeCompleted,
@@ -49,9 +51,9 @@ def take_in(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C9
         case NodeCompleted():
             nodes.completed(plan, state, entry)
         case NodeDispatched():
-            nodes.dispatched(state, entry)
+            nodes.dispatched(plan, state, entry)
         case NodeFailed():
-            nodes.failed(state, entry)
+            nodes.failed(plan, state, entry)
         case NodeSkipped():
             nodes.skipped(plan, state, entry)
         case NodeCancelled():
@@ -61,13 +63,17 @@ def take_in(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C9
         case RetryScheduled():
             nodes.retry_scheduled(state, entry)
         case WaitOpened():
-            nodes.wait_opened(state, entry)
+            nodes.wait_opened(plan, state, entry)
         case WaitResolved():
             nodes.wait_resolved(state, entry)
         case TimerSet():
-            nodes.timer_set(state, entry)
+            nodes.timer_set(plan, state, entry)
         case TimerFired():
             pass
+        case IterationStarted():
+            loops.iteration_started(plan, state, entry)
+        case IterationEnded():
+            loops.iteration_ended(plan, state, entry)
         case InputSet():
             _input_set(plan, state, entry)
         case StatusChanged():

@@ -8,10 +8,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
-from tenuto.core.maps import with_item, without_item
+from tenuto.core.life import change_node, close_node, open_node
+from tenuto.core.loop_entries import close_loop, errors_of, item_failed, variables_at
+from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, NodeState, Variable
-from tenuto.core.timing import clear_node_timers, clear_timer, set_timer
+from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.entries import (
     NodeCancelled,
     NodeCancelRequested,
@@ -26,7 +28,7 @@ from tenuto.model.entries import (
 )
 from tenuto.model.failure import STOPPED, TERMINATED, LastError
 from tenuto.model.graph import DEFAULT, End, Terminate
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus, Status
@@ -34,7 +36,7 @@ from tenuto.model.status import NodeStatus, Status
 _RUNNING, _COMPLETED = NodeStatus.RUNNING, NodeStatus.COMPLETED
 
 
-def dispatched(state: InstanceState, entry: NodeDispatched) -> None:
+def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
     key = entry.key
     before = state.nodes.get(key)
     if before is None:
@@ -45,9 +47,9 @@ def dispatched(state: InstanceState, entry: NodeDispatched) -> None:
             started_at=entry.at,
             input=entry.input,
         )
-        _open(state, key, node)
+        open_node(plan, state, key, node)
     else:
-        _change(state, key, replace(before, status=_RUNNING, attempt=entry.attempt))
+        change_node(state, key, replace(before, status=_RUNNING, attempt=entry.attempt))
         clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
 
 
@@ -66,12 +68,16 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         output=entry.output,
         written=state.version,
     )
-    _close(state, key, known, node)
+    if node.is_loop:
+        node = replace(node, errors=errors_of(state, key))
+    close_node(plan, state, key, known, node)
     # A node that was being called off finished all the same: its edges died when it was told to
     # stop.
     if before.grace_until is None:
         arrive(plan, state, key, entry.handles)
-    _write_variables(state, entry)
+    _write_variables(plan, state, entry)
+    if node.is_loop:
+        close_loop(plan, state, key)
     config = plan.nodes[key.node].node.config
     if isinstance(config, End):
         state.output = _merged(state.output, entry.output)
@@ -79,7 +85,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         _terminate(state, config, entry)
 
 
-def failed(state: InstanceState, entry: NodeFailed) -> None:
+def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
     key = entry.key
     known = state.nodes.get(key)
     before = known or NodeState(status=_RUNNING, opened=state.version, started_at=entry.at)
@@ -102,21 +108,27 @@ def failed(state: InstanceState, entry: NodeFailed) -> None:
         losses=0 if entry.counts else before.losses + was_lost,
         error=error,
     )
-    if entry.then == "fail":
-        _close(state, key, known, replace(node, status=NodeStatus.FAILED, completed_at=entry.at))
-        state.last_error = state.last_error or error
-        state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
+    if entry.then in ("fail", "iteration"):
+        node = replace(node, status=NodeStatus.FAILED, completed_at=entry.at)
+        close_node(plan, state, key, known, node)
+        if entry.then == "iteration":
+            item_failed(plan, state, entry)
+        else:
+            state.last_error = state.last_error or error
+            state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
+        if node.is_loop:
+            close_loop(plan, state, key)
     elif known is not None:
         # Another entry follows that says what becomes of the node.
-        _change(state, key, node)
+        change_node(state, key, node)
     else:
-        _open(state, key, node)
+        open_node(plan, state, key, node)
 
 
 def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
     key = entry.key
     node = NodeState(status=NodeStatus.SKIPPED, opened=state.version, completed_at=entry.at)
-    _close(state, key, None, node)
+    close_node(plan, state, key, None, node)
     arrive(plan, state, key, (DEFAULT,) if entry.reason == "when" else ())
 
 
@@ -124,27 +136,29 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
     key = entry.key
     before = state.nodes[key]
     node = replace(before, status=NodeStatus.CANCELLED, completed_at=entry.at, input=UNSET)
-    _close(state, key, before, node)
+    close_node(plan, state, key, before, node)
     if before.grace_until is None:
         arrive(plan, state, key, ())
+    if node.is_loop:
+        close_loop(plan, state, key)
 
 
 def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> None:
     key = entry.key
-    _change(state, key, replace(state.nodes[key], grace_until=entry.grace_until))
+    change_node(state, key, replace(state.nodes[key], grace_until=entry.grace_until))
     arrive(plan, state, key, ())
     _set_node_timer(state, TimerKind.GRACE, key, entry.grace_until, entry.at)
 
 
 def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> None:
     key = entry.key
-    _change(state, key, replace(state.nodes[key], status=NodeStatus.RETRYING))
+    change_node(state, key, replace(state.nodes[key], status=NodeStatus.RETRYING))
     _set_node_timer(state, TimerKind.RETRY, key, entry.due, entry.at)
 
 
-def wait_opened(state: InstanceState, entry: WaitOpened) -> None:
+def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
     key = entry.key
-    _open(state, key, _waiting(state, entry, is_wait=True))
+    open_node(plan, state, key, _waiting(state, entry, is_wait=True))
     _set_node_timer(state, TimerKind.WAIT_TIMEOUT, key, entry.timeout_at, entry.at)
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
 
@@ -154,9 +168,9 @@ def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
         state.taken_events = with_item(state.taken_events, entry.event_id, None)
 
 
-def timer_set(state: InstanceState, entry: TimerSet) -> None:
+def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:
     key = entry.key
-    _open(state, key, _waiting(state, entry, is_wait=False))
+    open_node(plan, state, key, _waiting(state, entry, is_wait=False))
     _set_node_timer(state, TimerKind.DELAY, key, entry.due, entry.at)
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
 
@@ -177,34 +191,6 @@ def _set_node_timer(
     set_timer(state, TimerKey(kind, key.node, key.iteration), due, at)
 
 
-def _open(state: InstanceState, key: NodeKey, node: NodeState) -> None:
-    """A node has begun; nothing was known of it before."""
-    state.nodes = with_item(state.nodes, key, node)
-    state.open = with_item(state.open, key, None)
-    state.ready.pop(key, None)
-    state.running += node.status is _RUNNING
-    state.open_waits += node.is_wait
-
-
-def _change(state: InstanceState, key: NodeKey, node: NodeState) -> None:
-    """An open node has changed and is still open."""
-    state.running += (node.status is _RUNNING) - (state.nodes[key].status is _RUNNING)
-    state.nodes = with_item(state.nodes, key, node)
-
-
-def _close(state: InstanceState, key: NodeKey, before: NodeState | None, node: NodeState) -> None:
-    """A node has ended; `before` is what was known of it, if anything."""
-    state.nodes = with_item(state.nodes, key, node)
-    if before is None:
-        state.ready.pop(key, None)
-        state.doomed.pop(key, None)
-    else:
-        state.open = without_item(state.open, key)
-        state.running -= before.status is _RUNNING
-        state.open_waits -= before.is_wait
-        clear_node_timers(state, key)
-
-
 def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:
     if config.status == "COMPLETED":
         state.ending = Ending(because="terminated", status=Status.COMPLETED, output=entry.output)
@@ -222,23 +208,41 @@ def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) ->
     state.ending = Ending(because="terminated", status=Status.FAILED)
 
 
-def _write_variables(state: InstanceState, entry: NodeCompleted) -> None:
+def _write_variables(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     if entry.variable is None and entry.variables is None:
         return
+    key = entry.key
     written = written_by(entry.variable, entry.output, entry.variables)
-    state.context_bytes = context_size(state, written)
+    growth = context_growth(plan, state, key, written)
+    variables = variables_at(plan, state, key)
     for name, value in written.items():
-        variable = Variable(value, state.version, size_of(value))
-        state.variables = with_item(state.variables, name, variable)
+        variables = with_item(variables, name, Variable(value, state.version, size_of(value)))
+    state.context_bytes += growth
+    loop = plan.nodes[key.node].loop
+    if loop is None:
+        state.variables = variables
+        return
+    place = NodeKey(loop, key.iteration)
+    iteration = state.iterations[place]
+    iteration = replace(iteration, variables=variables, size=iteration.size + growth)
+    state.iterations = with_item(state.iterations, place, iteration)
 
 
-def context_size(state: InstanceState, written: Object) -> int:
-    """How long the JSON of all variables is once `written` is among them."""
-    total = state.context_bytes
+def context_growth(plan: Plan, state: InstanceState, key: NodeKey, written: Object) -> int:
+    """By how much the JSON of all variables grows once a node has `written` some.
+
+    An iteration does not replace what it found: that is there after it.
+    """
+    variables = variables_at(plan, state, key)
+    loop = plan.nodes[key.node].loop
+    entered = 0 if loop is None else state.nodes[NodeKey(loop, around(key.iteration))].opened
+    growth = 0
     for name, value in written.items():
-        before = state.variables.get(name)
-        total += size_of(value) - (before.size if before is not None else 0)
-    return total
+        before = variables.get(name)
+        growth += size_of(value)
+        if before is not None and before.written > entered:
+            growth -= before.size
+    return growth
 
 
 def written_by(variable: str | None, output: JSON, mapped: Object | None) -> Object:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tenuto.core.cancelling import call_off
+from tenuto.core.cancelling import call_off, call_off_iteration
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
-from tenuto.core.node_entries import context_size, written_by
+from tenuto.core.loop_entries import iterations_of
+from tenuto.core.node_entries import context_growth, written_by
 from tenuto.core.plan import PlannedNode
 from tenuto.expr import ExpressionError
 from tenuto.model.entries import NodeCompleted, NodeFailed
 from tenuto.model.failure import EXPRESSION_ERROR, POISON, TOO_LARGE, Failure
-from tenuto.model.graph import DEFAULT, ERROR
-from tenuto.model.ids import NodeKey
+from tenuto.model.graph import DEFAULT, ERROR, Loop
+from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
 
 
@@ -35,13 +36,13 @@ def complete(
     is_called_off = node is not None and node.grace_until is not None
     written = written_by(planned.node.output_variable, output, variables)
     if written and not is_called_off:
-        total = context_size(d.state, written)
+        total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
             fail(d, key, attempt, _too_large(total, d.plan.limits.context_bytes))
             return
     if handles == (DEFAULT,) and planned.routes and not is_called_off:
         try:
-            handles = (_routed(d, planned, written),)
+            handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
             fail(d, key, attempt, expression_failure(error))
             return
@@ -61,10 +62,17 @@ def complete(
         call_off(d, (NodeKey(name, key.iteration) for name in planned.node.cancels))
 
 
-def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
-    """Record a final failure: an error handle is taken, or the workflow fails."""
-    planned = d.plan[key.node]
+def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
+    """Record a final failure, and say whether anything handles it.
+
+    An error handle is taken, or the iteration around the node fails, or the workflow.
+    """
+    planned = d.plan.nodes[key.node]
+    if isinstance(planned.node.config, Loop):
+        for place in iterations_of(d.state, key):
+            call_off_iteration(d, place)
     handle = error_handle(planned, failure.code)
+    then = _fate(d, key, failure.code) if handle is None else "route"
     d.emit(
         NodeFailed(
             at=d.now,
@@ -72,15 +80,18 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
             iteration=key.iteration,
             attempt=attempt,
             error=failure,
-            then="fail" if handle is None else "route",
+            then=then,
         )
     )
     if handle is None:
+        if then == "iteration":
+            _item_failed(d, key, failure)
+            return True
         kind: Literal["poison", "task-failed"] = (
             "poison" if failure.code == POISON else "task-failed"
         )
         keep_dead_letter(d, key, attempt, kind, error=failure)
-        return
+        return False
     output: Object = {
         "error": {
             "code": failure.code,
@@ -101,6 +112,35 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
             handles=(handle,),
         )
     )
+    return True
+
+
+def _fate(d: Deciding, key: NodeKey, code: str) -> Literal["iteration", "fail"]:
+    """Whether a loop around a node makes do with a failed iteration, or handles its own failure."""
+    loop = d.plan.nodes[key.node].loop
+    while loop is not None:
+        key = NodeKey(loop, around(key.iteration))
+        planned = d.plan.nodes[loop]
+        assert isinstance(planned.node.config, Loop)
+        if (
+            not d.state.nodes[key].is_open
+            or planned.node.config.on_item_error == "continue"
+            or error_handle(planned, code) is not None
+        ):
+            return "iteration"
+        loop = planned.loop
+    return "fail"
+
+
+def _item_failed(d: Deciding, key: NodeKey, failure: Failure) -> None:
+    """An iteration failed with one of its nodes: the rest of it, or all of its loop, is over."""
+    loop = d.plan.nodes[key.node].loop
+    assert loop is not None
+    call_off_iteration(d, NodeKey(loop, key.iteration))
+    around_it = NodeKey(loop, around(key.iteration))
+    node, config = d.state.nodes[around_it], d.plan.nodes[loop].node.config
+    if node.is_open and isinstance(config, Loop) and config.on_item_error == "fail":
+        fail(d, around_it, node.attempt, failure)
 
 
 def error_handle(planned: PlannedNode, code: str) -> str | None:
@@ -124,8 +164,8 @@ def _too_large(size: int, limit: int) -> Failure:
     return Failure(code=TOO_LARGE, message=message, retryable=False)
 
 
-def _routed(d: Deciding, planned: PlannedNode, written: Object) -> str:
-    scope = d.scope(written)
+def _routed(d: Deciding, key: NodeKey, planned: PlannedNode, written: Object) -> str:
+    scope = d.scope(key, written)
     for when, handle in planned.routes:
         if when.truthy(scope):
             return handle

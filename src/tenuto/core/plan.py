@@ -5,7 +5,7 @@ A plan is worked out once per definition version; nothing in it depends on an in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import timedelta
 from functools import cached_property
 from heapq import heappop, heappush
@@ -21,7 +21,7 @@ from tenuto.expr import (
     compile_template,
     split_condition,
 )
-from tenuto.model.graph import Definition, Edge, Node, Task
+from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, Task
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
@@ -42,8 +42,16 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     node: Node
     order: int
     """Its place in a topological order: where several may go first, the lower one does."""
+    loop: str | None
+    """The innermost loop around it."""
     incoming: tuple[Edge, ...]
+    """Without those that lead back to a loop from its own body."""
     outgoing: tuple[Edge, ...]
+    """To nodes that are inside the same loops."""
+    inward: tuple[Edge, ...]
+    """From a loop to the first nodes of its body."""
+    body: tuple[str, ...]
+    """The nodes whose innermost loop it is, in order."""
     handles: frozenset[str]
     """Handles that have an edge."""
     when: Expression | None
@@ -80,6 +88,7 @@ class Plan:
         self.cancel_grace = definition.options.cancel_grace
         self._templates: dict[tuple[str, str], Template] = {}
         self._expressions: dict[str, Expression] = {}
+        self._sinks: dict[str | None, tuple[str, ...]] = {}
         self.nodes = _planned(definition)
 
     def __getitem__(self, node: str) -> PlannedNode:
@@ -125,8 +134,30 @@ class Plan:
     @cached_property
     def sinks(self) -> tuple[str, ...]:
         """Nodes that nothing follows, in order."""
-        ends = [name for name, planned in self.nodes.items() if not planned.outgoing]
-        return tuple(sorted(ends, key=self.order_of))
+        return self.sinks_of(None)
+
+    def sinks_of(self, loop: str | None) -> tuple[str, ...]:
+        """Nodes of a loop's body, or of the top, that nothing follows, in order."""
+        found = self._sinks.get(loop)
+        if found is None:
+            ends = [
+                name
+                for name, planned in self.nodes.items()
+                if planned.loop == loop and not planned.outgoing
+            ]
+            found = self._sinks[loop] = tuple(sorted(ends, key=self.order_of))
+        return found
+
+    def is_seen(self, node: str, loop: str | None) -> bool:
+        """Whether the steps inside `loop` see `node`: it is in that loop, or around it."""
+        planned = self.nodes.get(node)
+        if planned is None:
+            return False
+        while loop != planned.loop:
+            if loop is None:
+                return False
+            loop = self.nodes[loop].loop
+        return True
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -151,14 +182,18 @@ class Plan:
         )
 
     def reaching(self, edges: Iterable[Edge]) -> set[str]:
-        """Every node from which one of `edges` can be reached, its source included."""
+        """Every node inside the same loops from which one of `edges` can be reached.
+
+        Sources included.
+        """
         found: set[str] = set()
-        pending = [edge.source for edge in edges]
+        pending = list(edges)
         while pending:
-            name = pending.pop()
-            if name not in found:
-                found.add(name)
-                pending.extend(edge.source for edge in self.nodes[name].incoming)
+            edge = pending.pop()
+            source = self.nodes[edge.source]
+            if edge.source not in found and source.loop == self.nodes[edge.target].loop:
+                found.add(edge.source)
+                pending.extend(source.incoming)
         return found
 
 
@@ -172,19 +207,31 @@ def _is_fixed(template: Template) -> bool:
 
 def _planned(definition: Definition) -> dict[str, PlannedNode]:
     graph = definition.graph
+    back = _edges_back(graph)
     incoming: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
-    outgoing: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
+    leaving: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
     for edge in graph.edges:
-        outgoing[edge.source].append(edge)
-        incoming[edge.target].append(edge)
-    order = _topological(graph.nodes, incoming, outgoing)
+        if edge not in back:
+            leaving[edge.source].append(edge)
+            incoming[edge.target].append(edge)
+    order = _topological(graph.nodes, incoming, leaving)
+    loops = {node.id for node in graph.nodes if isinstance(node.config, Loop)}
+    around = _loops_around(order, incoming, loops)
+    bodies: dict[str, list[str]] = {name: [] for name in loops}
+    for name in order:
+        loop = around[name]
+        if loop is not None:
+            bodies[loop].append(name)
     return {
         node.id: PlannedNode(
             node=node,
             order=order[node.id],
+            loop=around[node.id],
             incoming=tuple(incoming[node.id]),
-            outgoing=tuple(outgoing[node.id]),
-            handles=frozenset(edge.handle for edge in outgoing[node.id]),
+            outgoing=tuple(edge for edge in leaving[node.id] if not _is_inward(edge, loops)),
+            inward=tuple(edge for edge in leaving[node.id] if _is_inward(edge, loops)),
+            body=tuple(bodies.get(node.id, ())),
+            handles=frozenset(edge.handle for edge in leaving[node.id]),
             when=compile_expression(node.when) if node.when is not None else None,
             routes=tuple(
                 (compile_expression(route.when), route.handle) for route in node.conditions
@@ -192,6 +239,46 @@ def _planned(definition: Definition) -> dict[str, PlannedNode]:
         )
         for node in graph.nodes
     }
+
+
+def _is_inward(edge: Edge, loops: AbstractSet[str]) -> bool:
+    return edge.handle == BODY and edge.source in loops
+
+
+def _edges_back(graph: Graph) -> frozenset[Edge]:
+    """Edges from a loop's body to the loop itself: they end an iteration, and mean nothing else."""
+    following: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        following.setdefault(edge.source, []).append(edge)
+    back: set[Edge] = set()
+    for node in graph.nodes:
+        if not isinstance(node.config, Loop):
+            continue
+        pending = [edge.target for edge in following.get(node.id, ()) if edge.handle == BODY]
+        body: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name not in body and name != node.id:
+                body.add(name)
+                pending.extend(edge.target for edge in following.get(name, ()))
+        back |= {
+            edge for name in body for edge in following.get(name, ()) if edge.target == node.id
+        }
+    return frozenset(back)
+
+
+def _loops_around(
+    order: Iterable[str], incoming: Mapping[str, Sequence[Edge]], loops: AbstractSet[str]
+) -> dict[str, str | None]:
+    """The innermost loop around each node: where an edge into it comes from tells."""
+    around: dict[str, str | None] = {}
+    for name in order:
+        edge = next(iter(incoming[name]), None)
+        if edge is None:
+            around[name] = None
+        else:
+            around[name] = edge.source if _is_inward(edge, loops) else around[edge.source]
+    return around
 
 
 def _topological(

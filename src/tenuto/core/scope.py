@@ -9,36 +9,80 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import UNSET as _UNSET
 
-from tenuto.core.state import InstanceState
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState, Variable
 from tenuto.expr import UNDEFINED, Lazy, Undefined
 from tenuto.model.durations import iso
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.json import JSON, Object
 
 Seen = JSON | Undefined | Lazy
 Scope = Mapping[str, JSON | Lazy]
 
 
+class Sight:
+    """Where in an instance an expression stands: at the top, or in an iteration of a loop."""
+
+    __slots__ = ("_loop", "_path", "names", "plan", "state", "variables")
+
+    def __init__(
+        self, plan: Plan, state: InstanceState, place: NodeKey | None, names: Mapping[str, JSON]
+    ) -> None:
+        self.plan = plan
+        self.state = state
+        self._loop = None if place is None else place.node
+        self._path = "" if place is None else place.iteration
+        self.variables = state.variables
+        self.names = names
+        """What is there only here: an item and its index, a variable that is about to be set."""
+        if place is not None:
+            self.variables = state.iterations[place].variables
+            self.names = {**_of_iteration(state, place), **names}
+
+    def step(self, name: str) -> NodeKey | None:
+        """The step of this name that is meant here."""
+        if not self.plan.is_seen(name, self._loop):
+            return None
+        loop, path, wanted = self._loop, self._path, self.plan.nodes[name].loop
+        while loop != wanted:
+            assert loop is not None
+            loop, path = self.plan.nodes[loop].loop, around(path)
+        key = NodeKey(name, path)
+        return key if key in self.state.nodes else None
+
+    def steps(self) -> list[str]:
+        """The names of all steps that are seen here."""
+        return sorted(name for name in self.plan.nodes if self.step(name) is not None)
+
+
+def _of_iteration(state: InstanceState, place: NodeKey) -> dict[str, JSON]:
+    index = index_of(place.iteration)
+    loop = state.loops[NodeKey(place.node, around(place.iteration))]
+    if loop.items is None:
+        return {"index": index, "last": loop.last}
+    return {"index": index, "item": loop.items[index]}
+
+
 class Context(Lazy):
     """`ctx`: the input, the variables, and the output once an end node has collected one."""
 
-    def __init__(self, state: InstanceState, written: Mapping[str, JSON] | None = None) -> None:
-        self._state = state
-        self._written = written or {}
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
 
     def get(self, name: str) -> Seen:
-        if name in self._written:
-            return self._written[name]
+        sight = self._sight
+        if name in sight.names:
+            return sight.names[name]
         if name == "input":
-            return self._state.input
+            return sight.state.input
         if name == "output":
-            return UNDEFINED if self._state.output is _UNSET else self._state.output
-        found = self._state.variables.get(name)
+            return UNDEFINED if sight.state.output is _UNSET else sight.state.output
+        found = sight.variables.get(name)
         return UNDEFINED if found is None else found.value
 
     def keys(self) -> Iterable[str]:
-        names = {"input", *self._state.variables, *self._written}
-        if self._state.output is not _UNSET:
+        names = {"input", *self._sight.variables, *self._sight.names}
+        if self._sight.state.output is not _UNSET:
             names.add("output")
         return sorted(names)
 
@@ -46,15 +90,15 @@ class Context(Lazy):
 class Steps(Lazy):
     """`steps`: each step's status, output and error."""
 
-    def __init__(self, state: InstanceState) -> None:
-        self._state = state
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
 
     def get(self, name: str) -> Seen:
-        key = NodeKey(name)
-        return Step(self._state, key) if key in self._state.nodes else UNDEFINED
+        key = self._sight.step(name)
+        return UNDEFINED if key is None else Step(self._sight.state, key)
 
     def keys(self) -> Iterable[str]:
-        return sorted(key.node for key in self._state.nodes if not key.iteration)
+        return self._sight.steps()
 
 
 class Step(Lazy):
@@ -74,21 +118,27 @@ class Step(Lazy):
             case "error" if self._node.error is not None:
                 error = self._node.error
                 return {"code": error.code, "message": error.message, "details": error.details}
+            case "errors" if self._node.is_loop:
+                return self._node.errors
             case _:
                 return UNDEFINED
 
     def keys(self) -> Iterable[str]:
-        return [name for name in ("status", "output", "attempts", "error") if self._has(name)]
+        names = ("status", "output", "attempts", "error", "errors")
+        return [name for name in names if self._has(name)]
 
     def _has(self, name: str) -> bool:
+        if name == "errors":
+            return self._node.is_loop
         return name != "error" or self._node.error is not None
 
 
 class Workflow(Lazy):
     """`workflow`: the input and the instance, as the seeds spell them."""
 
-    def __init__(self, state: InstanceState) -> None:
-        self._state = state
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._state = sight.state
 
     def get(self, name: str) -> Seen:
         match name:
@@ -99,7 +149,7 @@ class Workflow(Lazy):
             case "version":
                 return self._state.definition_version
             case "instance":
-                return Instance(self._state)
+                return Instance(self._sight)
             case _:
                 return UNDEFINED
 
@@ -110,8 +160,9 @@ class Workflow(Lazy):
 class Instance(Lazy):
     """`workflow.instance`."""
 
-    def __init__(self, state: InstanceState) -> None:
-        self._state = state
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._state = sight.state
 
     def get(self, name: str) -> Seen:
         match name:
@@ -124,7 +175,7 @@ class Instance(Lazy):
             case "correlationId":
                 return self._state.correlation_id
             case "state":
-                return StateView(self._state)
+                return StateView(self._sight)
             case "cancellation":
                 return _cancellation(self._state)
             case _:
@@ -137,17 +188,17 @@ class Instance(Lazy):
 class StateView(Lazy):
     """`workflow.instance.state`."""
 
-    def __init__(self, state: InstanceState) -> None:
-        self._state = state
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
 
     def get(self, name: str) -> Seen:
         match name:
             case "input":
-                return self._state.input
+                return self._sight.state.input
             case "steps":
-                return Steps(self._state)
+                return Steps(self._sight)
             case "variables":
-                return Variables(self._state)
+                return Variables(self._sight)
             case _:
                 return UNDEFINED
 
@@ -166,19 +217,40 @@ class Variables(Context):
 
 
 def scope_of(
+    plan: Plan,
     state: InstanceState,
+    key: NodeKey | None = None,
     *,
-    written: Mapping[str, JSON] | None = None,
+    names: Mapping[str, JSON] | None = None,
+    variables: Mapping[str, Variable] | None = None,
     event: Object | None = None,
 ) -> dict[str, JSON | Lazy]:
-    """The roots of an expression; `written` are variables about to be set."""
-    scope: dict[str, JSON | Lazy] = {
-        "ctx": Context(state, written),
-        "workflow": Workflow(state),
-        "steps": Steps(state),
-    }
+    """The roots of an expression of the node `key`; `names` are further ones in `ctx`."""
+    loop = None if key is None else plan.nodes[key.node].loop
+    place = None if loop is None or key is None else NodeKey(loop, key.iteration)
+    sight = Sight(plan, state, place, names or {})
+    if variables is not None:
+        sight.variables = variables
+    scope = _roots(sight)
     if event is not None:
         scope["event"] = event
+    return scope
+
+
+def scope_within(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str, JSON | Lazy]:
+    """The roots of an expression inside an iteration, given as its loop and its path."""
+    return _roots(Sight(plan, state, place, {}))
+
+
+def _roots(sight: Sight) -> dict[str, JSON | Lazy]:
+    scope: dict[str, JSON | Lazy] = {
+        "ctx": Context(sight),
+        "workflow": Workflow(sight),
+        "steps": Steps(sight),
+    }
+    for name in ("item", "index"):
+        if name in sight.names:
+            scope[name] = sight.names[name]
     return scope
 
 

@@ -13,14 +13,16 @@ from tenuto.core.maps import as_map
 from tenuto.core.state import (
     Ending,
     InstanceState,
+    Iteration,
     Join,
+    LoopState,
     NodeState,
     Pause,
     Timer,
     Variable,
 )
-from tenuto.model.entries import Entry, InputSet, NodeCompleted
-from tenuto.model.failure import Cancellation, LastError
+from tenuto.model.entries import Entry, InputSet, IterationStarted, NodeCompleted
+from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
@@ -28,6 +30,30 @@ from tenuto.model.status import Status
 
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
+
+
+class _Loop(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`LoopState` with its maps as lists; variables are places in `_Stored.pool`."""
+
+    items: list[JSON] | None = None
+    variables: list[int] = []
+    size: int = 0
+    started: int = 0
+    active: int = 0
+    succeeded: int = 0
+    results: list[tuple[int, JSON]] = []
+    results_size: int = 0
+    errors: list[tuple[int, JSON]] = []
+    last: JSON = None
+
+
+class _Iteration(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`Iteration`, with its variables as places in `_Stored.pool`."""
+
+    variables: list[int] = []
+    size: int = 0
+    open: int = 0
+    failure: Failure | None = None
 
 
 class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,6 +77,11 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ready: list[NodeKey] = []
     doomed: list[NodeKey] = []
     open_waits: int = 0
+    open_loops: int = 0
+    loops: list[tuple[NodeKey, _Loop]] = []
+    iterations: list[tuple[NodeKey, _Iteration]] = []
+    pool: list[tuple[str, Variable]] = []
+    """The variables of loops and iterations, each once: most are the same in all of them."""
     running: int = 0
     near_timers: int = 0
     timers: list[tuple[TimerKey, Timer]] = []
@@ -75,7 +106,8 @@ def encode(state: InstanceState) -> bytes:
     """A snapshot; equal states give equal bytes."""
     fields = asdict(state)
     # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
-    del fields["open"]
+    # So does which iterations are quiet, from the iterations.
+    del fields["open"], fields["quiet"]
     nodes = sorted(state.nodes.items(), key=lambda item: item[1].opened)
     large = _large_values(state, nodes)
     if large:
@@ -90,9 +122,10 @@ def encode(state: InstanceState) -> bytes:
         "doomed": sorted(state.doomed),
         "timers": sorted(state.timers.items()),
         "variables": [
-            (name, variable._replace(value=None) if variable.written in large else variable)
+            (name, _slim(variable, large))
             for name, variable in sorted(state.variables.items(), key=lambda item: item[0])
         ],
+        **_stored_loops(state, large),
         "taken_events": sorted(state.taken_events),
         "in_log": sorted(large),
     }
@@ -111,8 +144,11 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     stored = _decode(snapshot)
     fields = asdict(stored)
     large = fields.pop("in_log")
+    del fields["pool"]
     fields |= {
         "open": as_map({key: None for key, node in stored.nodes if node.is_open}),
+        "quiet": {key: None for key, iteration in stored.iterations if not iteration.open},
+        **_restored_loops(stored, entries),
         "nodes": as_map(
             {
                 key: replace(node, output=_output_of(entries[node.written]))
@@ -127,9 +163,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "timers": as_map(dict(stored.timers)),
         "variables": as_map(
             {
-                name: variable._replace(value=_variable_of(entries[variable.written], name))
-                if variable.written in large
-                else variable
+                name: _whole(name, variable, entries) if variable.written in large else variable
                 for name, variable in stored.variables
             }
         ),
@@ -140,6 +174,104 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         assert isinstance(first, InputSet)
         fields["input"] = first.input
     return InstanceState(**fields)
+
+
+def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
+    places: dict[tuple[str, int], int] = {}
+    pool: list[tuple[str, Variable]] = []
+
+    def placed(variables: Mapping[str, Variable]) -> list[int]:
+        found = []
+        for name, variable in sorted(variables.items(), key=lambda item: item[0]):
+            place = places.setdefault((name, variable.written), len(pool))
+            if place == len(pool):
+                pool.append((name, _slim(variable, large)))
+            found.append(place)
+        return found
+
+    def loop(key: NodeKey, loop: LoopState) -> _Loop:
+        return _Loop(
+            items=[] if state.nodes[key].opened in large else loop.items,
+            variables=placed(loop.variables),
+            size=loop.size,
+            started=loop.started,
+            active=loop.active,
+            succeeded=loop.succeeded,
+            results=sorted(loop.results.items(), key=lambda item: item[0]),
+            results_size=loop.results_size,
+            errors=sorted(loop.errors.items(), key=lambda item: item[0]),
+            last=loop.last,
+        )
+
+    return {
+        "loops": [(key, loop(key, each)) for key, each in sorted(state.loops.items(), key=_first)],
+        "iterations": [
+            (
+                key,
+                _Iteration(
+                    variables=placed(each.variables),
+                    size=each.size,
+                    open=each.open,
+                    failure=each.failure,
+                ),
+            )
+            for key, each in sorted(state.iterations.items(), key=_first)
+        ],
+        "pool": pool,
+    }
+
+
+def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, object]:
+    large = set(stored.in_log)
+    opened = {key: node.opened for key, node in stored.nodes}
+    pool = [
+        (name, _whole(name, variable, entries) if variable.written in large else variable)
+        for name, variable in stored.pool
+    ]
+
+    def variables(places: list[int]) -> Mapping[str, Variable]:
+        return as_map(dict(pool[place] for place in places))
+
+    def loop(key: NodeKey, loop: _Loop) -> LoopState:
+        return LoopState(
+            items=_items_of(entries[opened[key]]) if opened[key] in large else loop.items,
+            variables=variables(loop.variables),
+            size=loop.size,
+            started=loop.started,
+            active=loop.active,
+            succeeded=loop.succeeded,
+            results=as_map(dict(loop.results)),
+            results_size=loop.results_size,
+            errors=as_map(dict(loop.errors)),
+            last=loop.last,
+        )
+
+    return {
+        "loops": as_map({key: loop(key, each) for key, each in stored.loops}),
+        "iterations": as_map(
+            {
+                key: Iteration(
+                    variables=variables(each.variables),
+                    size=each.size,
+                    open=each.open,
+                    failure=each.failure,
+                )
+                for key, each in stored.iterations
+            }
+        ),
+    }
+
+
+def _first(item: tuple[NodeKey, object]) -> NodeKey:
+    return item[0]
+
+
+def _slim(variable: Variable, large: set[int]) -> Variable:
+    return variable._replace(value=None) if variable.written in large else variable
+
+
+def _whole(name: str, variable: Variable, entries: Mapping[int, Entry]) -> Variable:
+    return variable._replace(value=_variable_of(entries[variable.written], name))
 
 
 class _References(Struct, frozen=True):
@@ -157,6 +289,11 @@ def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) 
     large |= {
         variable.written for variable in state.variables.values() if _is_large(variable.value)
     }
+    scopes = [each.variables for each in state.loops.values()]
+    scopes += [each.variables for each in state.iterations.values()]
+    for variables in scopes:
+        large |= {each.written for each in variables.values() if _is_large(each.value)}
+    large |= {state.nodes[key].opened for key, each in state.loops.items() if _is_large(each.items)}
     if _is_large(state.input):
         large.add(_INPUT)
     return large
@@ -171,6 +308,12 @@ def _is_large(value: JSON) -> bool:
 def _output_of(entry: Entry) -> JSON:
     assert isinstance(entry, NodeCompleted)
     return entry.output
+
+
+def _items_of(entry: Entry) -> list[JSON]:
+    assert isinstance(entry, IterationStarted)
+    assert entry.items is not UNSET
+    return entry.items
 
 
 def _variable_of(entry: Entry, name: str) -> JSON:

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tenuto.model.failure import Cancellation, LastError
+from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
@@ -43,6 +43,9 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The seq of the entry that holds the output."""
     error: LastError | None = None
     is_wait: bool = False
+    is_loop: bool = False
+    errors: list[JSON] = []
+    """What went wrong in single iterations of a loop that goes on all the same."""
     grace_until: datetime | None = None
     """Set once a running attempt was told to stop; its edges are dead since then."""
 
@@ -50,7 +53,13 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     def is_open(self) -> bool:
         return self.status in _OPEN
 
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether an attempt of it runs in some process."""
+        return self.status is _RUNNING and not self.is_loop
 
+
+_RUNNING = NodeStatus.RUNNING
 _OPEN = (NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING)
 
 
@@ -67,6 +76,37 @@ class Variable(NamedTuple):
     value: JSON
     written: int
     size: int
+
+
+class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A loop with iterations under way, or still to come."""
+
+    items: list[JSON] | None = None
+    """What its source gave; None: it goes on while a condition holds."""
+    variables: Mapping[str, Variable] = {}
+    """What the next iteration starts from: as the loop was entered, or as the one before ended."""
+    size: int = 0
+    """How long the JSON of those is that iterations wrote."""
+    started: int = 0
+    active: int = 0
+    succeeded: int = 0
+    results: Mapping[int, JSON] = {}
+    results_size: int = 0
+    """How long their JSON is."""
+    errors: Mapping[int, JSON] = {}
+    last: JSON = None
+    """What the iteration that ended last gave."""
+
+
+class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """One iteration under way: its own variables, and how much in it is open."""
+
+    variables: Mapping[str, Variable]
+    size: int = 0
+    """How long the JSON of the variables that it wrote is."""
+    open: int = 0
+    """Its open nodes, and the iterations of loops in it."""
+    failure: Failure | None = None
 
 
 class Timer(NamedTuple):
@@ -124,9 +164,15 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Nodes whose join has fired and that have not begun."""
     doomed: Keys
     """Nodes that can never run and have not been skipped yet."""
+    quiet: Keys
+    """Iterations, each as its loop and its path, of which no node is open."""
     open: Mapping[NodeKey, None]
     """Nodes that have begun and not ended."""
     open_waits: int = 0
+    open_loops: int = 0
+    loops: Mapping[NodeKey, LoopState]
+    iterations: Mapping[NodeKey, Iteration]
+    """By loop and path, those under way."""
     running: int = 0
     """Attempts in flight, those told to stop included."""
     near_timers: int = 0
@@ -153,6 +199,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         copy.ready = self.ready.copy()
         copy.doomed = self.doomed.copy()
+        copy.quiet = self.quiet.copy()
         return copy
 
 
@@ -171,7 +218,10 @@ def blank(instance_id: str) -> InstanceState:
         joins={},
         ready={},
         doomed={},
+        quiet={},
         open={},
+        loops={},
+        iterations={},
         timers={},
         variables={},
         taken_events={},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, commands, delay, wait
+from tenuto.core import attempt, commands, delay, loop, wait
 from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.model.effects import ClearTimer
@@ -53,7 +53,10 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.WAIT_TIMEOUT:
             wait.timed_out(d, node)
         case TimerKind.NODE_TIMEOUT:
-            wait.overran(d, node)
+            if d.state.nodes[node].is_loop:
+                loop.overran(d, node)
+            else:
+                wait.overran(d, node)
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.DEADLINE:

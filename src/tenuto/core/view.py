@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenuto.core.plan import Plan
-from tenuto.core.scope import Context, Variables
+from tenuto.core.scope import Context, Sight, Variables
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
@@ -13,9 +13,9 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 
 
-def context_of(state: InstanceState) -> Object:
+def context_of(plan: Plan, state: InstanceState) -> Object:
     """`ctx` as a value."""
-    return _values(Context(state))
+    return _values(Context(Sight(plan, state, None, {})))
 
 
 def state_of(plan: Plan, state: InstanceState) -> Object:
@@ -32,7 +32,7 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
     names: list[JSON] = list(current)
     return {
         "input": state.input,
-        "variables": _values(Variables(state)),
+        "variables": _values(Variables(Sight(plan, state, None, {}))),
         "steps": steps,
         "currentStepId": current[0] if current else None,
         "currentSteps": names,
@@ -91,6 +91,8 @@ def _step(node: NodeState) -> Object:
         "startedAt": iso(node.started_at) if node.started_at else None,
         "completedAt": iso(node.completed_at) if node.completed_at else None,
     }
+    if node.errors:
+        view["errors"] = list(node.errors)
     if node.error is not None and node.status is not NodeStatus.COMPLETED:
         view["error"] = error_view(node.error)
     return view

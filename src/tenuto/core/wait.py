@@ -30,7 +30,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     """Open the wait: the instance's side of its condition is worked out now, once."""
     assert config.event_pattern is not None
     condition = d.plan.condition(config.event_condition)
-    captures = tuple(condition.capture(d.scope())) if condition else ()
+    captures = tuple(condition.capture(d.scope(key))) if condition else ()
     try:
         correlation_id = _correlation_id(d, key, config)
     except ExpressionError as error:
@@ -81,7 +81,7 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     event = report.event
     _resolved(d, key, event)
     try:
-        variables = _mapped(d, config, event)
+        variables = _mapped(d, key, config, event)
     except ExpressionError as error:
         fail(d, key, node.attempt, expression_failure(error))
         return None
@@ -129,7 +129,7 @@ def _output(event: Event) -> Object:
     return value
 
 
-def _mapped(d: Deciding, config: EventWait, event: Event) -> Object:
+def _mapped(d: Deciding, key: NodeKey, config: EventWait, event: Event) -> Object:
     mapping = config.event_payload_mapping or {}
     mapped: Object = {}
     for name, source in mapping.items():
@@ -137,7 +137,7 @@ def _mapped(d: Deciding, config: EventWait, event: Event) -> Object:
         if isinstance(source, str) and "{{" not in source:
             value = look_up(event.payload, parse_path(source))
         else:
-            scope = scope_of(d.state, event=event.as_value())
+            scope = scope_of(d.plan, d.state, key, event=event.as_value())
             rendered = compile_template(source).render(scope)
             value = None if isinstance(rendered, Undefined) else rendered
         mapped[name] = value
@@ -161,7 +161,7 @@ def _text(values: tuple[str, ...]) -> str:
 def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
     if config.correlation_id is None:
         return None
-    value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope())
+    value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope(key))
     if value is None or isinstance(value, Undefined | str):
         return None if isinstance(value, Undefined) else value
     return msgspec.json.encode(value).decode()

@@ -17,7 +17,6 @@ from tenuto.model.graph import (
     EventWait,
     Http,
     JavaScript,
-    Loop,
     Node,
     SubWorkflow,
     Task,
@@ -26,7 +25,6 @@ from tenuto.model.graph import (
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
-    Loop: "TEN-1901",
     SubWorkflow: "TEN-1902",
     JavaScript: "TEN-1903",
     DataQuery: "TEN-1904",

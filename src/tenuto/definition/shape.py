@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from msgspec import Struct
 
 from tenuto.definition.draft import Draft, DraftEdge
-from tenuto.definition.nodes.loop import LOOP, LOOP_HANDLE
+from tenuto.definition.nodes.loop import LOOP
+from tenuto.model.graph import BODY
 
 _MOST_CYCLES = 20
 _SEARCHES = 20
@@ -117,7 +118,7 @@ class _Walk:
         """`edge` leads back onto the path: the end of an iteration, or a cycle."""
         self.back.add(edge)
         first_step = self._arrows.outgoing[path[start]][taken[start] - 1]
-        is_from_body = edge.source != edge.target and first_step.handle == LOOP_HANDLE
+        is_from_body = edge.source != edge.target and first_step.handle == BODY
         if edge.target in self._arrows.loops and is_from_body:
             self.ends_iteration.add(edge)
         elif len(self.cycles) < _MOST_CYCLES:
@@ -139,7 +140,7 @@ def _loops_that_start(arrows: Arrows, visited: AbstractSet[str]) -> list[str]:
 
 def _body(arrows: Arrows, loop: str) -> set[str]:
     """Everything reachable from the handle `loop`, without going through the loop node."""
-    todo = [edge.target for edge in arrows.outgoing[loop] if edge.handle == LOOP_HANDLE]
+    todo = [edge.target for edge in arrows.outgoing[loop] if edge.handle == BODY]
     body: set[str] = set()
     while todo:
         name = todo.pop()
@@ -168,6 +169,6 @@ def loops_around(arrows: Arrows, shape: Shape) -> dict[str, str | None]:
 
 def leads_into(edge: DraftEdge, arrows: Arrows, around: Mapping[str, str | None]) -> str | None:
     """The loop whose body an edge leads to, by where it comes from."""
-    if edge.source in arrows.loops and edge.handle == LOOP_HANDLE:
+    if edge.source in arrows.loops and edge.handle == BODY:
         return edge.source
     return around[edge.source]

@@ -410,7 +410,6 @@ _NOT_AVAILABLE = {
     code: Code(f"Not available yet: {what}", _NOT_YET, _WITHOUT)
     for code, what in {
         "TEN-1900": "something of this definition",
-        "TEN-1901": "loop nodes",
         "TEN-1902": "subWorkflow nodes",
         "TEN-1903": "javascript nodes",
         "TEN-1904": "dataQuery nodes",
@@ -482,6 +481,37 @@ _REQUESTS = {
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
         "Correct the input, or the `inputSchema`.",
+    ),
+    "TEN-2201": Code(
+        "Stub for no task",
+        "A test stubs, or asks about, a task that does not exist: it would never be called.",
+        "Correct the name; declare a task that only workers have with `@engine.task`.",
+    ),
+    "TEN-2202": Code(
+        "The engine of the test has crashed",
+        "A crash that the test asked for has happened, and nothing runs until it is recovered.",
+        "Call `engine.recover()` first.",
+    ),
+    "TEN-2203": Code(
+        "No network in a test",
+        "A task of a test tried to reach the network or to start a process; on a virtual clock "
+        "nothing waits for either.",
+        "Stub the task.",
+    ),
+    "TEN-2204": Code(
+        "The crash never came",
+        "A test asked for a crash at a durable write or in a task that was not reached.",
+        "Ask for an earlier one; `engine.writes` counts the durable writes.",
+    ),
+    "TEN-2205": Code(
+        "Nothing to compare with",
+        "Without any fault the workflow does not end, or already breaks the invariant.",
+        "Correct that first: pass the events that it waits for, and stub what it calls.",
+    ),
+    "TEN-2206": Code(
+        "Test cannot be written like this",
+        "An argument of the test kit means nothing.",
+        "Write one of the values that the message names.",
     ),
 }
 

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.failure import Failure, LastError, Source
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
@@ -120,8 +120,9 @@ class NodeFailed(
 
     event_type = EventType.NODE_FAILED
     error: Failure
-    then: Literal["retry", "route", "fail", "cancel"]
-    """Try again, take an error handle, fail the workflow, or nothing (it was being cancelled)."""
+    then: Literal["retry", "route", "iteration", "fail", "cancel"]
+    """Try again, take an error handle, fail its iteration of the loop around it or the workflow, or
+    nothing (it was being cancelled)."""
     counts: bool = True
     """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
 
@@ -206,6 +207,40 @@ class TimerFired(
     event_type = EventType.TIMER_FIRED
 
 
+class _IterationEntry(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Of an iteration of the loop `node`; `iteration` is the path of that one."""
+
+    @property
+    def loop(self) -> NodeKey:
+        """The loop itself, in the iteration around it."""
+        return NodeKey(self.node, around(self.iteration))
+
+
+class IterationStarted(
+    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A loop began one of its iterations."""
+
+    event_type = EventType.ITERATION_STARTED
+    items: list[JSON] | UnsetType = UNSET
+    """What the loop's source gave, read once: the first iteration's entry has it."""
+    fail_at: datetime | None = None
+    """When the loop's own `timeout` fails it; beside the items."""
+
+
+class IterationEnded(
+    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Nothing of an iteration is active any more."""
+
+    event_type = EventType.ITERATION_ENDED
+    status: Literal["success", "error", "cancelled"] = "success"
+    output: JSON = None
+    error: Failure | None = None
+
+
 class PauseRequested(
     _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
@@ -262,6 +297,8 @@ NodeEntry: TypeAlias = (
     | WaitResolved
     | TimerSet
     | TimerFired
+    | IterationStarted
+    | IterationEnded
 )
 Entry: TypeAlias = (
     NodeEntry

@@ -19,6 +19,9 @@ DEFAULT = "default"
 ERROR = "error"
 TIMEOUT = "timeout"
 ELSE = "else"
+BODY = "loop"
+"""What hangs on this handle of a loop is its body."""
+DONE = "done"
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):

@@ -17,6 +17,26 @@ class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_
     iteration: str = ""
 
 
+def iteration_of(around: str, index: int) -> str:
+    """The path of a loop's iteration, inside the iteration `around` the loop: "2", nested "2/0"."""
+    return f"{around}/{index}" if around else str(index)
+
+
+def around(iteration: str) -> str:
+    """The iteration around the loop that `iteration` is one of; empty at the top."""
+    return iteration.rpartition("/")[0]
+
+
+def path_of(iteration: str) -> tuple[int, ...]:
+    """An iteration as numbers: the order of items, and not that of their digits."""
+    return tuple(map(int, iteration.split("/"))) if iteration else ()
+
+
+def index_of(iteration: str) -> int:
+    """Which iteration of its loop it is."""
+    return int(iteration.rpartition("/")[2])
+
+
 def idempotency_key(instance_id: str, key: NodeKey) -> str:
     """The key that every attempt of one activation carries, and no other activation does."""
     if key.iteration:

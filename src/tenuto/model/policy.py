@@ -45,6 +45,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     event_bytes: int = 1_000_000
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
+    loop_items: int = 100_000
 
 
 DEFAULT_LIMITS = Limits()

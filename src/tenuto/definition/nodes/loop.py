@@ -11,11 +11,8 @@ from tenuto.definition.nodes.rules import exactly_one, not_beside
 from tenuto.definition.plain_kinds import OneOf, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.spoken_kinds import Expression, Template
-from tenuto.model.graph import Loop
+from tenuto.model.graph import BODY, DONE, Loop
 from tenuto.model.json import JSON, Object
-
-LOOP_HANDLE = "loop"
-DONE = "done"
 
 
 class Enough:
@@ -48,7 +45,7 @@ LOOP = NodeType(
         Field("result", "result", Template(sees=ITERATION)),
         Field("enough", "enough", Enough()),
     ),
-    handles=lambda _: (LOOP_HANDLE, DONE),
+    handles=lambda _: (BODY, DONE),
     rules=_rules,
     has_own_handles=lambda _: True,
 )

@@ -1,0 +1,63 @@
+"""A node opens, changes and closes: what that does to the counts of its instance and iteration."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tenuto.core.maps import with_item, without_item
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.timing import clear_node_timers
+from tenuto.model.ids import NodeKey
+
+
+def open_node(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> None:
+    """A node has begun; nothing was known of it before."""
+    state.nodes = with_item(state.nodes, key, node)
+    state.open = with_item(state.open, key, None)
+    state.ready.pop(key, None)
+    state.running += node.is_in_flight
+    state.open_waits += node.is_wait
+    state.open_loops += node.is_loop
+    if key.iteration:
+        count_open(plan, state, key, 1)
+
+
+def change_node(state: InstanceState, key: NodeKey, node: NodeState) -> None:
+    """An open node has changed and is still open."""
+    state.running += node.is_in_flight - state.nodes[key].is_in_flight
+    state.nodes = with_item(state.nodes, key, node)
+
+
+def close_node(
+    plan: Plan, state: InstanceState, key: NodeKey, before: NodeState | None, node: NodeState
+) -> None:
+    """A node has ended; `before` is what was known of it, if anything."""
+    state.nodes = with_item(state.nodes, key, node)
+    if before is None:
+        state.ready.pop(key, None)
+        state.doomed.pop(key, None)
+        return
+    state.open = without_item(state.open, key)
+    state.running -= before.is_in_flight
+    state.open_waits -= before.is_wait
+    state.open_loops -= before.is_loop
+    clear_node_timers(state, key)
+    if key.iteration:
+        count_open(plan, state, key, -1)
+
+
+def count_open(plan: Plan, state: InstanceState, key: NodeKey, change: int) -> None:
+    """Something of `key`, the node itself or an iteration of it, opened or closed inside a loop."""
+    loop = plan.nodes[key.node].loop
+    assert loop is not None
+    around = NodeKey(loop, key.iteration)
+    iteration = state.iterations.get(around)
+    if iteration is None:
+        return  # a log that nobody wrote: there is nothing to count in
+    iteration = replace(iteration, open=iteration.open + change)
+    state.iterations = with_item(state.iterations, around, iteration)
+    if iteration.open:
+        state.quiet.pop(around, None)
+    else:
+        state.quiet[around] = None

@@ -1,0 +1,217 @@
+"""The life of a loop: entered, one iteration after another or several at once, over."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.core.cancelling import call_off_iteration
+from tenuto.core.deciding import Deciding
+from tenuto.core.loop_entries import iterations_of
+from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.scope import scope_within
+from tenuto.core.state import LoopState
+from tenuto.expr import ExpressionError, Undefined
+from tenuto.model.entries import IterationEnded, IterationStarted
+from tenuto.model.failure import LOOP_LIMIT, LOOP_SOURCE, TIMEOUT, TOO_LARGE, Failure
+from tenuto.model.graph import DONE, Loop
+from tenuto.model.ids import NodeKey, around, index_of, iteration_of
+from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.status import NodeStatus
+
+
+def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
+    """Read the source, once, and begin as many iterations as may run."""
+    if config.while_ is not None:
+        _again(d, key, config, LoopState())
+        return
+    try:
+        items = d.plan.template(key.node, "source", config.source).render(d.scope(key))
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    if not isinstance(items, list):
+        found = "undefined" if isinstance(items, Undefined) else kind_of(items)
+        _refuse(d, key, LOOP_SOURCE, f"the source is {found}, and a loop goes over an array")
+    elif len(items) > d.plan.limits.loop_items:
+        most = d.plan.limits.loop_items
+        _refuse(d, key, TOO_LARGE, f"{len(items):,} items; a loop takes at most {most:,}")
+    elif not items:
+        complete(d, key, [], handles=(DONE,))
+    else:
+        for index in range(min(_width(config), len(items))):
+            _start(d, key, index, UNSET if index else items)
+
+
+def end_quiet_iteration(d: Deciding) -> None:
+    """End an iteration of which nothing is active, innermost first, and go on with its loop."""
+    place = max(d.state.quiet, key=lambda it: (d.plan.order_of(it.node), -index_of(it.iteration)))
+    key = NodeKey(place.node, around(place.iteration))
+    failure = d.state.iterations[place].failure
+    if failure is not None:
+        _ended(d, place, error=failure)
+    elif _is_called_off(d, key):
+        d.emit(
+            IterationEnded(at=d.now, node=place.node, iteration=place.iteration, status="cancelled")
+        )
+    else:
+        try:
+            output = _result(d, place)
+        except ExpressionError as error:
+            _result_failed(d, key, place, expression_failure(error))
+        else:
+            _ended(d, place, output=output)
+    _go_on(d, key)
+
+
+def overran(d: Deciding, key: NodeKey) -> None:
+    """The loop's own `timeout` is over."""
+    _refuse(d, key, TIMEOUT, f"{key.node} took longer than its timeout")
+
+
+def _go_on(d: Deciding, key: NodeKey) -> None:
+    """An iteration has ended: begin further ones, or finish."""
+    node = d.state.nodes.get(key)
+    if node is None or not node.is_open:
+        return
+    config = d.plan.nodes[key.node].node.config
+    assert isinstance(config, Loop)
+    loop = d.state.loops[key]
+    try:
+        is_enough = _is_enough(d, key, config, loop)
+    except ExpressionError as error:
+        fail(d, key, node.attempt, expression_failure(error))
+        return
+    if is_enough:
+        _finish(d, key, loop)
+    elif loop.results_size > d.plan.limits.context_bytes:
+        most = d.plan.limits.context_bytes
+        _refuse(d, key, TOO_LARGE, f"the results are {loop.results_size:,} bytes of {most:,}")
+    elif d.state.version > d.plan.limits.log_entries:
+        _refuse(d, key, TOO_LARGE, f"the log has {d.state.version:,} entries")
+    elif loop.items is None:
+        _again(d, key, config, loop)
+    elif loop.started < len(loop.items):
+        _start(d, key, loop.started)
+    elif not loop.active:
+        _finish(d, key, loop)
+
+
+def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
+    """Test the condition of a `while`: one more iteration, or the end."""
+    assert config.while_ is not None
+    names: Object = {"index": loop.started, "last": loop.last}
+    variables = loop.variables if loop.started else None
+    scope = d.scope(key, names, variables)
+    try:
+        holds = d.plan.expression(config.while_).truthy(scope)
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    if not holds:
+        _finish(d, key, loop)
+    elif loop.started >= config.max_iterations:
+        _refuse(d, key, LOOP_LIMIT, f"not over after {config.max_iterations:,} iterations")
+    else:
+        _start(d, key, loop.started)
+
+
+def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType = UNSET) -> None:
+    node = d.state.nodes.get(key)
+    timeout = d.plan.nodes[key.node].node.timeout
+    d.emit(
+        IterationStarted(
+            at=d.now,
+            node=key.node,
+            iteration=iteration_of(key.iteration, index),
+            attempt=1 if node is None else node.attempt,
+            items=items,
+            fail_at=d.now + timeout if timeout and node is None else None,
+        )
+    )
+
+
+def _ended(
+    d: Deciding, place: NodeKey, *, output: JSON = None, error: Failure | None = None
+) -> None:
+    d.emit(
+        IterationEnded(
+            at=d.now,
+            node=place.node,
+            iteration=place.iteration,
+            status="success" if error is None else "error",
+            output=output,
+            error=error,
+        )
+    )
+
+
+def _result_failed(d: Deciding, key: NodeKey, place: NodeKey, failure: Failure) -> None:
+    """The iteration ran, but what it amounts to cannot be worked out."""
+    _ended(d, place, error=failure)
+    config = d.plan.nodes[key.node].node.config
+    node = d.state.nodes[key]
+    if node.is_open and isinstance(config, Loop) and config.on_item_error == "fail":
+        fail(d, key, node.attempt, failure)
+
+
+def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
+    """The loop is over with what its iterations gave, in the order of the items."""
+    node = d.state.nodes.get(key)
+    late = iterations_of(d.state, key)
+    complete(
+        d,
+        key,
+        _results(loop),
+        handles=(DONE,),
+        attempt=1 if node is None else node.attempt,
+    )
+    if d.plan.nodes[key.node].node.cancel_rest:
+        for place in late:
+            call_off_iteration(d, place)
+
+
+def _results(loop: LoopState) -> list[JSON]:
+    """Of each iteration that has ended; null where it failed."""
+    return [loop.results.get(index) for index in sorted({*loop.results, *loop.errors})]
+
+
+def _is_enough(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> bool:
+    if config.enough is None:
+        return False
+    if isinstance(config.enough, int):
+        return loop.succeeded >= config.enough
+    names: Object = {"results": _results(loop)}
+    return d.plan.expression(config.enough).truthy(d.scope(key, names))
+
+
+def _is_called_off(d: Deciding, key: NodeKey) -> bool:
+    """Whether a loop ended without waiting for its iterations, and took them with it."""
+    node = d.state.nodes[key]
+    if node.is_open:
+        return False
+    return node.status is not NodeStatus.COMPLETED or d.plan.nodes[key.node].node.cancel_rest
+
+
+def _result(d: Deciding, place: NodeKey) -> JSON:
+    config = d.plan.nodes[place.node].node.config
+    assert isinstance(config, Loop)
+    if config.result is not None:
+        scope = scope_within(d.plan, d.state, place)
+        value = d.plan.template(place.node, "result", config.result).render(scope)
+        return None if isinstance(value, Undefined) else value
+    sinks: Object = {}
+    for name in d.plan.sinks_of(place.node):
+        node = d.state.nodes.get(NodeKey(name, place.iteration))
+        if node is not None and node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED):
+            sinks[name] = node.output
+    return next(iter(sinks.values())) if len(sinks) == 1 else sinks
+
+
+def _width(config: Loop) -> int:
+    return config.concurrency if config.mode == "parallel" else 1
+
+
+def _refuse(d: Deciding, key: NodeKey, code: str, message: str) -> None:
+    node = d.state.nodes.get(key)
+    attempt = 1 if node is None else node.attempt
+    fail(d, key, attempt, Failure(code=code, message=message, retryable=False))

@@ -1,0 +1,173 @@
+"""What each entry of a loop does to the state: iterations with variables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from tenuto.core.edges import enter
+from tenuto.core.life import count_open, open_node
+from tenuto.core.maps import with_item, without_item
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState, Iteration, LoopState, NodeState, Variable
+from tenuto.core.timing import set_timer
+from tenuto.model.entries import IterationEnded, IterationStarted, NodeFailed
+from tenuto.model.graph import Loop
+from tenuto.model.ids import NodeKey, around, index_of
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON, Object, size_of
+from tenuto.model.status import NodeStatus
+
+
+def iteration_started(plan: Plan, state: InstanceState, entry: IterationStarted) -> None:
+    key = entry.loop
+    if key not in state.loops:
+        _enter_loop(plan, state, key, entry)
+    loop = state.loops[key]
+    iteration = Iteration(variables=loop.variables, size=loop.size)
+    state.iterations = with_item(state.iterations, entry.key, iteration)
+    loop = replace(loop, started=loop.started + 1, active=loop.active + 1)
+    state.loops = with_item(state.loops, key, loop)
+    # An iteration may outlive its loop: the one around both has to wait for each.
+    if key.iteration:
+        count_open(plan, state, key, 1)
+    enter(plan, state, entry.node, entry.iteration)
+    state.quiet[entry.key] = None
+
+
+def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> None:
+    key = entry.loop
+    loop, iteration = state.loops[key], state.iterations[entry.key]
+    loop = _with_outcome(replace(loop, active=loop.active - 1), entry)
+    if _is_parallel(plan, entry.node):
+        state.context_bytes -= iteration.size
+    else:
+        # The next iteration goes on from here.
+        loop = replace(loop, variables=iteration.variables, size=iteration.size)
+    state.loops = with_item(state.loops, key, loop)
+    state.iterations = without_item(state.iterations, entry.key)
+    state.quiet.pop(entry.key, None)
+    if key.iteration:
+        count_open(plan, state, key, -1)
+    forget_waiting(plan, state, entry.key)
+    for name in plan.nodes[entry.node].body:
+        inner = NodeKey(name, entry.iteration)
+        node = state.nodes.get(inner)
+        # What was called off may still be heard of, too late.
+        if node is not None and node.status is not NodeStatus.CANCELLED:
+            state.nodes = without_item(state.nodes, inner)
+        if inner in state.joins:
+            state.joins = without_item(state.joins, inner)
+    leave_loop(state, key)
+
+
+def item_failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
+    """A node failed, and its iteration with it: nothing more of that begins."""
+    loop = plan.nodes[entry.node].loop
+    assert loop is not None
+    key = NodeKey(loop, entry.iteration)
+    iteration = state.iterations[key]
+    if iteration.failure is None:
+        failed = replace(iteration, failure=entry.error)
+        state.iterations = with_item(state.iterations, key, failed)
+    forget_waiting(plan, state, key)
+
+
+def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None:
+    """What of an iteration has not begun will not begin."""
+    for name in plan.nodes[iteration.node].body:
+        inner = NodeKey(name, iteration.iteration)
+        state.ready.pop(inner, None)
+        state.doomed.pop(inner, None)
+
+
+def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:
+    """The iterations of a loop that are under way, in order."""
+    found = [
+        key
+        for key in state.iterations
+        if key.node == loop.node and around(key.iteration) == loop.iteration
+    ]
+    return sorted(found, key=lambda key: index_of(key.iteration))
+
+
+def close_loop(plan: Plan, state: InstanceState, key: NodeKey) -> None:
+    """A loop has its outcome. What still goes on of it ends by itself, or has been called off."""
+    is_called_off = (
+        state.nodes[key].status is not NodeStatus.COMPLETED or plan.nodes[key.node].node.cancel_rest
+    )
+    for iteration in iterations_of(state, key):
+        # An instance that fails keeps what was about to begin: it may be retried.
+        if is_called_off and state.ending is None:
+            forget_waiting(plan, state, iteration)
+    leave_loop(state, key)
+
+
+def errors_of(state: InstanceState, key: NodeKey) -> list[JSON]:
+    """What went wrong in single iterations of a loop, in order."""
+    loop = state.loops.get(key)
+    return [] if loop is None else [loop.errors[index] for index in sorted(loop.errors)]
+
+
+def leave_loop(state: InstanceState, key: NodeKey) -> None:
+    """Forget a loop that is over, once no iteration of it is under way."""
+    loop = state.loops.get(key)
+    if loop is not None and not loop.active and not state.nodes[key].is_open:
+        state.context_bytes -= loop.size
+        state.loops = without_item(state.loops, key)
+
+
+def _enter_loop(plan: Plan, state: InstanceState, key: NodeKey, entry: IterationStarted) -> None:
+    items = None if entry.items is UNSET else entry.items
+    loop = LoopState(items=items, variables=variables_at(plan, state, key))
+    state.loops = with_item(state.loops, key, loop)
+    node = NodeState(
+        status=NodeStatus.RUNNING,
+        attempt=entry.attempt,
+        opened=state.version,
+        started_at=entry.at,
+        is_loop=True,
+    )
+    open_node(plan, state, key, node)
+    timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
+    set_timer(state, timer, entry.fail_at, entry.at)
+
+
+def variables_at(plan: Plan, state: InstanceState, key: NodeKey) -> Mapping[str, Variable]:
+    """The variables that a node sees: its iteration's, or those of the instance."""
+    loop = plan.nodes[key.node].loop
+    if loop is None:
+        return state.variables
+    return state.iterations[NodeKey(loop, key.iteration)].variables
+
+
+def _with_outcome(loop: LoopState, entry: IterationEnded) -> LoopState:
+    index = index_of(entry.iteration)
+    if entry.status == "success":
+        return replace(
+            loop,
+            succeeded=loop.succeeded + 1,
+            results=with_item(loop.results, index, entry.output),
+            results_size=loop.results_size + size_of(entry.output),
+            last=entry.output,
+        )
+    if entry.error is None:
+        return loop
+    return replace(loop, errors=with_item(loop.errors, index, _as_seen(index, entry)), last=None)
+
+
+def _as_seen(index: int, entry: IterationEnded) -> Object:
+    assert entry.error is not None
+    error: JSON = {
+        "code": entry.error.code,
+        "message": entry.error.message,
+        "details": entry.error.details,
+    }
+    return {"index": index, "error": error}
+
+
+def _is_parallel(plan: Plan, loop: str) -> bool:
+    config = plan.nodes[loop].node.config
+    return isinstance(config, Loop) and config.mode == "parallel"
