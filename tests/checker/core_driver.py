@@ -23,6 +23,8 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    ResolveChild,
+    SendMail,
     SetTimer,
     StartAttempt,
     StopAttempt,
@@ -139,6 +141,8 @@ class CoreDriver:
             case KeepDeadLetter():
                 letter = {"kind": str(effect.kind), "node": effect.node, "attempt": effect.attempt}
                 self._letters.append({"id": str(len(self._letters)), **letter})
+            case ResolveChild() | SendMail():
+                raise AssertionError("one instance alone has no children")
 
     def _start(self, order: StartAttempt) -> None:
         behaviour = behaviour_of(self._behaviours, order.node, self._tries[order.node])

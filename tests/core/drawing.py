@@ -49,6 +49,10 @@ def delay(duration: JSON = "PT1M", /, **config: JSON) -> Object:
     return box("delay", duration=duration, **config)
 
 
+def child(workflow: str = "other", /, **config: JSON) -> Object:
+    return box("subWorkflow", workflowId=workflow, **config)
+
+
 def condition(**branches: str) -> Object:
     """A condition that takes the first truthy branch."""
     return box("condition", branches=_branches(branches))

@@ -3,7 +3,8 @@
 1. Folding the new entries over the old state gives the decided state; folding the whole log from
    nothing gives it too.
 2. A snapshot comes back as the state it was made of, also when its large values stayed in the log.
-3. `outstanding` names exactly the attempts and timers that were ordered and have not ended.
+3. `outstanding` names exactly the attempts, children and timers that were ordered and are not
+   done.
 4. Every entry comes back from its row.
 5. A rejection changes nothing and has a code of the catalogue.
 6. Each `NODE_*` entry is there once per (node, iteration, kind, attempt); `seq` has no holes.
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tenuto.core import Decision, InstanceState, Plan, blank, fold, outstanding, snapshot
 from tenuto.model.codes import CATALOGUE
-from tenuto.model.effects import SetTimer, StartAttempt
+from tenuto.model.effects import ResolveChild, SetTimer, StartAttempt
 from tenuto.model.entries import Entry, NodeEntry, StatusChanged
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import from_row, to_row
@@ -88,16 +89,23 @@ def check_outstanding(run: Run) -> None:
         if isinstance(effect, StartAttempt)
     }
     timers = {effect.key: effect.due for effect in owed if isinstance(effect, SetTimer)}
-    assert len(attempts) + len(timers) == len(owed)
+    resolving = {
+        NodeKey(effect.node, effect.iteration): effect
+        for effect in owed
+        if isinstance(effect, ResolveChild)
+    }
+    assert len(attempts) + len(resolving) + len(timers) == len(owed)
     assert attempts == run.ledger.running
+    assert resolving == run.ledger.resolving
     assert timers == run.ledger.timers | run.ledger.held_back
     is_near = [run.state.timers[key].is_near for key in timers]
-    assert run.state.running == len(attempts)
+    assert run.state.running == len(attempts) + len(resolving)
     assert run.state.near_timers == sum(is_near)
-    assert run.state.needs_owner == bool(attempts or any(is_near))
+    assert run.state.needs_owner == bool(attempts or resolving or any(is_near))
     assert run.state.open_waits == len(run.ledger.waits)
     if run.state.status in FINAL:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})
+        assert (resolving, run.ledger.children) == ({}, {})
 
 
 def check_uniqueness(entries: list[Entry]) -> None:

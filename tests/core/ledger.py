@@ -11,13 +11,15 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    ResolveChild,
+    SendMail,
     SetTimer,
     StartAttempt,
     StopAttempt,
 )
-from tenuto.model.entries import Entry, NodeCancelled, NodeCompleted, NodeFailed
+from tenuto.model.entries import ChildStarted, Entry, NodeCancelled, NodeCompleted, NodeFailed
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import TimerKey
+from tenuto.model.inputs import CancelAsked, Started, TimerKey
 
 
 class Ledger:
@@ -31,12 +33,22 @@ class Ledger:
         """Timers that came due and were put off: they wait for the instance, not for the clock."""
         self.waits: dict[NodeKey, OpenWait] = {}
         self.dead_letters: list[KeepDeadLetter] = []
+        self.resolving: dict[NodeKey, ResolveChild] = {}
+        """Children whose version is being looked for."""
+        self.children: dict[NodeKey, str] = {}
+        """Children that were started and whose end is waited for."""
+        self.mail: list[SendMail] = []
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
         for entry in entries:
             if isinstance(entry, NodeCompleted | NodeFailed | NodeCancelled):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)
+                self.resolving.pop(entry.key, None)
+                self.children.pop(entry.key, None)
+            if isinstance(entry, ChildStarted):
+                self.resolving.pop(entry.key, None)
+                self.children[entry.key] = entry.child_id
         for effect in effects:
             self._take(effect, put_off=not entries)
 
@@ -61,6 +73,13 @@ class Ledger:
                 del self.waits[NodeKey(effect.node, effect.iteration)]
             case KeepDeadLetter():
                 self.dead_letters.append(effect)
+            case ResolveChild():
+                key = NodeKey(effect.node, effect.iteration)
+                assert key not in self.resolving, f"{key} is looked for twice"
+                self.resolving[key] = effect
+            case SendMail():
+                assert effect.id not in {sent.id for sent in self.mail}, f"{effect.id} sent twice"
+                self.mail.append(effect)
             case _:
                 assert_never(effect)
 
@@ -72,3 +91,11 @@ class Ledger:
             assert due == effect.due
             if put_off:
                 self.held_back[effect.key] = due
+
+    def starts(self) -> list[Started]:
+        """What children were started with, oldest first."""
+        return [sent.input for sent in self.mail if isinstance(sent.input, Started)]
+
+    def ends(self) -> dict[str, CancelAsked]:
+        """The children that were told to end, and how."""
+        return {sent.to: sent.input for sent in self.mail if isinstance(sent.input, CancelAsked)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tenuto.model.entries import (
     CancelRequested,
+    ChildEnded,
+    ChildStarted,
     Entry,
     IterationEnded,
     NodeCompleted,
@@ -40,6 +42,10 @@ def _said(entry: Entry) -> str:
             return entry.status
         case WaitResolved():
             return entry.outcome
+        case ChildStarted():
+            return f"{entry.workflow_id} v{entry.version}"
+        case ChildEnded():
+            return entry.status.value
         case CancelRequested():
             return entry.source
         case SystemSet():

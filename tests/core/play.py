@@ -20,11 +20,13 @@ from tenuto.expr import ExpressionError, split_condition
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.entries import Entry
 from tenuto.model.events import Event
-from tenuto.model.failure import Failure
+from tenuto.model.failure import Failure, LastError
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
+    ChildReported,
+    ChildResolved,
     EventMatched,
     Input,
     PauseAsked,
@@ -155,6 +157,41 @@ class Run:
         attempt, key = attempt or self.attempt(node), key_of(node)
         return self.tell(
             AttemptLost(node=key.node, iteration=key.iteration, attempt=attempt, clean=clean)
+        )
+
+    def resolve(self, node: str, version: int = 1) -> Run:
+        """The workflow that a step names is there, in this version."""
+        key, attempt = key_of(node), self.attempt(node)
+        return self.tell(
+            ChildResolved(node=key.node, iteration=key.iteration, attempt=attempt, version=version)
+        )
+
+    def child_ends(
+        self,
+        node: str,
+        output: JSON = None,
+        *,
+        status: Status = Status.COMPLETED,
+        code: str | None = None,
+        retryable: bool = True,
+        reason: str | None = None,
+        child_id: str | None = None,
+    ) -> Run:
+        """The child of a step ends; with a code it has failed."""
+        key = key_of(node)
+        error = code and LastError(code=code, message=f"{code} inside", step_id="x", at=self.now)
+        return self.tell(
+            ChildReported(
+                node=key.node,
+                iteration=key.iteration,
+                attempt=self.attempt(node),
+                child_id=child_id or self.ledger.children[key],
+                status=Status.FAILED if code else status,
+                output=output,
+                error=error or None,
+                retryable=retryable,
+                reason=reason,
+            )
         )
 
     def later(self, **length: float) -> Run:

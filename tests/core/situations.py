@@ -7,7 +7,10 @@ from datetime import timedelta
 
 from tenuto.core import fold
 from tenuto.model.entries import InputSet
+from tenuto.model.family import Parent
+from tenuto.model.inputs import CancelAsked
 from tests.core.drawing import (
+    child,
     condition,
     delay,
     draw,
@@ -198,6 +201,27 @@ def looped() -> Run:
     return run.succeed("z", "done")
 
 
+def second_child_succeeds() -> Run:
+    """The first one failed; the other step starts a workflow that is not there."""
+    document = draw(
+        "s>c s>gone gone:error>a",
+        s=start(),
+        c=child("pay", input={"sum": "{{ctx.input.n}}"}, outputVariable="paid", timeout="P1D"),
+        gone=child("nowhere", version=3),
+    )
+    run = play(document).start({"n": 7}, correlation_id="o-1").resolve("c", version=2)
+    run.fail("gone", "UNKNOWN_WORKFLOW").succeed("a").later(minutes=1)
+    return run.child_ends("c", code="OUT_OF_MONEY").skip().child_ends("c", {"receipt": 1})
+
+
+def child_outlived_by_nobody() -> Run:
+    """An instance that was itself started from a step is cancelled, and its child with it."""
+    parent = Parent(id="p", node="c", iteration="3/0", attempt=2, root_id="r", depth=4)
+    run = play(draw("c", c=child())).start({"n": 1}, parent=parent).resolve("c")
+    asked = CancelAsked(by="p", source="PARENT", reason="enough", should_compensate=False)
+    return run.tell(asked)
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -228,5 +252,7 @@ SHELF: dict[str, Situation] = {
         retried_while_paused,
         called_off_by_name,
         looped,
+        second_child_succeeds,
+        child_outlived_by_nobody,
     )
 }

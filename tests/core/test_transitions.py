@@ -25,6 +25,8 @@ from tenuto.model.failure import Failure
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
+    ChildReported,
+    ChildResolved,
     EventMatched,
     Input,
     PauseAsked,
@@ -70,6 +72,12 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         ],
         TimerDue: lambda: [*map(timer_due, timers)],
         EventMatched: lambda: [EventMatched(node=n, attempt=1, event=event) for n in names],
+        ChildResolved: lambda: [ChildResolved(node=n, attempt=1, version=1) for n in names],
+        ChildReported: lambda: [
+            ChildReported(node=n, attempt=1, child_id="c", status=status)
+            for n in names
+            for status in FINAL
+        ],
         CancelAsked: lambda: [CancelAsked(by="ada"), CancelAsked(by="system", source="TIMEOUT")],
         PauseAsked: lambda: [PauseAsked(by="ada"), PauseAsked(by="ada", until=BEGIN)],
         ResumeAsked: lambda: [ResumeAsked(by="ada")],

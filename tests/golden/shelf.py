@@ -23,6 +23,7 @@ FOLDER = Path(__file__).parent
 NAMES = (
     "called_off_by_name",
     "cancelled_while_paused",
+    "child_outlived_by_nobody",
     "completed",
     "deadline_passed",
     "first_of_three_wins",
@@ -34,6 +35,7 @@ NAMES = (
     "paused_until_it_resumed_by_itself",
     "poison_handled",
     "quorum_with_dead_branches",
+    "second_child_succeeds",
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",

@@ -162,6 +162,7 @@ class Scenario:
             waits_closed=self.some(lambda: self.wait_key(id)),
             deliveries=self.some(lambda: self.a_delivery(id)),
             mail_taken=self.some(lambda: f"m{self.random.randint(0, 9)}"),
+            mail_sent=self.some(self.a_mail),
             dead_letters=self.some(
                 lambda: dead_letter(
                     f"d{self.random.randint(0, 9)}", id, at=moment(self.random.randint(0, 3))

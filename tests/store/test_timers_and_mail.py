@@ -83,3 +83,63 @@ async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(plac
     assert [each.id for each in await second.mail(10)] == ["m2"]
     await first.close(NOON, clean=True)
     assert [each.id for each in await second.mail(10)] == ["m1", "m2"]
+
+
+async def test_letters_go_with_the_entries_that_they_follow_from(store: Handle) -> None:
+    sent = (mail("m2", "i2"), mail("m1", "i9"))
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    await store.commit(turn("t2", step("i1", 1, mail_sent=sent)))
+    assert await store.mail(10) == list(sent)
+    await store.commit(turn("t3", step("i2", 1, mail_taken=("m2",), mail_sent=(mail("m3", "i1"),))))
+    assert await store.mail(10) == [mail("m1", "i9"), mail("m3", "i1")]
+
+
+async def test_a_loser_sends_nothing(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1")))
+    await store.commit(turn("t2", step("i1", 1)))
+    late = step("i1", 1, mail_sent=(mail("m1", "i2"),))
+    await store.commit(turn("t3", late, step("i3", 0, mail_sent=(mail("m2", "i2"),))))
+    outdated = aside("i1", version=1, mail_sent=(mail("m3", "i2"),))
+    await store.commit(turn("t4", outdated))
+    assert await store.mail(10) == [mail("m2", "i2")]
+
+
+async def test_a_turn_that_is_sent_twice_sends_its_letters_once(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    sending = turn("t2", step("i1", 1, mail_sent=(mail("m1", "i2"),)))
+    await store.commit(sending)
+    await store.commit(turn("t3", step("i2", 1, mail_taken=("m1",))))
+    await store.commit(sending)
+    assert await store.mail(10) == []
+
+
+async def test_a_letter_that_is_there_already_stays_as_it_is(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    await store.commit(turn("t2", step("i1", 1, mail_sent=(mail("m1", "i2"),))))
+    again = mail("m1", "i2", input=b'"other"')
+    await store.commit(turn("t3", step("i1", 2, mail_sent=(again, mail("m2", "i2")))))
+    assert await store.mail(10) == [mail("m1", "i2"), mail("m2", "i2")]
+
+
+async def test_a_turn_takes_before_it_sends(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    sending = step("i1", 1, mail_sent=(mail("m1", "i2"),))
+    await store.commit(turn("t2", sending, step("i2", 1, mail_taken=("m1",))))
+    assert await store.mail(10) == [mail("m1", "i2")]
+
+
+async def test_mail_for_an_instance_that_never_was_can_be_taken_off(store: Handle) -> None:
+    await store.send([mail("m1", "i1"), mail("m1", "i2")])
+    reply = (mail("m2", "i2"),)
+    await store.commit(turn("t1", aside("i1", version=0, mail_taken=("m1",), mail_sent=reply)))
+    assert await store.mail(10) == [mail("m1", "i2"), mail("m2", "i2")]
+
+
+async def test_letters_outlive_the_process(place: Place) -> None:
+    first = await place.opened("p1")
+    await first.commit(turn("t1", begin("i1"), process_id="p1"))
+    sending = step("i1", 1, mail_sent=(mail("m1", "i2"),))
+    await first.commit(turn("t2", sending, process_id="p1"))
+    await first.close(NOON, clean=False)
+    second = await place.opened("p2")
+    assert await second.mail(10) == [mail("m1", "i2")]

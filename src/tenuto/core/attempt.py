@@ -1,4 +1,4 @@
-"""The life of a task's attempts: ordered, ended, failed, lost, tried again, given up."""
+"""The life of attempts: ordered, ended, failed, lost, tried again, given up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import UNSET
 
 from tenuto.core.cancelling import cancelled
+from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -25,7 +26,7 @@ from tenuto.model.failure import (
     UNKNOWN_HANDLE,
     Failure,
 )
-from tenuto.model.graph import DEFAULT, ERROR, Task
+from tenuto.model.graph import DEFAULT, ERROR, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
@@ -48,7 +49,10 @@ def begin(d: Deciding, key: NodeKey, config: Task) -> None:
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
     d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
-    d.order(start_attempt(d, key))
+    if isinstance(d.plan[key.node].node.config, SubWorkflow):
+        order_child(d, key)
+    else:
+        d.order(start_attempt(d, key))
 
 
 def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
@@ -69,7 +73,8 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
     config = d.plan.nodes[key.node].node.config
-    assert isinstance(config, Task)
+    if not isinstance(config, Task):
+        return Rejection(code=STALE, message=f"{key.node} is no task")
     if report.handle != DEFAULT and report.handle not in (ERROR, *config.handles):
         names = ", ".join(("default", *config.handles))
         failure = Failure(
@@ -77,7 +82,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             message=f"the task answered with handle {report.handle!r}; this step has {names}",
             retryable=False,
         )
-        _failed(d, key, report.attempt, failure)
+        tried_in_vain(d, key, report.attempt, failure)
         return None
     complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
     return None
@@ -88,7 +93,7 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        _failed(d, key, report.attempt, report.error)
+        tried_in_vain(d, key, report.attempt, report.error)
     return refused
 
 
@@ -116,58 +121,8 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
     return None
 
 
-def retry_due(d: Deciding, key: NodeKey) -> None:
-    """A back-off is over."""
-    again(d, key, d.state.nodes[key].attempt + 1)
-
-
-def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
-    """How long to wait after `failures` failures: growing, capped, plus 0 to 25 % from a hash."""
-    try:
-        seconds = policy.initial_delay.total_seconds() * policy.multiplier ** (failures - 1)
-    except OverflowError:
-        seconds = float("inf") if policy.initial_delay else 0.0
-    seconds = min(seconds, policy.max_delay.total_seconds())
-    digest = hashlib.blake2b(f"{key}:{failures}".encode(), digest_size=8).digest()
-    share = int.from_bytes(digest) / 2**64
-    return timedelta(milliseconds=round(seconds * (1 + share / 4) * 1000))
-
-
-_STALE = "TEN-3003"
-_LATE = "TEN-3005"
-
-
-def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
-    node = d.state.nodes.get(key)
-    if (
-        node is not None
-        and not d.state.status.is_final
-        and node.status is NodeStatus.RUNNING
-        and node.attempt == attempt
-    ):
-        return None
-    if node is not None and _came_too_late(d.state, node, attempt):
-        return Rejection(
-            code=_LATE, message=f"{key.node} was called off before attempt {attempt} reported"
-        )
-    return Rejection(code=_STALE, message=f"attempt {attempt} of {key.node} is not the one running")
-
-
-def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
-    """The grace ends by the clock, also when its timer has not been heard of yet."""
-    until = d.state.nodes[key].grace_until
-    if until is None or d.now <= until:
-        return None
-    return Rejection(code=_LATE, message=f"the grace of {key.node} was over at {until}")
-
-
-def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
-    return node.attempt == attempt and (
-        node.status is NodeStatus.CANCELLED or (state.status.is_final and node.is_open)
-    )
-
-
-def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+    """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node)
     if node.grace_until is not None:
@@ -195,6 +150,57 @@ def _failed(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
             attempt=attempt + 1,
             due=d.now + wait,
         )
+    )
+
+
+def retry_due(d: Deciding, key: NodeKey) -> None:
+    """A back-off is over."""
+    again(d, key, d.state.nodes[key].attempt + 1)
+
+
+def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
+    """How long to wait after `failures` failures: growing, capped, plus 0 to 25 % from a hash."""
+    try:
+        seconds = policy.initial_delay.total_seconds() * policy.multiplier ** (failures - 1)
+    except OverflowError:
+        seconds = float("inf") if policy.initial_delay else 0.0
+    seconds = min(seconds, policy.max_delay.total_seconds())
+    digest = hashlib.blake2b(f"{key}:{failures}".encode(), digest_size=8).digest()
+    share = int.from_bytes(digest) / 2**64
+    return timedelta(milliseconds=round(seconds * (1 + share / 4) * 1000))
+
+
+STALE = "TEN-3003"
+_LATE = "TEN-3005"
+
+
+def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
+    node = d.state.nodes.get(key)
+    if (
+        node is not None
+        and not d.state.status.is_final
+        and node.is_in_flight
+        and node.attempt == attempt
+    ):
+        return None
+    if node is not None and _came_too_late(d.state, node, attempt):
+        return Rejection(
+            code=_LATE, message=f"{key.node} was called off before attempt {attempt} reported"
+        )
+    return Rejection(code=STALE, message=f"attempt {attempt} of {key.node} is not the one running")
+
+
+def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
+    """The grace ends by the clock, also when its timer has not been heard of yet."""
+    until = d.state.nodes[key].grace_until
+    if until is None or d.now <= until:
+        return None
+    return Rejection(code=_LATE, message=f"the grace of {key.node} was over at {until}")
+
+
+def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
+    return node.attempt == attempt and (
+        node.status is NodeStatus.CANCELLED or (state.status.is_final and node.is_open)
     )
 
 

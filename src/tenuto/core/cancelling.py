@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
 from tenuto.core.state import NodeState
 from tenuto.model.effects import CloseWait, StopAttempt
 from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
+from tenuto.model.graph import SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
 
@@ -36,12 +38,20 @@ def call_off_rest(d: Deciding, key: NodeKey) -> None:
 
 
 def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
-    """End an open node: a running attempt is told to stop, anything else is called off at once."""
+    """End an open node: a running attempt is told to stop, anything else is called off at once.
+
+    A child is withdrawn as waits and timers are: it is told, and has all the time it needs for its
+    own end, which nobody waits for any more.
+    """
     if node.is_loop:
         places = iterations_of(d.state, key)
         cancelled(d, key, node.attempt)
         for place in places:
             call_off_iteration(d, place)
+        return
+    if isinstance(d.plan.nodes[key.node].node.config, SubWorkflow):
+        cancelled(d, key, node.attempt)
+        end_child(d, node)
         return
     if node.status is NodeStatus.RUNNING:
         if node.grace_until is None:

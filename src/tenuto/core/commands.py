@@ -36,6 +36,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             correlation_id=asked.correlation_id,
             priority=asked.priority,
             deadline=deadline,
+            parent=asked.parent,
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))

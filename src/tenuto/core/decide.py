@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from tenuto.core import attempt, commands, timer, wait
+from tenuto.core import attempt, child, commands, timer, wait
 from tenuto.core.deciding import Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
@@ -17,6 +17,8 @@ from tenuto.core.state import InstanceState
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
+    ChildReported,
+    ChildResolved,
     EventMatched,
     Input,
     PauseAsked,
@@ -58,6 +60,10 @@ def _take(d: Deciding, input: Input) -> Rejection | None:
             return timer.due(d, input)
         case EventMatched():
             return wait.matched(d, input)
+        case ChildReported():
+            return child.reported(d, input)
+        case ChildResolved():
+            return child.resolved(d, input)
         case AttemptLost():
             return attempt.lost(d, input)
         case CancelAsked():

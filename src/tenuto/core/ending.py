@@ -5,12 +5,15 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from tenuto.core.cancelling import withdraw
+from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
+from tenuto.core.parent import tell_parent
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.entries import StatusChanged, SystemSet
 from tenuto.model.failure import INTERNAL, LastError
+from tenuto.model.graph import Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import TRANSITIONS, NodeStatus, Status
@@ -45,6 +48,9 @@ def move(d: Deciding, to: Status) -> None:
             error=d.state.last_error if to is Status.FAILED else None,
         )
     )
+    if to.is_final and d.state.parent is not None:
+        output = output_of(d.plan, d.state) if to is Status.COMPLETED else None
+        tell_parent(d, d.state.parent, output)
 
 
 def quarantine(d: Deciding, message: str) -> None:
@@ -61,13 +67,16 @@ def quarantine(d: Deciding, message: str) -> None:
     for key in sorted(d.state.open):
         node = d.state.nodes[key]
         place = {"node": key.node, "iteration": key.iteration}
+        end_child(d, node)
         if node.is_wait:
             d.order(CloseWait(**place, event_id=None))
-        elif node.is_in_flight:
+        elif node.is_in_flight and isinstance(d.plan[key.node].node.config, Task):
             d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))
     for timer_key, timer in sorted(d.state.timers.items()):
         d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
     d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))
+    if d.state.parent is not None:
+        tell_parent(d, d.state.parent, None)
 
 
 def output_of(plan: Plan, state: InstanceState) -> JSON:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, delay, ending, loop, wait
+from tenuto.core import attempt, child, delay, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -99,9 +99,11 @@ def _begin(d: Deciding, key: NodeKey) -> None:
             delay.begin(d, key, config)
         case Loop():
             loop.begin(d, key, config)
+        case SubWorkflow():
+            child.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case JavaScript() | DataQuery() | Http() | SubWorkflow() | Emit() | Approval():
+        case JavaScript() | DataQuery() | Http() | Emit() | Approval():
             message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
             raise AssertionError(message)
         case _:

@@ -10,6 +10,8 @@ from tenuto.core.state import Ending, InstanceState, Pause
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.entries import (
     CancelRequested,
+    ChildEnded,
+    ChildStarted,
     Entry,
     InputSet,
     IterationEnded,
@@ -68,7 +70,9 @@ def take_in(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C9
             nodes.wait_resolved(state, entry)
         case TimerSet():
             nodes.timer_set(plan, state, entry)
-        case TimerFired():
+        case ChildStarted():
+            nodes.child_started(state, entry)
+        case TimerFired() | ChildEnded():
             pass
         case IterationStarted():
             loops.iteration_started(plan, state, entry)
@@ -98,6 +102,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.correlation_id = entry.correlation_id
     state.priority = entry.priority
     state.deadline = entry.deadline
+    state.parent = entry.parent
     state.created_at = entry.at
     for name in plan.starts:
         state.ready[NodeKey(name)] = None

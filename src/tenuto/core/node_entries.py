@@ -15,6 +15,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.entries import (
+    ChildStarted,
     NodeCancelled,
     NodeCancelRequested,
     NodeCompleted,
@@ -49,7 +50,14 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
         )
         open_node(plan, state, key, node)
     else:
-        change_node(state, key, replace(before, status=_RUNNING, attempt=entry.attempt))
+        node = replace(
+            before,
+            status=_RUNNING,
+            attempt=entry.attempt,
+            dispatched_at=entry.at,
+            child_id=None,
+        )
+        change_node(state, key, node)
         clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
 
 
@@ -114,6 +122,8 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         if entry.then == "iteration":
             item_failed(plan, state, entry)
         else:
+            if state.last_error is None:
+                state.may_retry = entry.error.retryable
             state.last_error = state.last_error or error
             state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
         if node.is_loop:
@@ -175,6 +185,13 @@ def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
 
 
+def child_started(state: InstanceState, entry: ChildStarted) -> None:
+    key = entry.key
+    node = replace(state.nodes[key], child_id=entry.child_id, child_version=entry.version)
+    change_node(state, key, node)
+    _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
+
+
 def _waiting(state: InstanceState, entry: WaitOpened | TimerSet, *, is_wait: bool) -> NodeState:
     return NodeState(
         status=NodeStatus.WAITING,
@@ -204,6 +221,7 @@ def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) ->
         attempt=entry.attempt,
         at=entry.at,
     )
+    state.may_retry = state.may_retry and state.last_error is not None
     state.last_error = state.last_error or error
     state.ending = Ending(because="terminated", status=Status.FAILED)
 

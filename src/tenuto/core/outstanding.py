@@ -6,24 +6,27 @@ After a crash this is all that recovery needs: fold, ask what is outstanding, do
 from __future__ import annotations
 
 from tenuto.core.attempt import start_attempt
+from tenuto.core.child_start import resolve_child
 from tenuto.core.deciding import Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import Effect, SetTimer
-from tenuto.model.graph import Task
-from tenuto.model.status import NodeStatus
+from tenuto.model.graph import SubWorkflow, Task
 
 
 def outstanding(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
-    """The attempts that should be running and the timers that should be set."""
+    """The attempts that should be running, the children to start and the timers to be set."""
     if state.status.is_final:
         return ()
     d = Deciding(plan, state, state.updated_at)
     for key in sorted(state.open):
-        if state.nodes[key].status is NodeStatus.RUNNING and isinstance(
-            plan[key.node].node.config, Task
-        ):
+        if not state.nodes[key].is_in_flight:
+            continue
+        config = plan[key.node].node.config
+        if isinstance(config, Task):
             d.order(start_attempt(d, key))
+        elif isinstance(config, SubWorkflow):
+            d.order(resolve_child(d, key))
     for timer_key in sorted(state.timers):
         timer = state.timers[timer_key]
         d.order(SetTimer(key=timer_key, due=timer.due, set_at=timer.set_at))

@@ -21,7 +21,7 @@ from tenuto.expr import (
     compile_template,
     split_condition,
 )
-from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, Task
+from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, SubWorkflow, Task
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
@@ -170,11 +170,11 @@ class Plan:
 
     @cached_property
     def fixed_inputs(self) -> frozenset[str]:
-        """Tasks whose input follows from the instance's own input: it need not be recorded."""
+        """Steps whose input follows from the instance's own input: it need not be recorded."""
         return frozenset(
             name
             for name, planned in self.nodes.items()
-            if isinstance(planned.node.config, Task)
+            if isinstance(planned.node.config, Task | SubWorkflow)
             and (
                 not planned.node.config.has_input
                 or _is_fixed(self.template(name, "input", planned.node.config.input))

@@ -23,6 +23,7 @@ from tenuto.core.state import (
 )
 from tenuto.model.entries import Entry, InputSet, IterationStarted, NodeCompleted
 from tenuto.model.failure import Cancellation, Failure, LastError
+from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
@@ -68,6 +69,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     correlation_id: str | None = None
     priority: int = 0
     deadline: datetime | None = None
+    parent: Parent | None = None
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None
@@ -93,6 +95,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pause: Pause | None = None
     ending: Ending | None = None
     last_error: LastError | None = None
+    may_retry: bool = True
     cancellation: Cancellation | None = None
     in_log: list[int] = []
     """The seqs of the entries that hold the values left out here."""

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.failure import Cancellation, Failure, LastError
+from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
@@ -35,6 +36,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     opened: int = 0
     """The seq of the entry that opened it."""
     started_at: datetime | None = None
+    dispatched_at: datetime | None = None
+    """When a further attempt than the first was ordered."""
     completed_at: datetime | None = None
     input: JSON | UnsetType = UNSET
     """The input that was recorded, while a further attempt may need it."""
@@ -48,6 +51,10 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """What went wrong in single iterations of a loop that goes on all the same."""
     grace_until: datetime | None = None
     """Set once a running attempt was told to stop; its edges are dead since then."""
+    child_id: str | None = None
+    """The instance that was started for the newest attempt."""
+    child_version: int = 0
+    """The version of the workflow that its children run; 0 until it is known."""
 
     @property
     def is_open(self) -> bool:
@@ -55,8 +62,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether an attempt of it runs in some process."""
-        return self.status is _RUNNING and not self.is_loop
+        """Whether an attempt of it needs a process: a child does not, once it has its letter."""
+        return self.status is _RUNNING and not self.is_loop and self.child_id is None
 
 
 _RUNNING = NodeStatus.RUNNING
@@ -154,6 +161,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     correlation_id: str | None = None
     priority: int = 0
     deadline: datetime | None = None
+    parent: Parent | None = None
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None
@@ -187,6 +195,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     pause: Pause | None = None
     ending: Ending | None = None
     last_error: LastError | None = None
+    may_retry: bool = True
+    """Whether the failure that ended it is one that trying again might mend; a parent asks."""
     cancellation: Cancellation | None = None
 
     @property

@@ -1,16 +1,16 @@
-"""What a task is given."""
+"""What a task, or a child, is given."""
 
 from __future__ import annotations
 
 from tenuto.core.deciding import Deciding
 from tenuto.expr import Undefined
-from tenuto.model.graph import Task
+from tenuto.model.graph import SubWorkflow, Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
 
 
-def render_input(d: Deciding, key: NodeKey, config: Task) -> JSON:
-    """The input of a task as the context stands; without one of its own, the workflow's."""
+def render_input(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> JSON:
+    """The input of a step as the context stands; without one of its own, the workflow's."""
     if not config.has_input:
         return d.state.input
     value = d.plan.template(key.node, "input", config.input).render(d.scope(key))

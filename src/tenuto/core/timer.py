@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, commands, delay, loop, wait
+from tenuto.core import attempt, child, commands, delay, loop, wait
 from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.model.effects import ClearTimer
+from tenuto.model.graph import SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ResumeAsked, TimerDue, TimerKey, TimerKind
 
@@ -53,10 +54,7 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.WAIT_TIMEOUT:
             wait.timed_out(d, node)
         case TimerKind.NODE_TIMEOUT:
-            if d.state.nodes[node].is_loop:
-                loop.overran(d, node)
-            else:
-                wait.overran(d, node)
+            _overran(d, node)
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.DEADLINE:
@@ -68,3 +66,12 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case _:
             assert_never(key.kind)
     return None
+
+
+def _overran(d: Deciding, key: NodeKey) -> None:
+    if d.state.nodes[key].is_loop:
+        loop.overran(d, key)
+    elif isinstance(d.plan[key.node].node.config, SubWorkflow):
+        child.overran(d, key)
+    else:
+        wait.overran(d, key)

@@ -15,6 +15,8 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    ResolveChild,
+    SendMail,
     SetTimer,
     StartAttempt,
     StopAttempt,
@@ -76,6 +78,8 @@ class Dispatcher:
                 wait = draft.wait_opened(effect.node, effect.iteration)
                 if wait is not None:
                     self._look_back(wait)
+            case ResolveChild() | SendMail():
+                pass
             case CloseWait() | KeepDeadLetter():
                 pass  # rows, written with the turn
             case _:

@@ -21,6 +21,8 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    ResolveChild,
+    SendMail,
     SetTimer,
     StartAttempt,
     StopAttempt,
@@ -151,6 +153,7 @@ class Draft(Struct, gc=False, eq=False):
             waits_closed=tuple(owed.closed),
             deliveries=tuple(owed.deliveries),
             mail_taken=tuple(owed.mail_taken),
+            mail_sent=tuple(owed.mail_sent),
             dead_letters=tuple(owed.dead_letters),
             ownership=ownership,
         )
@@ -177,7 +180,7 @@ class Draft(Struct, gc=False, eq=False):
     def _effect(self, effect: Effect) -> None:
         follow_ups = self.follow_ups
         match effect:
-            case StartAttempt() | StopAttempt():
+            case StartAttempt() | StopAttempt() | ResolveChild():
                 follow_ups.append(effect)
             case SetTimer():
                 if effect.due - effect.set_at > NEAR:
@@ -193,6 +196,9 @@ class Draft(Struct, gc=False, eq=False):
                 follow_ups.append(effect)
             case CloseWait():
                 self._obligations.close_wait(effect)
+            case SendMail():
+                self._obligations.send(effect, self.state.updated_at)
+                follow_ups.append(effect)
             case KeepDeadLetter():
                 at = self.state.updated_at
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
@@ -222,6 +228,8 @@ class Draft(Struct, gc=False, eq=False):
             started_at=state.started_at,
             # Most instances are elsewhere, or done, before anybody could look: see the projector.
             current_steps=() if state.needs_owner else tuple(current_steps(state)),
+            parent_id=state.parent.id if state.parent else None,
+            root_id=state.parent.root_id if state.parent else None,
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,

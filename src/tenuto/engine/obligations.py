@@ -6,10 +6,10 @@ from datetime import datetime
 
 import msgspec
 
-from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SetTimer
+from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SendMail, SetTimer
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
-from tenuto.store.protocol import DeadLetterRow, Delivery, TimerRow, WaitKey, WaitRow
+from tenuto.store.protocol import DeadLetterRow, Delivery, Mail, TimerRow, WaitKey, WaitRow
 
 _encode = msgspec.json.Encoder().encode
 
@@ -26,6 +26,7 @@ class Obligations:
         self.closed: set[WaitKey] = set()
         self.deliveries: list[Delivery] = []
         self.mail_taken: list[str] = []
+        self.mail_sent: list[Mail] = []
         self.dead_letters: list[DeadLetterRow] = []
 
     def set_timer(self, timer: SetTimer) -> None:
@@ -69,6 +70,11 @@ class Obligations:
         """An event came for a wait that something else had ended."""
         key = self._wait_key(node, iteration)
         self.deliveries.append(Delivery(event.id, *key, outcome="discarded"))
+
+    def send(self, letter: SendMail, at: datetime) -> None:
+        self.mail_sent.append(
+            Mail(id=letter.id, instance_id=letter.to, input=_encode(letter.input), created_at=at)
+        )
 
     def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:
         place = f"{self._instance_id}:{letter.node}:{letter.iteration}:{letter.attempt}"

@@ -1,7 +1,7 @@
 """Everything the core may ask of the world, as one union of orders.
 
-The shell writes the durable ones (timers far away, waits, dead letters) in the transaction that
-holds the entries they follow from, and performs the others once that transaction is durable.
+The shell writes the durable ones (timers far away, waits, mail, dead letters) in the transaction
+that holds the entries they follow from, and performs the others once that transaction is durable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from tenuto.model.failure import Failure
-from tenuto.model.inputs import TimerKey
+from tenuto.model.inputs import Input, TimerKey
 from tenuto.model.json import JSON
 
 
@@ -81,6 +81,27 @@ class CloseWait(Struct, frozen=True, gc=False, kw_only=True):
     event_id: str | None
 
 
+class ResolveChild(Struct, frozen=True, gc=False, kw_only=True):
+    """Report `ChildResolved` with the version that runs, or `TaskFailed` when none can."""
+
+    node: str
+    iteration: str
+    attempt: int
+    workflow_id: str
+    version: int | None
+    """None: the newest."""
+    input: JSON
+
+
+class SendMail(Struct, frozen=True, gc=False, kw_only=True):
+    """Give another instance an input, at least once, whatever happens to either."""
+
+    to: str
+    id: str
+    """The same when it is sent again."""
+    input: Input
+
+
 class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
     """Keep what could not be done, for people to look at."""
 
@@ -95,5 +116,13 @@ class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
 
 
 Effect: TypeAlias = (
-    StartAttempt | StopAttempt | SetTimer | ClearTimer | OpenWait | CloseWait | KeepDeadLetter
+    StartAttempt
+    | StopAttempt
+    | SetTimer
+    | ClearTimer
+    | OpenWait
+    | CloseWait
+    | ResolveChild
+    | SendMail
+    | KeepDeadLetter
 )

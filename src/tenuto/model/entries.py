@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.failure import Failure, LastError, Source
+from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
@@ -80,6 +81,8 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     priority: int = 0
     deadline: datetime | None = None
     """The earlier of what the start asked for and what the definition's options say."""
+    parent: Parent | None = None
+    """Whoever waits for its end; None: nobody started it from a step."""
 
 
 class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -241,6 +244,30 @@ class IterationEnded(
     error: Failure | None = None
 
 
+class ChildStarted(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """An attempt has its child: from here on the letter to it, and then itself, are rows."""
+
+    event_type = EventType.CHILD_STARTED
+    child_id: str
+    workflow_id: str
+    version: int
+    """Kept for every further attempt."""
+    fail_at: datetime | None = None
+    """When the node's own `timeout` fails it; beside its first child."""
+
+
+class ChildEnded(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """An attempt's child has ended; another entry follows that says what becomes of the node."""
+
+    event_type = EventType.CHILD_ENDED
+    child_id: str
+    status: Status
+
+
 class PauseRequested(
     _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
@@ -299,6 +326,8 @@ NodeEntry: TypeAlias = (
     | TimerFired
     | IterationStarted
     | IterationEnded
+    | ChildStarted
+    | ChildEnded
 )
 Entry: TypeAlias = (
     NodeEntry

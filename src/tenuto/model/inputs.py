@@ -9,8 +9,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from tenuto.model.events import Event
-from tenuto.model.failure import Failure, Source
+from tenuto.model.failure import Failure, LastError, Source
+from tenuto.model.family import Parent
 from tenuto.model.json import JSON
+from tenuto.model.status import Status
 
 
 class TimerKind(StrEnum):
@@ -42,6 +44,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     correlation_id: str | None = None
     priority: int = 0
     deadline: datetime | None = None
+    parent: Parent | None = None
+    """Whoever waits for its end."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -89,6 +93,31 @@ class EventMatched(Struct, frozen=True, gc=False, kw_only=True, tag="event-match
     by_lookback: bool = False
 
 
+class ChildResolved(Struct, frozen=True, gc=False, kw_only=True, tag="child-resolved"):
+    """The workflow that a step names is there, takes the step's input, and has this version."""
+
+    node: str
+    attempt: int
+    version: int
+    iteration: str = ""
+
+
+class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-reported"):
+    """A child has ended, and how."""
+
+    node: str
+    attempt: int
+    child_id: str
+    status: Status
+    iteration: str = ""
+    output: JSON = None
+    error: LastError | None = None
+    retryable: bool = True
+    """Whether another child might fare better."""
+    reason: str | None = None
+    """Why it was cancelled."""
+
+
 class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked"):
     """Somebody wants the instance to end."""
 
@@ -120,6 +149,8 @@ Input: TypeAlias = (
     | AttemptLost
     | TimerDue
     | EventMatched
+    | ChildResolved
+    | ChildReported
     | CancelAsked
     | PauseAsked
     | ResumeAsked

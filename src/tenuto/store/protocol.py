@@ -183,6 +183,9 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     waits_closed: tuple[WaitKey, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     mail_taken: tuple[str, ...] = ()
+    mail_sent: tuple[Mail, ...] = ()
+    """To other instances; a turn's letters go in after those that it takes. One that is there
+    already stays as it is."""
     dead_letters: tuple[DeadLetterRow, ...] = ()
     ownership: Ownership = Ownership.KEEP
 

@@ -53,9 +53,11 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
             for write in turn.writes
             if not write.rows and (write.instance_id, write.version + 1) in disk.log
         }
-        for write in turn.writes:
-            if outcomes.get(write.instance_id, WON) is WON:
-                _write(disk, turn, write)
+        won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
+        for write in won:
+            _write(disk, turn, write)
+        for mail in (letter for write in won for letter in write.mail_sent):
+            put_mail(disk, mail)
         events = {event.id: _put_event(disk, turn, event) for event in turn.events}
         for match in turn.matches:
             _write_match(disk, match)

@@ -268,6 +268,7 @@ def _owes(write: InstanceWrite) -> bool:
         or write.waits_closed
         or write.deliveries
         or write.mail_taken
+        or write.mail_sent
         or write.dead_letters
     )
 
@@ -293,6 +294,7 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
         session.run("delete_mail", (as_json(taken),))
+    session.insert("insert_mail", [mail_columns(mail) for write in won for mail in write.mail_sent])
     session.insert(
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],

@@ -1,0 +1,117 @@
+"""The life of a step that is a workflow of its own: dispatched, started, ended, called off.
+
+An attempt is dispatched, then the shell finds the version that runs, then the child has its letter.
+From there on nothing of it lives in this instance's process: its end comes as a letter too.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from tenuto.core.attempt import STALE, tried_in_vain
+from tenuto.core.child_start import depth_below, end_child, order_child, start_child
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.task_input import render_input
+from tenuto.core.view import error_view
+from tenuto.expr import ExpressionError
+from tenuto.model.entries import ChildEnded, NodeDispatched
+from tenuto.model.failure import (
+    CHILD_CANCELLED,
+    CHILD_DEPTH,
+    CHILD_FAILED,
+    TIMEOUT,
+    TOO_LARGE,
+    Failure,
+)
+from tenuto.model.family import MOST_DEPTH
+from tenuto.model.graph import SubWorkflow
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import ChildReported, ChildResolved
+from tenuto.model.json import Object, size_of
+from tenuto.model.status import NodeStatus, Status
+
+
+def begin(d: Deciding, key: NodeKey, config: SubWorkflow) -> None:
+    """Order the first attempt."""
+    if depth_below(d) > MOST_DEPTH:
+        message = f"{config.workflow_id} would be more than {MOST_DEPTH} workflows deep"
+        fail(d, key, 1, Failure(code=CHILD_DEPTH, message=message, retryable=False))
+        return
+    try:
+        value = render_input(d, key, config)
+    except ExpressionError as error:
+        fail(d, key, 1, expression_failure(error))
+        return
+    kept = UNSET if key.node in d.plan.fixed_inputs else value
+    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, input=kept))
+    order_child(d, key)
+
+
+def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
+    """It is known which version runs: the child is started."""
+    key = NodeKey(report.node, report.iteration)
+    node = d.state.nodes.get(key)
+    if (
+        node is None
+        or not node.is_in_flight
+        or node.attempt != report.attempt
+        or not isinstance(d.plan[key.node].node.config, SubWorkflow)
+    ):
+        return Rejection(code=STALE, message=f"{key.node} does not wait for its workflow")
+    start_child(d, key, report.version)
+    return None
+
+
+def reported(d: Deciding, report: ChildReported) -> Rejection | None:
+    """A child has ended: so has the attempt that started it, unless it was called off before."""
+    key = NodeKey(report.node, report.iteration)
+    node = d.state.nodes.get(key)
+    if node is None or node.status is not NodeStatus.RUNNING or node.child_id != report.child_id:
+        return Rejection(code=STALE, message=f"{key.node} does not wait for {report.child_id}")
+    d.emit(
+        ChildEnded(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=node.attempt,
+            child_id=report.child_id,
+            status=report.status,
+        )
+    )
+    failure = _failure(d, key, report)
+    if failure is None:
+        complete(d, key, report.output, attempt=node.attempt)
+    else:
+        tried_in_vain(d, key, node.attempt, failure)
+    return None
+
+
+def overran(d: Deciding, key: NodeKey) -> None:
+    """The node's own `timeout`, which bounds all its attempts together, is over."""
+    node = d.state.nodes[key]
+    end_child(d, node)
+    # While a back-off runs, the attempt that will not be is the one that failed.
+    attempt = node.attempt + (node.status is NodeStatus.RETRYING)
+    message = f"{key.node} took longer than its timeout"
+    fail(d, key, attempt, Failure(code=TIMEOUT, message=message, retryable=False))
+
+
+def _failure(d: Deciding, key: NodeKey, report: ChildReported) -> Failure | None:
+    config = d.plan[key.node].node.config
+    assert isinstance(config, SubWorkflow)
+    details: Object = {"childId": report.child_id}
+    if report.status is Status.CANCELLED:
+        because = f": {report.reason}" if report.reason else ""
+        message = f"{config.workflow_id} was cancelled{because}"
+        return Failure(code=CHILD_CANCELLED, message=message, details=details, retryable=False)
+    if report.error is not None:
+        message = f"{config.workflow_id} failed: {report.error.message}"
+        details["error"] = error_view(report.error)
+        retryable = report.retryable
+        return Failure(code=CHILD_FAILED, message=message, details=details, retryable=retryable)
+    size, limit = size_of(report.output), d.plan.limits.output_bytes
+    if size > limit:
+        message = f"the output of {config.workflow_id} is {size:,} bytes; the limit is {limit:,}"
+        return Failure(code=TOO_LARGE, message=message, details=details, retryable=False)
+    return None

@@ -1,0 +1,115 @@
+"""What is ordered for the child of a step: found, started, told to end."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from tenuto.core.deciding import Deciding
+from tenuto.core.state import NodeState
+from tenuto.core.task_input import render_input
+from tenuto.model.effects import ResolveChild, SendMail
+from tenuto.model.entries import ChildStarted
+from tenuto.model.family import Parent, child_id
+from tenuto.model.graph import SubWorkflow
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import CancelAsked, Started, TimerKey, TimerKind
+from tenuto.model.json import JSON
+from tenuto.model.status import NodeStatus
+
+
+def order_child(d: Deciding, key: NodeKey) -> None:
+    """Order the child of the newest attempt: once its version is known it stays the same."""
+    version = d.state.nodes[key].child_version
+    if version:
+        start_child(d, key, version)
+    else:
+        d.order(resolve_child(d, key))
+
+
+def resolve_child(d: Deciding, key: NodeKey) -> ResolveChild:
+    """The order that finds out which version a step starts, and whether it can."""
+    config = _config(d, key)
+    return ResolveChild(
+        node=key.node,
+        iteration=key.iteration,
+        attempt=d.state.nodes[key].attempt,
+        workflow_id=config.workflow_id,
+        version=config.version,
+        input=_input(d, key, config),
+    )
+
+
+def start_child(d: Deciding, key: NodeKey, version: int) -> None:
+    """Record the child of the newest attempt, and send it its start."""
+    node = d.state.nodes[key]
+    config = _config(d, key)
+    dispatched_at = node.dispatched_at or node.started_at
+    assert dispatched_at is not None
+    child = child_id(dispatched_at, d.state.id, key, node.attempt)
+    timeout = d.plan[key.node].node.timeout
+    timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
+    # It bounds the whole node: a further attempt does not begin it anew.
+    is_bound = timeout is None or timer in d.state.timers
+    d.emit(
+        ChildStarted(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=node.attempt,
+            child_id=child,
+            workflow_id=config.workflow_id,
+            version=version,
+            fail_at=None if is_bound or timeout is None else d.now + timeout,
+        )
+    )
+    started = Started(
+        definition_id=config.workflow_id,
+        definition_version=version,
+        input=_input(d, key, config),
+        correlation_id=d.state.correlation_id,
+        priority=d.state.priority,
+        deadline=d.state.deadline,
+        parent=_parent(d, key, node.attempt),
+    )
+    d.order(SendMail(to=child, id=f"{child}/start", input=started))
+
+
+def end_child(d: Deciding, node: NodeState) -> None:
+    """Tell the child of a node that is called off to end, if there is one."""
+    if node.child_id is None or node.status is not NodeStatus.RUNNING:
+        return
+    cancellation = d.state.cancellation
+    asked = CancelAsked(
+        by=d.state.id,
+        reason=cancellation.reason if cancellation else "its parent needs it no more",
+        source="PARENT",
+        should_compensate=cancellation is None or cancellation.should_compensate,
+    )
+    d.order(SendMail(to=node.child_id, id=f"{node.child_id}/cancel", input=asked))
+
+
+def depth_below(d: Deciding) -> int:
+    """How deep a child of this instance lies."""
+    return 1 if d.state.parent is None else d.state.parent.depth + 1
+
+
+def _parent(d: Deciding, key: NodeKey, attempt: int) -> Parent:
+    return Parent(
+        id=d.state.id,
+        node=key.node,
+        iteration=key.iteration,
+        attempt=attempt,
+        root_id=d.state.id if d.state.parent is None else d.state.parent.root_id,
+        depth=depth_below(d),
+    )
+
+
+def _input(d: Deciding, key: NodeKey, config: SubWorkflow) -> JSON:
+    node = d.state.nodes[key]
+    return render_input(d, key, config) if node.input is UNSET else node.input
+
+
+def _config(d: Deciding, key: NodeKey) -> SubWorkflow:
+    config = d.plan[key.node].node.config
+    assert isinstance(config, SubWorkflow)
+    return config

@@ -1,0 +1,51 @@
+"""Instances that other instances started: who the parent is, how deep, and under which id."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.ids import NodeKey
+
+MOST_DEPTH = 20
+"""So many instances may lie above one another, the root not counted."""
+
+_HASH_BITS = 74
+"""What a UUIDv7 has beside its time, version and variant."""
+
+
+class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """Which attempt of which node of which instance started this one, and how deep it lies."""
+
+    id: str
+    node: str
+    iteration: str = ""
+    attempt: int = 1
+    root_id: str
+    """The instance at the top, which nobody started from a step."""
+    depth: int
+    """How many instances are above: 1 for a child of the root."""
+
+
+def child_id(at: datetime, parent_id: str, key: NodeKey, attempt: int) -> str:
+    """The id of the child that one attempt starts: a UUIDv7 that follows from these alone.
+
+    Its time is that of the entry that dispatched the attempt, so that children lie beside what else
+    was started then; the rest is a hash, so that no two attempts share a child and whoever works it
+    out again finds the same one.
+    """
+    place = f"{parent_id}:{key.node}:{key.iteration}:{attempt}"
+    digest = hashlib.blake2b(place.encode(), digest_size=16, person=b"tenuto child id").digest()
+    rest = int.from_bytes(digest) >> (128 - _HASH_BITS)
+    number = (
+        (epoch_ms(at) & ((1 << 48) - 1)) << 80
+        | 0x7 << 76
+        | (rest >> 62) << 64
+        | 0b10 << 62
+        | (rest & ((1 << 62) - 1))
+    )
+    return str(UUID(int=number))
