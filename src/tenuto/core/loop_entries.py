@@ -121,7 +121,11 @@ def leave_loop(state: InstanceState, key: NodeKey) -> None:
 
 def _enter_loop(plan: Plan, state: InstanceState, key: NodeKey, entry: IterationStarted) -> None:
     items = None if entry.items is UNSET else entry.items
-    loop = LoopState(items=items, variables=variables_at(plan, state, key))
+    loop = LoopState(
+        items=items,
+        items_size=0 if items is None else size_of(items),
+        variables=variables_at(plan, state, key),
+    )
     state.loops = with_item(state.loops, key, loop)
     node = NodeState(
         status=NodeStatus.RUNNING,

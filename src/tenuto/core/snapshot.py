@@ -37,6 +37,7 @@ class _Loop(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`LoopState` with its maps as lists; variables are places in `_Stored.pool`."""
 
     items: list[JSON] | None = None
+    items_size: int = 0
     variables: list[int] = []
     size: int = 0
     started: int = 0
@@ -195,6 +196,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
     def loop(key: NodeKey, loop: LoopState) -> _Loop:
         return _Loop(
             items=[] if state.nodes[key].opened in large else loop.items,
+            items_size=loop.items_size,
             variables=placed(loop.variables),
             size=loop.size,
             started=loop.started,
@@ -238,6 +240,7 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
     def loop(key: NodeKey, loop: _Loop) -> LoopState:
         return LoopState(
             items=_items_of(entries[opened[key]]) if opened[key] in large else loop.items,
+            items_size=loop.items_size,
             variables=variables(loop.variables),
             size=loop.size,
             started=loop.started,
@@ -296,7 +299,9 @@ def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) 
     scopes += [each.variables for each in state.iterations.values()]
     for variables in scopes:
         large |= {each.written for each in variables.values() if _is_large(each.value)}
-    large |= {state.nodes[key].opened for key, each in state.loops.items() if _is_large(each.items)}
+    large |= {
+        state.nodes[key].opened for key, each in state.loops.items() if each.items_size > LARGE
+    }
     if _is_large(state.input):
         large.add(_INPUT)
     return large

@@ -90,6 +90,8 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
 
     items: list[JSON] | None = None
     """What its source gave; None: it goes on while a condition holds."""
+    items_size: int = 0
+    """How long their JSON is."""
     variables: Mapping[str, Variable] = {}
     """What the next iteration starts from: as the loop was entered, or as the one before ended."""
     size: int = 0
@@ -203,6 +205,11 @@ class InstanceState(Struct, gc=False, kw_only=True):
     def needs_owner(self) -> bool:
         """Whether it has work that lives in a process, and not only rows."""
         return (self.running > 0 or self.near_timers > 0) and not self.status.is_final
+
+    @property
+    def weight(self) -> int:
+        """Of how many parts it consists, about."""
+        return len(self.nodes) + sum(len(loop.results) for loop in self.loops.values())
 
     def copied(self) -> InstanceState:
         """A copy to go on from; what is small is copied, what may be large is shared."""

@@ -42,7 +42,8 @@ from tenuto.store.protocol import (
 )
 
 SNAPSHOT_EVERY = 100
-"""A tail longer than this, and than the snapshot itself, is folded into a new snapshot."""
+"""A tail longer than this, and than the snapshot itself in bytes and in parts, is folded into a
+new snapshot: all snapshots together cost about what the log does."""
 ROW_BYTES = 100
 """What a row of the log takes beside its payload, about."""
 
@@ -263,6 +264,8 @@ class Draft(Struct, gc=False, eq=False):
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:
         held = self.held
         if not self.rows or held.tail_entries + len(self.rows) < SNAPSHOT_EVERY:
+            return None
+        if held.tail_entries + len(self.rows) < self.state.weight:
             return None
         # One that rests will be read again to go on; one that has ended, seldom.
         is_resting = ownership is Ownership.RELEASE and not self.state.status.is_final
