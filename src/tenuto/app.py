@@ -55,8 +55,9 @@ class Tenuto:
         settings: Settings | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
+        tasks: Registry | None = None,
     ) -> None:
-        self.tasks = Registry(behind=DEFAULT_REGISTRY)
+        self.tasks = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         self.task = self.tasks.task
         """Registers a task with this app alone; it is looked up before those of `@task`."""
         chosen = open_store(store) if store is None or isinstance(store, str) else store

@@ -50,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between looks into the mailbox, for what other processes left there."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
+    longest_nap: float = 30.0
+    """Seconds after which timers look at the clock again, since it may be set."""
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
     stop_grace: float = 10.0
@@ -82,7 +84,9 @@ class Engine:
         self.intakes = [Intake() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
-        self.timekeeper = Timekeeper(store, clock, self._report)
+        self.timekeeper = Timekeeper(
+            store, clock, self._report, longest_nap=self.settings.longest_nap
+        )
         self.postmaster = Postmaster(store, clock, self._intake_of)
         self._dispatcher = Dispatcher(
             self.runner, self.timekeeper, self._look_back, self._leaves_to_others

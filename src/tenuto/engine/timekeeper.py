@@ -21,8 +21,6 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.timers")
 
 BATCH = 500
-_LONGEST_NAP = 30.0
-"""The clock may jump; a nap is never longer than this."""
 _BAD_WEATHER = 1.0
 """Seconds until a store that could not be read is asked again."""
 
@@ -30,7 +28,15 @@ _BAD_WEATHER = 1.0
 class Timekeeper:
     """One heap for what is near, one query for what is far."""
 
-    def __init__(self, store: Store, clock: Clock, report: Callable[[Request], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        report: Callable[[Request], None],
+        *,
+        longest_nap: float = 30.0,
+    ) -> None:
+        """The clock may be set; a nap is never longer than `longest_nap` seconds."""
         self._store = store
         self._clock = clock
         self._report = report
@@ -43,6 +49,7 @@ class Timekeeper:
         self._next_row: datetime | None = None
         self._must_look = True
         self._wake = asyncio.Event()
+        self._longest_nap = longest_nap
 
     def set(self, instance_id: str, timer: SetTimer) -> None:
         """Take note of a timer that was set."""
@@ -157,6 +164,6 @@ class Timekeeper:
         if self._next_row is not None and self._has_room:
             moments.append(self._next_row)
         if not moments:
-            return _LONGEST_NAP
+            return self._longest_nap
         wait = (min(moments) - self._clock.now()) / timedelta(seconds=1)
-        return min(max(wait, 0.0), _LONGEST_NAP)
+        return min(max(wait, 0.0), self._longest_nap)

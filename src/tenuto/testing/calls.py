@@ -1,0 +1,25 @@
+"""What a task was asked, each time that it ran."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.model.json import JSON
+
+
+class Call(Struct, kw_only=True):
+    """One run of a task, also one whose outcome was lost with its process."""
+
+    task: str
+    instance_id: str
+    step: str
+    attempt: int
+    key: str
+    """The idempotency key: the same for every attempt of one step."""
+    input: JSON
+    at: datetime
+    outcome: Literal["running", "done", "failed", "lost"] = "running"
+    """How it ended; "lost" when its process died before it had."""

@@ -1,0 +1,69 @@
+"""Instances as the disk says they are, whether or not anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from tenuto.core.plan import TaskPolicies
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.plans import Plans
+from tenuto.instances import history_view
+from tenuto.model.errors import NotFound
+from tenuto.model.json import JSON, Object
+from tenuto.ports import SystemClock
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import InstanceQuery, WaitRow
+
+T = TypeVar("T")
+
+_TENANT = "default"
+
+
+class DiskReader:
+    """Reads a memory disk; nothing of it waits for anything, so no event loop is needed."""
+
+    def __init__(self, disk: MemoryDisk, tasks: TaskPolicies) -> None:
+        self._store = MemoryStore(disk)
+        self._loader = Loader(self._store, Plans(self._store, SystemClock(), tasks))
+
+    def exists(self, instance_id: str) -> bool:
+        return bool(_now(self._store.load([instance_id])))
+
+    def held(self, instance_id: str) -> Held:
+        """An instance with its plan; NotFound when it never became durable."""
+        found = _now(self._loader.load([instance_id])).get(instance_id)
+        if found is None:
+            raise NotFound(f"there is no instance {instance_id}")
+        if not isinstance(found, Held):
+            raise found
+        return found
+
+    def ids(self) -> list[str]:
+        """Every instance, the oldest first."""
+        page = _now(self._store.instances(InstanceQuery(limit=1_000)))
+        return [row.id for row in reversed(page.items)]
+
+    def history(self, instance_id: str) -> list[Object]:
+        rows = _now(self._store.entries(instance_id, limit=1_000_000))
+        return [history_view(row) for row in rows]
+
+    def waits(self, instance_id: str) -> list[WaitRow]:
+        return _now(self._store.waits(instance_id))
+
+    def definition(self, id: str, version: int) -> JSON:
+        row = _now(self._store.definition(_TENANT, id, version))
+        return None if row is None else msgspec.json.decode(row.content)
+
+
+def _now(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    raise AssertionError("reading from memory waits for nothing")

@@ -1,0 +1,296 @@
+"""The shipped engine in memory, on a clock that only the test moves.
+
+Every verb does at once all that can be done at that moment; time passes in `skip`, `until` and
+`finished` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from tenuto.app import Published, Tenuto
+from tenuto.definition import parse_document
+from tenuto.engine.engine import Settings
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON
+from tenuto.python_form.workflow import WorkflowFunction
+from tenuto.store.memory import MemoryDisk
+from tenuto.tasks.registry import Registry
+from tenuto.tasks.retry import Length, read_length
+from tenuto.testing.calls import Call
+from tenuto.testing.driving import Scripted
+from tenuto.testing.failure_file import FOLDER, kept
+from tenuto.testing.instance import Instance
+from tenuto.testing.lives import Lives
+from tenuto.testing.orders import orders
+from tenuto.testing.process import World
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.stand_ins import Named, StandIns
+from tenuto.testing.unrest import Unrest
+from tenuto.testing.virtual_clock import BEGIN, Wall
+from tenuto.testing.weather import Fault
+
+Definition: TypeAlias = Path | Mapping[str, JSON] | WorkflowFunction[..., Any]
+Workflow: TypeAlias = str | Definition
+"""A workflow function, a definition as a dict or as a file, or the id of a deployed one."""
+When: TypeAlias = Literal["before", "after", "unanswered"]
+
+QUIET = Settings(mail_every=3_600.0, project_every=3_600.0, longest_nap=86_400.0)
+"""Nobody else writes to the disk and nobody sets the clock: the engine need not keep looking."""
+
+_NO_TIME = timedelta(0)
+_FAULTS = {
+    "before": Fault.CRASH_BEFORE,
+    "after": Fault.CRASH_AFTER,
+    "unanswered": Fault.ACK_LOST,
+}
+
+
+class Engine:
+    """The engine of one test."""
+
+    def __init__(
+        self,
+        *,
+        tasks: Registry | None = None,
+        settings: Settings = QUIET,
+        at: datetime = BEGIN,
+        seed: int = 0,
+    ) -> None:
+        """`tasks` is where tasks are looked up (`app.tasks`), else those of `@task` are known."""
+        self.tasks = tasks if isinstance(tasks, StandIns) else StandIns(behind=tasks)
+        self.task = self.tasks.task
+        """Declares a task of this test alone, such as one that only workers have."""
+        self.world = World(
+            disk=MemoryDisk(),
+            wall=Wall(at),
+            ids=SeededIds(Random(seed)),
+            tasks=self.tasks,
+            unrest=Unrest(),
+            settings=settings,
+        )
+        self.lives = Lives(self.world)
+        self.tasks.now = lambda: self.lives.now
+        self.shown: Engine = self
+        """The engine that a failing test shows: this one, or the last one that it made."""
+        self._at, self._seed = at, seed
+        self._deployed: list[Definition] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            error.add_note(kept(self, "test", Path(FOLDER)))
+            self.lives.kill()
+
+    def close(self) -> None:
+        """Leave nothing running; a crash that never came is told."""
+        self._refuse_missed_crash()
+        self.lives.kill()
+
+    # -- what a test sets up
+
+    def stub(self, task: Named, *outcomes: object, takes: Length = _NO_TIME) -> None:
+        """Let a task do something else: give a value, raise an exception, or call a function.
+
+        Several outcomes are had one after the other, and the last one stays; none is None. It
+        takes `takes`, on the clock of the test.
+        """
+        self.tasks.stub(task, outcomes, read_length("takes", takes))
+
+    def deploy(self, definition: Definition) -> int:
+        """Save a definition and return its version."""
+        self._deployed.append(definition)
+        version = self.lives.ask(lambda app: app.deploy(definition))
+        assert version is not None
+        return version
+
+    # -- what happens to workflows
+
+    def start(
+        self,
+        workflow: Workflow,
+        input: JSON = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+        priority: int = 0,
+        deadline: datetime | None = None,
+        instance_id: str | None = None,
+        version: int | None = None,
+    ) -> Instance:
+        """Start an instance, and let it go as far as it goes at this moment."""
+        if isinstance(workflow, Mapping | Path):
+            self.deploy(workflow)
+            workflow = _id_of(workflow)
+        chosen = instance_id or self.world.ids.instance_id(self.now)
+        name = workflow
+
+        async def start(app: Tenuto) -> str:
+            if self.lives.reader.exists(chosen):
+                return chosen
+            started = await app.start(
+                name,
+                input,
+                key=key,
+                correlation_id=correlation_id,
+                priority=priority,
+                deadline=deadline,
+                instance_id=chosen,
+                version=version,
+            )
+            return started.id
+
+        return Instance(self, self.lives.ask(start) or chosen)
+
+    def publish(
+        self,
+        pattern: str,
+        payload: JSON = None,
+        *,
+        id: str | None = None,
+        correlation_id: str | None = None,
+    ) -> Published | None:
+        """Publish an event; None when the engine crashed before it had answered."""
+        name = id or self.world.ids.short()
+        return self.lives.ask(
+            lambda app: app.publish(pattern, payload, id=name, correlation_id=correlation_id)
+        )
+
+    def skip(
+        self,
+        length: Length = _NO_TIME,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> None:
+        """Let time pass: `skip("P3D")`, `skip(days=3)`. Timers fire in order on the way.
+
+        Time also passes when the engine crashes meanwhile: it is down for the rest.
+        """
+        units = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        self.lives.skip(read_length("skip", length) + read_length("skip", units))
+
+    # -- crashes
+
+    def crash_once(self, at: int | Named = 1, when: When = "after") -> None:
+        """Let the process die once: at the n-th durable write from now on, or in a task.
+
+        `before`: what was to be written is lost; a task has not done anything. `after`: it is
+        written, and nothing that follows from it has begun; a task has done its work, and its
+        result is not recorded. `unanswered`: it is written, but the store's answer is lost.
+        """
+        if when not in _FAULTS or (isinstance(at, int) and at < 1):
+            raise TenutoError(
+                f"crash_once(at={at!r}, when={when!r}) means nothing",
+                code="TEN-2206",
+                advice='Write 1 or more, or a task; and "before", "after" or "unanswered".',
+            )
+        if isinstance(at, int):
+            self.world.unrest.strike(self.writes + at, _FAULTS[when])
+        elif when == "unanswered":
+            raise TenutoError(
+                "a task is not answered: only a durable write can be unanswered",
+                code="TEN-2206",
+                advice='Write "before" or "after".',
+            )
+        else:
+            self.tasks.crash_in(at, when)
+
+    def recover(self) -> None:
+        """Start the next process, which takes over; one that still lives is killed first."""
+        self._refuse_missed_crash()
+        self.lives.recover()
+
+    @property
+    def crashed(self) -> str | None:
+        """Where the process died, until it is recovered."""
+        return self.lives.crashed
+
+    # -- many worlds
+
+    def orders(
+        self,
+        workflow: Workflow,
+        input: JSON = None,
+        *,
+        events: Sequence[Scripted] = (),
+        most: int = 1_000,
+        seed: int = 0,
+    ) -> Iterator[Instance]:
+        """Run a workflow once for each order in which the results of parallel tasks can arrive.
+
+        All orders while no more than five results are ever under way at once, and `most` orders
+        drawn with the seed where there are more. Each is a world of its own with this one's stubs.
+        """
+        return orders(self, workflow, input, events=events, most=most, seed=seed)
+
+    def twin(self, settings: Settings | None = None) -> Engine:
+        """A new world with the same tasks, stubs and definitions, in which nothing has happened."""
+        twin = Engine(
+            tasks=self.tasks.twin(),
+            settings=settings or self.world.settings,
+            at=self._at,
+            seed=self._seed,
+        )
+        for definition in self._deployed:
+            twin.deploy(definition)
+        self.shown = twin
+        return twin
+
+    # -- what a test looks at
+
+    @property
+    def now(self) -> datetime:
+        """The moment on the clock of the test."""
+        return self.lives.now
+
+    @property
+    def writes(self) -> int:
+        """How many durable writes there were."""
+        return self.world.unrest.writes
+
+    @property
+    def instances(self) -> list[Instance]:
+        """Every instance, the oldest first."""
+        return [Instance(self, id) for id in self.lives.reader.ids()]
+
+    def calls(self, task: Named | None = None) -> list[Call]:
+        """Every run of a task, or of all of them, in order."""
+        if task is None:
+            return list(self.tasks.calls)
+        name = self.tasks.name_of(task)
+        return [call for call in self.tasks.calls if call.task == name]
+
+    def _refuse_missed_crash(self) -> None:
+        in_task, at_writes = self.tasks.crash_ahead, self.world.unrest.ahead
+        if self.crashed is None and (in_task is not None or at_writes):
+            missed = in_task or f"at durable write {at_writes[0]}"
+            raise TenutoError(
+                f"the crash {missed} never came: there were {self.writes} durable writes",
+                code="TEN-2204",
+                advice="Ask for an earlier one, or let the workflow go on before recovering.",
+            )
+
+
+def _id_of(definition: Path | Mapping[str, JSON]) -> str:
+    document: object = definition
+    if isinstance(definition, Path):
+        document = parse_document(definition.read_bytes(), str(definition))
+    assert isinstance(document, Mapping)
+    return str(document["id"])

@@ -1,0 +1,114 @@
+"""What a failing test leaves behind: a text to read at once, and a file to open later."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tenuto import __version__
+from tenuto.model.durations import iso
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON, Object
+from tenuto.testing.calls import Call
+from tenuto.testing.timeline import timeline
+
+if TYPE_CHECKING:
+    from tenuto.testing.engine import Engine
+    from tenuto.testing.instance import Instance
+
+FOLDER: Final = ".tenuto/failed"
+_SHOWN: Final = 3
+"""So many instances are told about; all of them are in the file."""
+_NAME: Final = 80
+
+
+class KeptInstance(msgspec.Struct, kw_only=True):
+    """All that is needed to see an instance again, and to start it again."""
+
+    id: str
+    workflow: str
+    version: int
+    status: str
+    input: JSON
+    definition: JSON
+    history: list[Object]
+    calls: list[Call]
+
+
+class Kept(msgspec.Struct, kw_only=True):
+    """A test as it was when it failed."""
+
+    tenuto: str
+    test: str
+    now: str
+    crashed: str | None
+    story: str | None
+    instances: list[KeptInstance]
+
+
+def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> str:
+    """Write the file of a failing test, and say what happened and where the file is."""
+    shown = engine.shown
+    record = Kept(
+        tenuto=__version__,
+        test=test,
+        now=iso(shown.now),
+        crashed=shown.crashed,
+        story=story,
+        instances=[_kept_instance(each) for each in shown.instances],
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', test)[-_NAME:].strip('-')}.json"
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
+    name = os.path.relpath(file)
+    return f"{told(record, _SHOWN)}\n\nkept in {name}\nagain: python -m tenuto.testing {name}"
+
+
+def read(file: Path) -> Kept:
+    """The test that a file keeps."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Kept)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise TenutoError(
+            f"{file} cannot be read: {error}",
+            code="TEN-2206",
+            advice=f"Name a file that a failing test wrote, in {FOLDER}.",
+        ) from error
+
+
+def told(record: Kept, most: int | None = None) -> str:
+    """A kept test for people."""
+    parts = [] if record.story is None else [record.story]
+    parts += [
+        timeline(
+            f"{each.workflow}@{each.version}  {each.status}  {each.id}", each.input, each.history
+        )
+        for each in record.instances[:most]
+    ]
+    left_out = len(record.instances) - len(record.instances[:most])
+    if left_out:
+        parts.append(f"and {left_out} more instances")
+    if not record.instances:
+        parts.append("no instance was started")
+    if record.crashed is not None:
+        parts.append(f"the engine is down: {record.crashed}")
+    parts.append(f"the clock says {record.now}")
+    return "\n\n".join(parts)
+
+
+def _kept_instance(run: Instance) -> KeptInstance:
+    state = run.engine.lives.reader.held(run.id).state
+    return KeptInstance(
+        id=run.id,
+        workflow=state.definition_id,
+        version=state.definition_version,
+        status=state.status.value,
+        input=state.input,
+        definition=run.definition,
+        history=run.history,
+        calls=run.calls(),
+    )

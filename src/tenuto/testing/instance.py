@@ -1,0 +1,217 @@
+"""One instance of a test: let it go on, look at it, tell it what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tenuto.core.ending import output_of
+from tenuto.core.view import error_view, state_of
+from tenuto.engine.held import Held
+from tenuto.events import fits
+from tenuto.instances import InstanceRef
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus, Status
+from tenuto.tasks.retry import Length, read_length
+from tenuto.testing.calls import Call
+from tenuto.testing.stand_ins import Named
+from tenuto.testing.timeline import path_of, timeline
+
+if TYPE_CHECKING:
+    from tenuto.testing.engine import Engine
+
+Condition = Callable[["Instance"], bool]
+
+A_YEAR = timedelta(days=366)
+
+
+class Instance:
+    """An instance, as its log says it is at this moment."""
+
+    def __init__(self, engine: Engine, id: str) -> None:
+        self.engine = engine
+        self.id = id
+        self.arrivals: list[str] = []
+        """In `orders`: the steps in the order in which their results arrived."""
+
+    def __repr__(self) -> str:
+        return f"<instance {self.id} {self.status}>"
+
+    # -- let it go on
+
+    def until(
+        self,
+        condition: Condition | None = None,
+        *,
+        status: Status | NodeStatus | str | None = None,
+        step: str | None = None,
+        waiting_for: str | None = None,
+        within: Length = A_YEAR,
+    ) -> Instance:
+        """Let time pass until something holds, and stop there.
+
+        `waiting_for="payment.*"`: a wait that takes such events is open. `step="charge"`: it has
+        completed, or has the given `status`. `status="PAUSED"` alone: the instance has it.
+        AssertionError with the timeline when it cannot come to that any more.
+        """
+        wanted = self._condition(condition, status, step, waiting_for)
+        if not self.engine.lives.advance(lambda: wanted(self), read_length("within", within)):
+            what = _described(condition, status, step, waiting_for)
+            self._refuse_crashed()
+            raise AssertionError(f"it never came to {what}: {self._why()}\n\n{self.timeline}")
+        return self
+
+    def finished(self, *, within: Length = A_YEAR) -> Instance:
+        """Let time pass until it has ended, well or not; AssertionError when it never does."""
+        if not self.engine.lives.advance(
+            lambda: self.status.is_final, read_length("within", within)
+        ):
+            self._refuse_crashed()
+            raise AssertionError(f"it does not end: {self._why()}\n\n{self.timeline}")
+        return self
+
+    # -- look at it
+
+    @property
+    def status(self) -> Status:
+        return self._held.state.status
+
+    @property
+    def path(self) -> list[str]:
+        """Its steps in the order in which they completed; in a loop `pack[0]`."""
+        return path_of(self.history)
+
+    @property
+    def output(self) -> JSON:
+        """What it gave in the end; None before, and when it failed."""
+        held = self._held
+        return output_of(held.plan, held.state) if self.status is Status.COMPLETED else None
+
+    @property
+    def error(self) -> Object | None:
+        """Why it failed."""
+        error = self._held.state.last_error
+        return None if error is None else error_view(error)
+
+    @property
+    def state(self) -> Object:
+        """Its input, variables, steps and open waits."""
+        held = self._held
+        return state_of(held.plan, held.state)
+
+    @property
+    def history(self) -> list[Object]:
+        """Its log."""
+        return self.engine.lives.reader.history(self.id)
+
+    @property
+    def waiting_for(self) -> list[str]:
+        """The patterns of its open waits."""
+        return [wait.pattern for wait in self.engine.lives.reader.waits(self.id)]
+
+    @property
+    def timeline(self) -> str:
+        """What happened to it, for people."""
+        if not self.exists:
+            return f"{self.id}  was never started"
+        state = self._held.state
+        head = f"{state.definition_id}@{state.definition_version}  {state.status}  {self.id}"
+        return timeline(head, state.input, self.history)
+
+    @property
+    def exists(self) -> bool:
+        """Whether its start ever became durable."""
+        return self.engine.lives.reader.exists(self.id)
+
+    @property
+    def definition(self) -> JSON:
+        """The definition that it runs."""
+        state = self._held.state
+        return self.engine.lives.reader.definition(state.definition_id, state.definition_version)
+
+    def calls(self, task: Named | None = None) -> list[Call]:
+        """Every run of a task, or of all of them, for this instance."""
+        return [call for call in self.engine.calls(task) if call.instance_id == self.id]
+
+    # -- tell it what to do
+
+    def cancel(self, reason: str | None = None) -> None:
+        """End it."""
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).cancel(reason))
+
+    def pause(self, reason: str | None = None, until: datetime | None = None) -> None:
+        """Dispatch nothing new, until resumed or until `until`."""
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).pause(reason, until))
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).resume())
+
+    @property
+    def _held(self) -> Held:
+        return self.engine.lives.reader.held(self.id)
+
+    def _condition(
+        self,
+        condition: Condition | None,
+        status: str | None,
+        step: str | None,
+        waiting_for: str | None,
+    ) -> Condition:
+        wanted = [condition] if condition is not None else []
+        if waiting_for is not None:
+            wanted.append(lambda run: any(fits(each, waiting_for) for each in run.waiting_for))
+        if step is not None:
+            self._refuse_unknown_step(step)
+            sought = NodeStatus(status or NodeStatus.COMPLETED)
+            wanted.append(lambda run: _has_step(run, step, sought))
+        elif status is not None:
+            wanted.append(lambda run: run.status is Status(status))
+        if not wanted:
+            raise TenutoError(
+                "until() waits for nothing",
+                code="TEN-2206",
+                advice='Write until(waiting_for="…"), until(step="…") or until(lambda run: …).',
+            )
+        return lambda run: run.exists and all(each(run) for each in wanted)
+
+    def _refuse_unknown_step(self, step: str) -> None:
+        if self.exists and step not in self._held.plan.nodes:
+            raise TenutoError(
+                f"the workflow has no step {step!r}",
+                code="TEN-2206",
+                advice=f"It has {', '.join(self._held.plan.nodes)}.",
+            )
+
+    def _refuse_crashed(self) -> None:
+        if self.engine.crashed is not None:
+            _ = self.engine.lives.process
+
+    def _why(self) -> str:
+        """Why nothing more happens."""
+        if self.status.is_final:
+            return f"it has ended {self.status}"
+        if self.status is Status.PAUSED:
+            return "it is paused, and nobody resumes it"
+        if self.waiting_for:
+            return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+        return f"it is {self.status} after all that time"
+
+
+def _has_step(run: Instance, step: str, status: NodeStatus) -> bool:
+    nodes = run.engine.lives.reader.held(run.id).state.nodes
+    return any(key.node == step and node.status is status for key, node in nodes.items())
+
+
+def _described(
+    condition: Condition | None, status: str | None, step: str | None, waiting_for: str | None
+) -> str:
+    parts = [
+        f"a wait for {waiting_for}" if waiting_for else "",
+        f"step {step} {status or NodeStatus.COMPLETED}" if step else "",
+        str(status) if status and not step else "",
+        "what was asked for" if condition is not None else "",
+    ]
+    return " and ".join(part for part in parts if part)

@@ -1,0 +1,154 @@
+"""One process after the other on one disk: asks, waits, crashes and goes on.
+
+What was asked of a process that crashed is asked again once it is recovered, as a client does that
+got no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias, TypeVar
+
+from tenuto.app import Tenuto
+from tenuto.model.errors import TenutoError
+from tenuto.testing.disk_reader import DiskReader
+from tenuto.testing.process import Process, World
+from tenuto.testing.virtual_loop import Crashed
+
+T = TypeVar("T")
+
+Request: TypeAlias = Callable[[Tenuto], Coroutine[Any, Any, T]]
+
+
+class Lives:
+    """The processes of one test, of which at most one is alive."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.reader = DiskReader(world.disk, world.tasks)
+        self.crashed: str | None = None
+        """Where the last process died, if nothing has taken over since."""
+        self._process: Process | None = None
+        self._unanswered: list[Request[object]] = []
+
+    @property
+    def process(self) -> Process:
+        """The one that lives, started if there was none yet; TenutoError after a crash."""
+        if self.crashed is not None:
+            raise TenutoError(
+                f"the engine crashed: {self.crashed}",
+                code="TEN-2202",
+                advice="Call engine.recover() before going on.",
+            )
+        if self._process is None:
+            self._process = Process(self.world)
+            self._process.open()
+        return self._process
+
+    @property
+    def is_down(self) -> bool:
+        return self.crashed is not None
+
+    @property
+    def now(self) -> datetime:
+        return self.world.now() if self._process is None else self._process.clock.now()
+
+    def ask(self, request: Request[T]) -> T | None:
+        """Ask for something, and let happen what follows at this moment.
+
+        None when the process crashed before it had answered.
+        """
+        process = self.process
+        answer: T | None = None
+        with self._outlived(request):
+            answer = process.run(request(process.app))
+        self.settle()
+        return answer
+
+    def ask_meanwhile(self, request: Request[object]) -> None:
+        """Ask for something in the midst of what goes on, without waiting for the answer."""
+        if self._process is not None:
+            self._process.do(request(self._process.app))
+
+    def settle(self) -> None:
+        """Do all that can be done at this moment."""
+        if self._process is not None:
+            with self._outlived():
+                self._process.settle()
+
+    def skip(self, span: timedelta) -> None:
+        """Let time pass, also over a crash: then nothing runs for the rest of it."""
+        process = self.process
+        moment = process.loop.time() + span.total_seconds()
+        with self._outlived():
+            process.pass_until(moment)
+        self.world.passed = max(self.world.passed, moment)
+
+    def advance(self, is_reached: Callable[[], bool], within: timedelta) -> bool:
+        """Let time pass until something holds after a durable change; whether it came to that.
+
+        False when nothing can happen any more by itself, when `within` is over, and when the
+        process crashed.
+        """
+        process = self.process
+        limit = process.loop.time() + within.total_seconds()
+        with self._outlived():
+            while not is_reached():
+                if not self._step(process, limit):
+                    break
+        return is_reached()
+
+    def recover(self) -> None:
+        """Let the next process take over; one that still lives is killed first."""
+        self.kill()
+        self.crashed = None
+        unanswered, self._unanswered = self._unanswered, []
+        with self._outlived():
+            _ = self.process
+        self.settle()
+        for request in unanswered:
+            if self.is_down:
+                self._unanswered.append(request)
+            else:
+                self.ask(request)
+
+    def kill(self) -> None:
+        """End the process as SIGKILL does, without a word to anybody."""
+        if self._process is not None:
+            self._process.kill()
+            self._process, self.crashed = None, "it was killed"
+
+    def _step(self, process: Process, limit: float) -> bool:
+        """Go on to the next durable change; False when there will be none before `limit`."""
+        now = process.loop.time()
+        if process.step(now):
+            return True
+        if not self._is_moving():
+            # Somebody may still find a letter that was left for him.
+            patience = self.world.settings.mail_every + 1
+            return process.step(min(limit, now + patience))
+        upcoming = process.loop.next_timer
+        if upcoming > limit:
+            process.pass_until(limit)
+            return False
+        process.step(upcoming)
+        return True
+
+    def _is_moving(self) -> bool:
+        """Whether time alone will change something."""
+        states = (self.reader.held(id).state for id in self.reader.ids())
+        return any(
+            (state.timers or state.running) and not state.status.is_final for state in states
+        )
+
+    @contextmanager
+    def _outlived(self, request: Request[object] | None = None) -> Iterator[None]:
+        try:
+            yield
+        except Crashed as crash:
+            self.kill()
+            self.crashed = str(crash)
+            if request is not None:
+                self._unanswered.append(request)

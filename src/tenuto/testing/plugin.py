@@ -1,0 +1,48 @@
+"""For pytest: the fixture `engine`, and what a failing test says about its instances."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tenuto.testing.engine import Engine
+
+_ENGINE = pytest.StashKey["Engine"]()
+_HAS_FAILED = pytest.StashKey[bool]()
+_SECTION = "what the engine did"
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """The engine of this test: in memory, on a clock that only the test moves."""
+    # Loaded with the first test that asks for it: a project that has none pays nothing.
+    from tenuto.testing.engine import Engine  # noqa: PLC0415
+
+    made = Engine()
+    request.node.stash[_ENGINE] = made
+    yield made
+    if request.node.stash.get(_HAS_FAILED, False):
+        made.lives.kill()
+    else:
+        made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell about the instances of a test that failed, and keep them in a file."""
+    report = yield
+    made = item.stash.get(_ENGINE, None)
+    is_told = any(title == _SECTION for title, _ in report.sections)
+    if made is not None and call.when == "call" and report.failed and not is_told:
+        from tenuto.testing.failure_file import FOLDER, kept  # noqa: PLC0415 - as above
+
+        item.stash[_HAS_FAILED] = True
+        folder = Path(item.config.rootpath) / FOLDER
+        report.sections.append((_SECTION, kept(made, item.nodeid, folder)))
+    return report

@@ -1,0 +1,124 @@
+"""One life of the engine under test, in a loop of its own, until it crashes or is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from tenuto.app import Tenuto
+from tenuto.engine.engine import Settings
+from tenuto.model.errors import TenutoError
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.testing.faulty_store import FaultyStore
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.stand_ins import StandIns
+from tenuto.testing.unrest import Unrest
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import Crashed, VirtualLoop
+
+T = TypeVar("T")
+
+
+class World(Struct, kw_only=True):
+    """What outlives a process."""
+
+    disk: MemoryDisk
+    wall: Wall
+    ids: SeededIds
+    tasks: StandIns
+    unrest: Unrest
+    settings: Settings
+    passed: float = 0.0
+    """Seconds that have passed by the end of the last process."""
+
+    def now(self) -> datetime:
+        return self.wall.read(self.passed)
+
+
+class Process:
+    """The shipped engine over a disk that outlives it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.loop = VirtualLoop(started_at=world.passed)
+        self.clock = VirtualClock(self.loop, world.wall)
+        self._store = FaultyStore(MemoryStore(world.disk), self.loop, world.unrest)
+        self.app = Tenuto(
+            self._store,
+            settings=world.settings,
+            clock=self.clock,
+            ids=world.ids,
+            tasks=world.tasks,
+        )
+        self._is_watched = False
+        self.app.engine.listen(self._changed)
+
+    def open(self) -> None:
+        # Without the app's watchdog, which is for loops that are never at rest.
+        self.run(self.app.engine.open())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let time pass until `work` is done; Crashed when the process does not live to see it."""
+        return self._loud(lambda: self.loop.run_until_complete(work))
+
+    def settle(self) -> None:
+        """Do all that can be done at this moment."""
+        self.pass_until(self.loop.time())
+
+    def pass_until(self, moment: float) -> None:
+        """Let time pass until a moment, with all that happens on the way."""
+        self._loud(lambda: self.loop.rest(moment))
+
+    def step(self, moment: float) -> bool:
+        """Go on to the next durable change, at most until a moment; whether there was one."""
+        self._is_watched = True
+        try:
+            return not self._loud(lambda: self.loop.rest(moment))
+        finally:
+            self._is_watched = False
+
+    def do(self, work: Coroutine[Any, Any, object]) -> None:
+        """Begin something whose answer nobody waits for."""
+        self.loop.create_task(work).add_done_callback(_forget)
+
+    def kill(self) -> None:
+        """Nothing of it runs any more, and nothing that it left reaches the disk."""
+        self._world.passed = self.loop.time()
+        self._store.kill()
+        self.loop.bury()
+        self._world.tasks.lose_running()
+
+    def _changed(self, _: object) -> None:
+        if self._is_watched:
+            self.loop.stop()
+
+    def _loud(self, run: Callable[[], T]) -> T:
+        result = _outside_of_loops(run)
+        fault = self.app.engine.fault
+        if fault is not None:
+            raise TenutoError(f"the engine broke: {fault!r}") from fault
+        return result
+
+
+def _outside_of_loops(function: Callable[[], T]) -> T:
+    """Call a function that runs a loop, also from a test that is itself in one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, function).result()
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+__all__ = ["Crashed", "Process", "World"]

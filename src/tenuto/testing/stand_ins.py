@@ -1,0 +1,145 @@
+"""The tasks of a test: each call is written down, and a stub plays the part if there is one.
+
+Every task runs in the test's own thread and process, whatever it is declared as, so that the order
+of things is the same each time, breakpoints work, and patched names are seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, Literal, Never
+
+from tenuto.model.errors import TenutoError
+from tenuto.tasks.context import Context
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
+from tenuto.testing.calls import Call
+from tenuto.testing.stubs import Stub, called
+from tenuto.testing.virtual_loop import VirtualLoop
+
+Named = str | Callable[..., object]
+"""A task: by its name, or itself."""
+When = Literal["before", "after"]
+
+
+class StandIns(Registry):
+    """A registry in which every task is watched."""
+
+    def __init__(self, behind: Registry | None = None) -> None:
+        super().__init__(behind=DEFAULT_REGISTRY if behind is None else behind)
+        self.calls: list[Call] = []
+        self.gate: Callable[[Call], Awaitable[None]] | None = None
+        """Holds results back, if somebody wants to choose their order."""
+        self.now: Callable[[], datetime]
+        self._stubs: dict[str, Stub] = {}
+        self._watched: dict[str, tuple[TaskFunction[..., Any], TaskFunction[..., Any]]] = {}
+        self._crash: tuple[str, When] | None = None
+
+    def get(self, name: str) -> TaskFunction[..., Any] | None:
+        real = super().get(name)
+        if real is None:
+            return None
+        known = self._watched.get(name)
+        if known is None or known[0] is not real:
+            known = self._watched[name] = (real, self._watch(real))
+        return known[1]
+
+    def twin(self) -> StandIns:
+        """The same tasks and stubs, with nothing called yet."""
+        twin = StandIns(behind=self._behind)
+        twin._tasks.update(self._tasks)
+        twin._stubs.update({name: stub.again() for name, stub in self._stubs.items()})
+        return twin
+
+    def stub(self, task: Named, outcomes: tuple[object, ...], takes: timedelta) -> None:
+        self._stubs[self.name_of(task)] = Stub(outcomes, takes)
+
+    def crash_in(self, task: Named, when: When) -> None:
+        """Let the process die the next time that this task runs."""
+        self._crash = (self.name_of(task), when)
+
+    @property
+    def crash_ahead(self) -> str | None:
+        """The crash that was asked for and has not come."""
+        return None if self._crash is None else f"{self._crash[1]} {self._crash[0]}"
+
+    def lose_running(self) -> None:
+        """The process is gone: whatever ran in it has no outcome."""
+        for call in self.calls:
+            if call.outcome == "running":
+                call.outcome = "lost"
+
+    def name_of(self, task: Named) -> str:
+        """The name of a task that exists."""
+        if isinstance(task, TaskFunction):
+            if super().get(task.name) is None:
+                self.add(task)
+            return task.name
+        name = task if isinstance(task, str) else getattr(task, "__name__", repr(task))
+        if not isinstance(task, str) or name not in self:
+            near = self.nearest(name)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "Put @task above its function."
+            raise TenutoError(
+                f"no task is called {name!r}"
+                if isinstance(task, str)
+                else f"{name} is not a task: it has no @task above it",
+                code="TEN-2201",
+                advice=hint,
+            )
+        return name
+
+    def _watch(self, real: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
+        async def watched(ctx: Context, given: Any = None) -> object:  # noqa: ANN401 - any JSON
+            return await self._run(real, ctx, given)
+
+        return TaskFunction(
+            watched,
+            name=real.name,
+            retry=real.policy.retry,
+            timeout=real.timeout,
+            heartbeat_timeout=real.heartbeat_timeout,
+        )
+
+    async def _run(self, real: TaskFunction[..., Any], ctx: Context, given: Any) -> object:  # noqa: ANN401
+        call = Call(
+            task=real.name,
+            instance_id=ctx.instance_id,
+            step=ctx.step_id,
+            attempt=ctx.attempt,
+            key=ctx.idempotency_key,
+            input=given,
+            at=self.now(),
+        )
+        self.calls.append(call)
+        if self._crash == (real.name, "before"):
+            await self._die()
+        stub = self._stubs.get(real.name)
+        try:
+            value = await (stub.play(ctx, given) if stub else called(real, ctx, given))
+        except GeneratorExit:
+            raise
+        except BaseException:
+            call.outcome = "failed"
+            await self._after(call)
+            raise
+        await self._after(call)
+        call.outcome = "done"
+        return value
+
+    async def _after(self, call: Call) -> None:
+        if self._crash == (call.task, "after"):
+            await self._die()
+        if self.gate is not None:
+            await self.gate(call)
+
+    async def _die(self) -> Never:
+        assert self._crash is not None
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        task, when = self._crash
+        self._crash = None
+        loop.crash(f"{when} task {task} ran")
+        await loop.create_future()
+        raise AssertionError("nobody comes back from the dead")

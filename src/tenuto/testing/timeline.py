@@ -1,0 +1,79 @@
+"""A log as a small timeline for people: what happened when, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tenuto.cli.moments import length
+from tenuto.model.entries import EventType
+from tenuto.model.json import JSON, Object
+
+_WIDEST = 100
+_LEFT_OUT = frozenset({EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED})
+
+
+def path_of(history: Iterable[Object]) -> list[str]:
+    """The steps that completed, in that order."""
+    return [_step(row) for row in history if row["eventType"] == EventType.NODE_COMPLETED]
+
+
+def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:
+    """Head, input, and a line for each thing that happened, with the time since the start."""
+    lines = [head, f"  input {_short(input)}"]
+    if not history:
+        return "\n".join(lines)
+    start = datetime.fromisoformat(str(history[0]["at"]))
+    rows = [
+        (length(datetime.fromisoformat(str(row["at"])) - start), _step(row), _said(row))
+        for row in history
+        if row["eventType"] not in _LEFT_OUT
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for moment, step, said in rows:
+        lines.append(f"  {moment:>{widths[0]}}  {step:<{widths[1]}}  {said}".rstrip())
+    return "\n".join(lines)
+
+
+def _step(row: Object) -> str:
+    iteration = row["iteration"]
+    return f"{row['nodeId'] or ''}{f'[{iteration}]' if iteration else ''}"
+
+
+def _said(row: Object) -> str:
+    payload: Any = row["payload"]
+    attempt = row["attempt"]
+    tried = f" (attempt {attempt})" if isinstance(attempt, int) and attempt > 1 else ""
+    match row["eventType"]:
+        case EventType.NODE_DISPATCHED:
+            return f"starts{tried}"
+        case EventType.NODE_COMPLETED:
+            output = payload.get("output")
+            gave = "" if output is None else f" → {_short(output)}"
+            how = "goes on after its error" if row["nodeStatus"] == "error" else "done"
+            return f"{how}{tried}{gave}"
+        case EventType.NODE_FAILED:
+            error = payload.get("error") or {}
+            why = f"{error.get('code')}: {error.get('message')}" if error else row["errorMessage"]
+            return _cut(f"fails{tried}: {why}")
+        case EventType.NODE_SKIPPED:
+            return f"skipped: {payload.get('reason')}"
+        case EventType.WAIT_OPENED:
+            return f"waits for {payload.get('pattern', 'an event')}"
+        case EventType.STATUS_CHANGED:
+            return str(payload.get("to"))
+        case other:
+            words = str(other).lower().replace("_", " ")
+            return _cut(f"{words}{tried} {_short(payload) if payload else ''}".rstrip())
+
+
+def _short(value: JSON) -> str:
+    return _cut(msgspec.json.encode(value).decode())
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDEST else f"{flat[: _WIDEST - 1]}…"

@@ -1,0 +1,40 @@
+"""What a test has planned for single durable writes of its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tenuto.testing.weather import Calm, Fault
+
+
+class Unrest(Calm):
+    """Calm but for what was planned; counts commits alone, over all processes of a test.
+
+    Opening the store, deploying and taking over are writes too, but none that a workflow sees.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._faults: dict[int, Fault] = {}
+        self._actions: dict[int, list[Callable[[], None]]] = {}
+
+    def strike(self, write: int, fault: Fault) -> None:
+        """Plan a fault at a durable write, counted from the first one."""
+        self._faults[write] = fault
+
+    def call(self, write: int, action: Callable[[], None]) -> None:
+        """Plan something else for the moment of a durable write."""
+        self._actions.setdefault(write, []).append(action)
+
+    @property
+    def ahead(self) -> list[int]:
+        """Writes at which something will strike, and which have not come yet."""
+        return sorted(write for write in self._faults if write > self.writes)
+
+    def on_write(self, verb: str) -> Fault | None:
+        if verb != "commit":
+            return None
+        self.writes += 1
+        for action in self._actions.pop(self.writes, ()):
+            action()
+        return self._faults.pop(self.writes, None)
