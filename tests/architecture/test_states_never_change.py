@@ -45,6 +45,24 @@ def changes_of_states(tree: ast.Module) -> Iterator[Finding]:
                 yield node.lineno, f"changes {name}"
 
 
+def uses_of_fold_into(tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=names) if any(each.name == "fold_into" for each in names):
+                yield node.lineno, "folds into a state"
+            case ast.Attribute(attr="fold_into"):
+                yield node.lineno, "folds into a state"
+            case _:
+                pass
+
+
+def test_only_a_decision_in_the_making_folds_into_its_own_state() -> None:
+    core = SOURCE / "core"
+    others = [f for f in modules(SOURCE) if f not in {core / "fold.py", core / "deciding.py"}]
+    assert findings(others, uses_of_fold_into) == []
+    assert list(uses_of_fold_into(ast.parse("from tenuto.core.fold import fold_into")))
+
+
 def test_states_never_change() -> None:
     others = [file for file in modules(SOURCE) if file not in TAKING_IN]
     assert findings(others, changes_of_states) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
 from tenuto.engine import engine, lane
 from tenuto.model.events import Event
-from tenuto.store.protocol import WaitKey
+from tenuto.model.json import JSON
+from tenuto.store.protocol import InstanceQuery, WaitKey
 from tests.engine.situations import ONE_WAIT, Moody, steps
 from tests.kit.turns import turns
 
@@ -187,6 +190,43 @@ async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
                 await asked
         with pytest.raises(TenutoError):
             await intake.looked_back(WaitKey("i", "a", ""))
+
+
+async def test_what_was_refused_is_not_done_after_all() -> None:
+    """A lane outlives the loop beside it whose death everybody was told of."""
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        asked = asyncio.ensure_future(app.start("waiting", {"orderId": 1}))
+        while app.engine.intakes[0].is_empty and not asked.done():
+            await turns(1)
+        app.engine._loop_died("timekeeper", RuntimeError("gone"))
+        with pytest.raises(TenutoError):
+            await asked
+        await turns()
+        assert (await app.engine.store.instances(InstanceQuery())).items == []
+
+
+async def test_a_refused_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error that a caller gets knows the turn that it comes from, and that the caller."""
+
+    class Payload(dict[str, JSON]):
+        """Can be watched."""
+
+    monkeypatch.setattr(lane, "_FIRST_PAUSE", 0.0)
+    # What is logged is kept for the report of a failing test, with the error.
+    monkeypatch.setattr(lane.log, "disabled", True)
+    store = Moody()
+    async with Tenuto(store) as app:
+        await app.deploy(ONE_WAIT)
+        store.moods = ["away"]
+        payload = Payload(orderId=1)
+        watched = weakref.ref(payload)
+        with pytest.raises(StoreUnavailable):
+            await app.start("waiting", payload)
+        del payload
+        await turns()
+        gc.collect()
+        assert watched() is None
 
 
 async def test_an_app_that_was_closed_is_not_opened_again() -> None:

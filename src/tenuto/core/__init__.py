@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Decision, Rejection
-from tenuto.core.fold import fold
+from tenuto.core.fold import fold, fold_all
 from tenuto.core.outstanding import outstanding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, blank
@@ -26,5 +26,6 @@ __all__ = [
     "blank",
     "decide",
     "fold",
+    "fold_all",
     "outstanding",
 ]

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tenuto.core.fold import take_in
+from tenuto.core.fold import fold_into
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
@@ -57,7 +57,7 @@ class Deciding:
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
         timers = self.state.timers
-        take_in(self.plan, self.state, entry)
+        fold_into(self.plan, self.state, entry)
         self.entries.append(entry)
         if self.state.timers is not timers:
             self._timers_changed(timers, entry)

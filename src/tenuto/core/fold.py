@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from tenuto.core import loop_entries as loops, node_entries as nodes
@@ -40,13 +41,19 @@ from tenuto.model.status import Status
 
 def fold(plan: Plan, state: InstanceState, entry: Entry) -> InstanceState:
     """`state` with `entry` taken in; the one given stays as it is."""
+    return fold_all(plan, state, (entry,))
+
+
+def fold_all(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> InstanceState:
+    """`state` with `entries` taken in, one after the other."""
     after = state.copied()
-    take_in(plan, after, entry)
+    for entry in entries:
+        fold_into(plan, after, entry)
     return after
 
 
-def take_in(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901 - one arm each
-    """Change `state`, which nobody else has, as `entry` says."""
+def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901 - one arm each
+    """Change `state`, of which nobody else may know, as `entry` says."""
     state.version += 1
     state.updated_at = entry.at
     match entry:

@@ -27,8 +27,11 @@ from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
+from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
+SHAPE = 1
+"""The number of the shape that is written; one that is greater was written by a newer program."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -61,6 +64,7 @@ class _Iteration(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`InstanceState` with its maps as lists."""
 
+    shape: int = 1
     id: str
     version: int
     status: Status
@@ -120,6 +124,7 @@ def encode(state: InstanceState) -> bytes:
             for key, node in nodes
         ]
     fields |= {
+        "shape": SHAPE,
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
@@ -146,9 +151,12 @@ def references(snapshot: bytes) -> list[int]:
 def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     """The state that a snapshot keeps; `entries` holds those that `references` names."""
     stored = _decode(snapshot)
+    if stored.shape > SHAPE:
+        message = f"a snapshot in shape {stored.shape}; this program knows up to {SHAPE}"
+        raise UnknownEntry(message)
     fields = asdict(stored)
     large = fields.pop("in_log")
-    del fields["pool"]
+    del fields["pool"], fields["shape"]
     fields |= {
         "open": as_map({key: None for key, node in stored.nodes if node.is_open}),
         "quiet": {key: None for key, iteration in stored.iterations if not iteration.open},

@@ -1,9 +1,8 @@
 """What an instance is, at one version of its log: a value that `fold` alone makes.
 
 Maps never change (`core.maps`): an entry costs what it changes, never what is there, and an older
-state stays valid beside the newer one. The fields of a state are assigned in `fold`,
-`node_entries`, `edges` and `timing` alone, to a copy that nobody else has; for everybody else a
-state never changes.
+state stays valid beside the newer one. The fields of a state are assigned where entries are taken
+in and nowhere else, to a copy that nobody else has: for everybody else a state never changes.
 """
 
 from __future__ import annotations
@@ -212,7 +211,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
         return len(self.nodes) + sum(len(loop.results) for loop in self.loops.values())
 
     def copied(self) -> InstanceState:
-        """A copy to go on from; what is small is copied, what may be large is shared."""
+        """A copy to go on from. What is about to begin is copied, all else is shared."""
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         copy.ready = self.ready.copy()
         copy.doomed = self.doomed.copy()

@@ -60,7 +60,7 @@ def size_of_rows(rows: Iterable[LogRow]) -> int:
     return size
 
 
-class Draft(Struct, gc=False, eq=False):
+class Draft(Struct, eq=False):
     """What a turn will write for one instance, and what follows once it is durable."""
 
     instance_id: str

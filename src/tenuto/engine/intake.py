@@ -81,7 +81,10 @@ class Intake:
         return future
 
     def abandon(self, error: TenutoError) -> None:
-        """No more turns will be taken: tell everybody who waits, and whoever comes now."""
+        """No more turns will be taken: tell everybody who waits, and whoever comes now.
+
+        What was refused is gone: a lane that is still alive does not find it, and do it after all.
+        """
         self._ended = error
         for suspect in self._suspects:
             suspect.refuse(error)
@@ -91,6 +94,15 @@ class Intake:
             list(self._matches),
             list(self._looked_back),
         ).refuse(error)
+        for queue in (
+            self._finish,
+            self._begin,
+            self._events,
+            self._matches,
+            self._looked_back,
+            self._suspects,
+        ):
+            queue.clear()
         self.is_idle.set()
 
     def _refuse_when_ended(self) -> None:

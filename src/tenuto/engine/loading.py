@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenuto.core import InstanceState, Plan, blank, fold
+from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
 from tenuto.engine.draft import size_of_rows
 from tenuto.engine.held import Held
@@ -59,6 +59,4 @@ class Loader:
             seqs = references(stored.state)
             rows = await self._store.entries_at(stored.row.id, seqs) if seqs else []
             state = decode(stored.state, {row.seq: from_row(row) for row in rows})
-        for row in stored.tail:
-            state = fold(plan, state, from_row(row))
-        return state
+        return fold_all(plan, state, map(from_row, stored.tail))

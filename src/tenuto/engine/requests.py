@@ -34,7 +34,7 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     content_hash: bytes = b""
 
 
-class Request(Struct, gc=False, eq=False):
+class Request(Struct, eq=False):
     """An input on its way; without a future nobody waits for the answer."""
 
     instance_id: str

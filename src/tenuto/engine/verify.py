@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from tenuto.core import InstanceState, Plan, blank, fold
+from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.ending import output_of
 from tenuto.core.snapshot import decode, encode, references
 from tenuto.core.view import current_steps
@@ -114,19 +114,21 @@ async def _folded(
     at_snapshot: InstanceState | None = None
     newest = stored.tail[-1].seq if stored.tail else stored.state_version
     while state.version < newest:
-        rows = await store.entries(stored.row.id, after=state.version, limit=_ROWS)
+        # A page ends where the snapshot does.
+        until = stored.state_version if state.version < stored.state_version else newest
+        limit = min(_ROWS, until - state.version)
+        rows = await store.entries(stored.row.id, after=state.version, limit=limit)
         if not rows:
             report.say("log", f"ends at {state.version}", f"{newest} entries")
             break
-        for row in rows:
-            if row.seq > newest:
-                break
-            if row.seq != state.version + 1:
-                report.say("log", f"seq {row.seq}", f"seq {state.version + 1}")
-                return state, at_snapshot
-            state = fold(plan, state, from_row(row))
-            if state.version == stored.state_version:
-                at_snapshot = state
+        numbered = enumerate(rows, state.version + 1)
+        hole = next(((row.seq, seq) for seq, row in numbered if row.seq != seq), None)
+        if hole is not None:
+            report.say("log", f"seq {hole[0]}", f"seq {hole[1]}")
+            break
+        state = fold_all(plan, state, map(from_row, rows))
+        if state.version == stored.state_version:
+            at_snapshot = state
     return state, at_snapshot
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 
 import pytest
 
 from tenuto.store.sqlite import DedicatedThread
+from tenuto.store.sqlite.workers import SWITCH_INTERVAL
 
 
 @pytest.mark.asyncio
@@ -76,4 +78,47 @@ def test_a_loop_that_is_closed_does_not_stop_the_thread() -> None:
     loop.close()
     may_go.set()
     assert asyncio.run(worker.run(lambda: 2)) == 2
+    worker.stop()
+
+
+@pytest.mark.asyncio
+async def test_threads_switch_quickly_while_there_are_workers_and_as_before_afterwards() -> None:
+    before = sys.getswitchinterval()
+    first, second = DedicatedThread("first"), DedicatedThread("second")
+    await first.run(lambda: None)
+    await second.run(lambda: None)
+    assert sys.getswitchinterval() == pytest.approx(min(before, SWITCH_INTERVAL))
+    first.stop()
+    assert sys.getswitchinterval() == pytest.approx(min(before, SWITCH_INTERVAL))
+    second.stop()
+    assert sys.getswitchinterval() == before
+
+
+@pytest.mark.asyncio
+async def test_a_switch_interval_that_the_program_sets_meanwhile_is_kept() -> None:
+    before = sys.getswitchinterval()
+    worker = DedicatedThread("worker")
+    try:
+        await worker.run(lambda: None)
+        sys.setswitchinterval(0.02)
+        worker.stop()
+        assert sys.getswitchinterval() == pytest.approx(0.02)
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.asyncio
+async def test_a_worker_whose_thread_could_not_start_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = DedicatedThread("worker")
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            await worker.run(lambda: None)
+    assert await worker.run(lambda: 1) == 1
     worker.stop()

@@ -40,6 +40,9 @@ UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
 _Gate = Callable[[Session, str, list[InstanceWrite]], Outcomes]
 
 
+_ALL, _FIRST, _REST = slice(None), slice(1), slice(1, None)
+
+
 class _AlreadyCommitted(Exception):
     """This turn was committed before: its answer got lost, or it was sent again."""
 
@@ -49,7 +52,10 @@ class _Contended(Exception):
 
 
 def commit_turn(session: Session, turn: Turn) -> TurnResult:
-    """Write `turn` in one transaction, or find that it was written before."""
+    """Write `turn` in one transaction, or find that it was written before.
+
+    A turn in which somebody loses, or repeats an idempotency key, takes a second transaction.
+    """
     try:
         try:
             return session.write(lambda: _write_turn(session, turn, _gate_all))
@@ -99,7 +105,7 @@ def _gate_each(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Ou
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
-    missing = _insert_entries(session, allowed, turn_id, part=slice(1))
+    missing = _insert_entries(session, allowed, turn_id, part=_FIRST)
     if missing:
         winners = _winners(session, turn_id, allowed)
         if len(winners) > len(allowed) - missing:
@@ -109,7 +115,7 @@ def _gate_each(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Ou
         outcomes.update({id: taken[id] or LOST for id in losers})
     _share_keys(session, allowed, outcomes)
     won = [write for write in allowed if outcomes[write.instance_id] is WON]
-    if _insert_entries(session, won, None, part=slice(1, None)):
+    if _insert_entries(session, won, None, part=_REST):
         raise DataRefused("an entry is there already, behind one that was not")
     return outcomes
 
@@ -118,9 +124,9 @@ def _insert_entries(
     session: Session,
     writes: Iterable[InstanceWrite],
     turn_id: str | None,
-    part: slice = slice(None),
+    part: slice = _ALL,
 ) -> int:
-    """Write a part of everybody's entries; how many found their place taken.
+    """Write a part of everybody's entries; how many found no place: it is taken, or none is before.
 
     The first of each carries the turn's id.
     """
@@ -129,12 +135,12 @@ def _insert_entries(
     for write in writes:
         if not write.rows:
             raise DataRefused("an instance is created with its first entries")
-        mark = turn_id
+        turn_of_row = turn_id
         for row in write.rows[part]:
             values.append(write.instance_id)
             values.extend(row)
-            values.append(mark)
-            mark = None
+            values.append(turn_of_row)
+            turn_of_row = None
             count += 1
     return count - session.insert_values("insert_entries", values, count)
 

@@ -51,7 +51,7 @@ class Query:
         return {width: sql for width, sql in wide.items() if len(sql) < _LONGEST_KEPT}
 
     def fitting(self, count: int) -> Iterator[tuple[int, str]]:
-        """Wide forms for `count` rows, as few as can be; the last may be wider than what is left.
+        """Wide forms for `count` rows, few of them; the last may be wider than what is left.
 
         Between two statements Python's lock has to be had back from a loop that is busy: one with
         some rows of nulls is cheaper than several that fit.

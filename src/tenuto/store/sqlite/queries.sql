@@ -3,7 +3,8 @@
 -- A statement crosses into SQLite and back once per row it returns, and each crossing gives Python's
 -- lock away: beside a busy thread, fetching a thousand rows one by one takes seconds. Hence two
 -- habits. Lists come back *packed*, as one JSON array of arrays, bytes in hexadecimal. Many rows go
--- in with one statement: the tuple marked "for each row" is repeated as often as there are rows.
+-- in with one statement: the tuple marked "for each row" is repeated as often as there are rows, or
+-- with "or null" more often, the rest being rows of nulls that the statement passes over.
 
 -- name: begin_write
 -- Start a transaction that will write; waits for a process that is sending mail.

@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -45,26 +45,31 @@ SWITCH_INTERVAL = 0.001
 
 
 class _QuickSwitching:
-    """Python's switch interval, lowered while anybody needs it.
+    """Python's switch interval, lowered while there are workers, for the whole process.
 
     A worker needs the lock back after each statement. Beside a busy event loop it would wait for
-    the default five milliseconds every time, and a commit of four statements take twenty.
+    the default five milliseconds every time, and a commit of four statements take twenty. A program
+    that sets an interval of its own meanwhile keeps it.
     """
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._users = 0
-        self._before = 0.0
+        self._before = self._ours = 0.0
 
     def begin(self) -> None:
-        self._users += 1
-        if self._users == 1:
-            self._before = sys.getswitchinterval()
-            sys.setswitchinterval(min(self._before, SWITCH_INTERVAL))
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, SWITCH_INTERVAL))
+                self._ours = sys.getswitchinterval()
 
     def end(self) -> None:
-        self._users -= 1
-        if not self._users:
-            sys.setswitchinterval(self._before)
+        with self._lock:
+            self._users -= 1
+            if not self._users and sys.getswitchinterval() == self._ours:
+                sys.setswitchinterval(self._before)
 
 
 _quick_switching = _QuickSwitching()
@@ -80,8 +85,9 @@ class DedicatedThread:
 
     async def run(self, job: Callable[[], T]) -> T:
         if self._thread is None:
-            self._thread = Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._work, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread
             _quick_switching.begin()
         handed_over = _Job(job, asyncio.get_running_loop())
         self._jobs.put(handed_over)
@@ -90,10 +96,10 @@ class DedicatedThread:
 
     def stop(self) -> None:
         if self._thread is not None:
+            thread, self._thread = self._thread, None
             self._jobs.put(None)
-            self._thread.join()
-            self._thread = None
             _quick_switching.end()
+            thread.join()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
