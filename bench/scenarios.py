@@ -21,7 +21,7 @@ from tenuto.model.json import Object
 
 
 def linear_throughput(
-    report: Report, *, instances: int = 1_000, steps: int = 10, dbos: int = 40
+    report: Report, *, instances: int = 1_000, steps: int = 10, dbos: int = 100
 ) -> None:
     """Many short workflows at once, beside the bare-write limit and DBOS, in the same round."""
     name = f"{instances:,} x {steps} no-op steps"
