@@ -20,7 +20,6 @@ def found(document: Value) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        ("subWorkflow", "TEN-1902"),
         ("javascript", "TEN-1903"),
         ("dataQuery", "TEN-1904"),
         ("http", "TEN-1905"),

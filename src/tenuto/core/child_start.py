@@ -71,7 +71,7 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
         deadline=d.state.deadline,
         parent=_parent(d, key, node.attempt),
     )
-    d.order(SendMail(to=child, id=f"{child}/start", input=started))
+    d.order(SendMail(to=child, id=f"{child}/start", at=d.now, input=started))
 
 
 def end_child(d: Deciding, node: NodeState) -> None:
@@ -85,7 +85,8 @@ def end_child(d: Deciding, node: NodeState) -> None:
         source="PARENT",
         should_compensate=cancellation is None or cancellation.should_compensate,
     )
-    d.order(SendMail(to=node.child_id, id=f"{node.child_id}/cancel", input=asked))
+    id = f"{node.child_id}/cancel"
+    d.order(SendMail(to=node.child_id, id=id, at=d.now, input=asked))
 
 
 def depth_below(d: Deciding) -> int:

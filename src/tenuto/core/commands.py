@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.parent import never_began
 from tenuto.core.scope import scope_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import parse_moment, to_milliseconds
@@ -26,7 +27,10 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
     try:
         deadline = _deadline(d, asked)
     except (ExpressionError, ValueError) as error:
-        return Rejection(code="TEN-2101", message=f"options.deadline: {error}")
+        refused = Rejection(code="TEN-2101", message=f"options.deadline: {error}")
+        if asked.parent is not None:
+            d.order(never_began(d.state.id, asked.parent, refused, d.now))
+        return refused
     d.emit(
         InputSet(
             at=d.now,

@@ -1,13 +1,19 @@
-"""What a child owes its parent: the news of its end."""
+"""What a child owes its parent: the news of its end, or that it never began."""
 
 from __future__ import annotations
 
-from tenuto.core.deciding import Deciding
+from datetime import datetime
+
+from tenuto.core.deciding import Deciding, Rejection
 from tenuto.model.effects import SendMail
+from tenuto.model.failure import INTERNAL, INVALID_INPUT, UNKNOWN_WORKFLOW, LastError
 from tenuto.model.family import Parent
 from tenuto.model.inputs import ChildReported
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
+
+_CODES = {"TEN-2002": UNKNOWN_WORKFLOW, "TEN-2101": INVALID_INPUT}
+"""What refusals of a start are called inside an instance."""
 
 
 def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
@@ -25,4 +31,25 @@ def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
         retryable=state.may_retry,
         reason=state.cancellation.reason if state.cancellation else None,
     )
-    d.order(SendMail(to=parent.id, id=f"{state.id}/ended", input=report))
+    d.order(_letter(parent, report, d.now))
+
+
+def never_began(id: str, parent: Parent, because: Rejection, now: datetime) -> SendMail:
+    """The letter that tells a parent that its child could not be started."""
+    error = LastError(
+        code=_CODES.get(because.code, INTERNAL), message=because.message, step_id=None, at=now
+    )
+    report = ChildReported(
+        node=parent.node,
+        iteration=parent.iteration,
+        attempt=parent.attempt,
+        child_id=id,
+        status=Status.FAILED,
+        error=error,
+        retryable=False,
+    )
+    return _letter(parent, report, now)
+
+
+def _letter(parent: Parent, report: ChildReported, now: datetime) -> SendMail:
+    return SendMail(to=parent.id, id=f"{report.child_id}/ended", at=now, input=report)

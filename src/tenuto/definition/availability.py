@@ -18,14 +18,12 @@ from tenuto.model.graph import (
     Http,
     JavaScript,
     Node,
-    SubWorkflow,
     Task,
 )
 
 NOT_AVAILABLE = "NOT_AVAILABLE"
 
 _TYPES: dict[type, str] = {
-    SubWorkflow: "TEN-1902",
     JavaScript: "TEN-1903",
     DataQuery: "TEN-1904",
     Http: "TEN-1905",

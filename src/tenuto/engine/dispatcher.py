@@ -1,4 +1,4 @@
-"""Performs what a durable turn calls for: attempts, timers, look-backs."""
+"""Performs what a durable turn calls for: attempts, timers, look-backs, children, letters."""
 
 from __future__ import annotations
 
@@ -40,16 +40,21 @@ class Dispatcher:
 
     def __init__(
         self,
+        *,
         runner: Runner,
         timekeeper: Timekeeper,
         look_back: LookBack,
         leaves_to_others: Callable[[str], bool],
+        resolve: Callable[[str, str, ResolveChild], None],
+        send: Callable[[SendMail, str], None],
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
         self._look_back = look_back
         self._leaves_to_others = leaves_to_others
         """Whether a task is run by a process that knows it, and waits until there is one."""
+        self._resolve = resolve
+        self._send = send
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -78,8 +83,10 @@ class Dispatcher:
                 wait = draft.wait_opened(effect.node, effect.iteration)
                 if wait is not None:
                     self._look_back(wait)
-            case ResolveChild() | SendMail():
-                pass
+            case ResolveChild():
+                self._resolve(instance_id, draft.held.tenant, effect)
+            case SendMail():
+                self._send(effect, draft.held.tenant)
             case CloseWait() | KeepDeadLetter():
                 pass  # rows, written with the turn
             case _:

@@ -198,7 +198,7 @@ class Draft(Struct, eq=False):
             case CloseWait():
                 self._obligations.close_wait(effect)
             case SendMail():
-                self._obligations.send(effect, self.state.updated_at)
+                self._obligations.send(effect)
                 follow_ups.append(effect)
             case KeepDeadLetter():
                 at = self.state.updated_at

@@ -9,11 +9,15 @@ from datetime import datetime
 from tenuto.core import Decision, Plan, Rejection, blank, decide
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
+from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.requests import Request
+from tenuto.model.effects import Effect
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.graph import Definition, Graph
+from tenuto.model.inputs import Input, Started
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.lane")
@@ -21,6 +25,10 @@ log = logging.getLogger("tenuto.lane")
 MOST_ROWS = 2_000
 MOST_BYTES = 4_000_000
 """Past so many rows, or bytes, of the log a turn takes on no further instance."""
+
+
+NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
+"""Of an instance that is not there: nothing is decided on it but to take off its letters."""
 
 
 class Drafter:
@@ -105,8 +113,15 @@ class Drafter:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
                     held[instance_id] = found_or_error
-                else:
-                    self._refuse_all(grouped[instance_id], instance_id, found_or_error)
+                    continue
+                dropped: list[Request] = []
+                if found_or_error is None:
+                    dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+                others = [each for each in grouped[instance_id] if each not in dropped]
+                self._refuse_all(others, instance_id, found_or_error)
+                if dropped:
+                    grouped[instance_id] = dropped
+                    held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
         return held
 
     def _refuse_all(
@@ -159,16 +174,28 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
 def _decide(draft: Draft, request: Request, now: datetime) -> None:
     plan = draft.held.plan
     try:
-        draft.take(request, decide(plan, draft.state, request.input, now))
+        if request.refusal is not None and draft.state.version == 0:
+            draft.take(request, _refused(draft, request.input, request.refusal, now))
+        else:
+            draft.take(request, decide(plan, draft.state, request.input, now))
     except Exception as error:  # one bad instance must not stop the others
         log.exception("instance %s cannot be decided on", draft.instance_id)
-        draft.take(request, _quarantined(plan, draft, now, error))
+        draft.take(request, _quarantined(draft, request.input, now, error))
 
 
-def _quarantined(plan: Plan, draft: Draft, now: datetime, error: Exception) -> Decision:
+def _refused(draft: Draft, input: Input, because: Rejection, now: datetime) -> Decision:
+    """There is no instance, and there will be none; whoever waits for its end is told."""
+    effects: tuple[Effect, ...] = ()
+    if isinstance(input, Started) and input.parent is not None:
+        effects = (never_began(draft.instance_id, input.parent, because, now),)
+    return Decision(state=draft.state, effects=effects, rejection=because)
+
+
+def _quarantined(draft: Draft, input: Input, now: datetime, error: Exception) -> Decision:
+    plan = draft.held.plan
     message = f"{type(error).__name__}: {error}"
     if draft.state.version == 0:
-        return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
+        return _refused(draft, input, Rejection(code="TEN-4000", message=message), now)
     deciding = Deciding(plan, draft.state, now)
     quarantine(deciding, message)
     return deciding.done()

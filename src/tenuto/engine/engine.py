@@ -19,11 +19,14 @@ from tenuto.engine.intake import Intake
 from tenuto.engine.lane import Lane
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
+from tenuto.engine.mailroom import Mailroom
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
-from tenuto.engine.recovery import Mailroom, Recovery
+from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, Request, StartFacts
+from tenuto.engine.resolver import Resolver
 from tenuto.engine.timekeeper import Timekeeper
+from tenuto.model.effects import ResolveChild
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
@@ -88,8 +91,23 @@ class Engine:
             store, clock, self._report, longest_nap=self.settings.longest_nap
         )
         self.postmaster = Postmaster(store, clock, self._intake_of)
+        self._resolver = Resolver(
+            plans=self.plans,
+            clock=clock,
+            report=self._report,
+            is_missing=self._is_missing,
+            most_bytes=self.settings.limits.input_bytes,
+        )
+        self._mailroom = Mailroom(
+            store=store, plans=self.plans, clock=clock, report=self._report, errand=self._errand
+        )
         self._dispatcher = Dispatcher(
-            self.runner, self.timekeeper, self._look_back, self._leaves_to_others
+            runner=self.runner,
+            timekeeper=self.timekeeper,
+            look_back=self._look_back,
+            leaves_to_others=self._leaves_to_others,
+            resolve=self._resolve,
+            send=self._mailroom.send,
         )
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
@@ -118,7 +136,6 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
-        mailroom = Mailroom(self.store, self._report)
         recovery = Recovery(
             store=self.store,
             loader=self.loader,
@@ -126,11 +143,12 @@ class Engine:
             timekeeper=self.timekeeper,
             postmaster=self.postmaster,
             report=self._report,
+            resolve=self._resolve,
         )
         taken_over = await recovery.run()
-        await mailroom.run_once()
+        await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
-        self._loops.tick("mailroom", self.settings.mail_every, mailroom.run_once)
+        self._loops.tick("mailroom", self.settings.mail_every, self._mailroom.run_once)
         self._loops.tick("projector", self.settings.project_every, self._project)
         return taken_over
 
@@ -302,9 +320,17 @@ class Engine:
     def _unreadable(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.set_aside(request.instance_id, request.input)
+        if request.mail_id is not None:
+            self._mailroom.let_go(request.mail_id)
 
     def _leaves_to_others(self, task_id: str) -> bool:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry
+
+    def _is_missing(self, task_id: str) -> bool:
+        return self.settings.unknown_tasks == "fail" and task_id not in self.registry
+
+    def _resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
+        _ = self._errand(self._resolver.resolve(instance_id, tenant, order))
 
     def _look_back(self, wait: WaitRow) -> None:
         _ = self._errand(self._looked_back(wait))

@@ -71,9 +71,14 @@ class Obligations:
         key = self._wait_key(node, iteration)
         self.deliveries.append(Delivery(event.id, *key, outcome="discarded"))
 
-    def send(self, letter: SendMail, at: datetime) -> None:
+    def send(self, letter: SendMail) -> None:
         self.mail_sent.append(
-            Mail(id=letter.id, instance_id=letter.to, input=_encode(letter.input), created_at=at)
+            Mail(
+                id=letter.id,
+                instance_id=letter.to,
+                input=_encode(letter.input),
+                created_at=letter.at,
+            )
         )
 
     def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:

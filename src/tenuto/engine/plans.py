@@ -72,6 +72,10 @@ class Plans:
         known = self._deployed.get((tenant, id, row.version))
         return known or self._keep(row, self.compile(msgspec.json.decode(row.content)))
 
+    def known(self, tenant: str, id: str, version: int) -> Deployed | None:
+        """A version, if it is at hand."""
+        return self._deployed.get((tenant, id, version))
+
     async def save(self, tenant: str, document: JSON) -> Deployed:
         """Check, compile and save a document; the same content makes no new version."""
         plan = self.compile(document)

@@ -1,8 +1,8 @@
 """Goes on where a process that is gone left off, by the same door through which everything enters.
 
 What its instances owe the world follows from their logs (`outstanding`): an attempt that should be
-running was lost with its process, a near timer is armed again. Everything else is a row that its
-own loop finds.
+running was lost with its process, a child's workflow is looked for again, a near timer is armed
+again. Everything else is a row that its own loop finds.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-import msgspec
-
 from tenuto.core import outstanding
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.postmaster import Postmaster, key_of
 from tenuto.engine.requests import Request
 from tenuto.engine.timekeeper import Timekeeper
-from tenuto.model.effects import SetTimer, StartAttempt
+from tenuto.model.effects import ResolveChild, SetTimer, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.inputs import AttemptLost, Input
+from tenuto.model.inputs import AttemptLost
 from tenuto.store.protocol import Orphan, Store, WaitKey
 
 log = logging.getLogger("tenuto.recovery")
@@ -41,6 +39,7 @@ class Recovery:
         timekeeper: Timekeeper,
         postmaster: Postmaster,
         report: Callable[[Request], None],
+        resolve: Callable[[str, str, ResolveChild], None],
     ) -> None:
         self._store = store
         self._loader = loader
@@ -48,6 +47,7 @@ class Recovery:
         self._timekeeper = timekeeper
         self._postmaster = postmaster
         self._report = report
+        self._resolve = resolve
 
     async def run(self) -> int:
         """Take over what has no living owner; returns how many instances that were."""
@@ -83,6 +83,8 @@ class Recovery:
                     clean=orphan.clean,
                 )
                 self._report(Request(orphan.instance_id, lost))
+            elif isinstance(effect, ResolveChild):
+                self._resolve(orphan.instance_id, held.tenant, effect)
             elif isinstance(effect, SetTimer):
                 self._timekeeper.set(orphan.instance_id, effect)
 
@@ -108,27 +110,3 @@ class Recovery:
                     left_alone.add(key)
                 elif isinstance(outcome, BaseException):
                     raise outcome
-
-
-class Mailroom:
-    """Hands instances what others left for them; a letter stays until the log took it."""
-
-    def __init__(self, store: Store, report: Callable[[Request], None]) -> None:
-        self._store = store
-        self._report = report
-        self._in_hand: set[str] = set()
-
-    async def run_once(self) -> int:
-        """Fetch what is new; returns how many letters were handed over."""
-        letters = await self._store.mail(BATCH + len(self._in_hand))
-        here = {letter.id for letter in letters}
-        fresh = [letter for letter in letters if letter.id not in self._in_hand]
-        self._in_hand = here
-        for letter in fresh:
-            try:
-                input = msgspec.json.decode(letter.input, type=Input)
-            except msgspec.MsgspecError as error:
-                log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
-                continue
-            self._report(Request(letter.instance_id, input, mail_id=letter.id))
-        return len(fresh)

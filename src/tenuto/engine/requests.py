@@ -42,6 +42,10 @@ class Request(Struct, eq=False):
     future: asyncio.Future[Answer] | None = None
     mail_id: str | None = None
     start: StartFacts | None = None
+    drops_if_gone: bool = False
+    """A letter: whether it is taken off where no instance is, and none will be, to take it."""
+    refusal: Rejection | None = None
+    """A start: why there can be no such instance."""
 
     @property
     def is_new(self) -> bool:

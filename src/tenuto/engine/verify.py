@@ -223,6 +223,9 @@ def _row_values(
     yield "definition", row.definition_id, state.definition_id
     yield "definitionVersion", row.definition_version, state.definition_version
     yield "correlationId", row.correlation_id, state.correlation_id
+    parent = state.parent
+    yield "parentId", row.parent_id, parent.id if parent else None
+    yield "rootId", row.root_id, parent.root_id if parent else None
     yield "createdAt", row.created_at, state.created_at
     yield "startedAt", row.started_at, state.started_at
     if state.needs_owner:

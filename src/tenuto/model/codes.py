@@ -410,7 +410,6 @@ _NOT_AVAILABLE = {
     code: Code(f"Not available yet: {what}", _NOT_YET, _WITHOUT)
     for code, what in {
         "TEN-1900": "something of this definition",
-        "TEN-1902": "subWorkflow nodes",
         "TEN-1903": "javascript nodes",
         "TEN-1904": "dataQuery nodes",
         "TEN-1905": "http nodes",

@@ -99,6 +99,7 @@ class SendMail(Struct, frozen=True, gc=False, kw_only=True):
     to: str
     id: str
     """The same when it is sent again."""
+    at: datetime
     input: Input
 
 
