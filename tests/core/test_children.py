@@ -85,8 +85,11 @@ def test_a_running_child_needs_no_owner_and_is_no_wait() -> None:
 
 
 def test_the_id_of_a_child_follows_from_what_dispatched_it() -> None:
-    """a child's id is a UUID whose time prefix is the `at` of the entry that dispatched it and
-    whose rest is a hash of (parent, node, iteration, attempt)"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     run = play(draw("c", c=child(retry={"maxAttempts": 2}))).start()
     run.later(seconds=5).resolve("c")
     first = run.ledger.children[NodeKey("c")]
@@ -107,7 +110,11 @@ def test_no_two_children_share_an_id() -> None:
 
 
 def test_the_version_is_kept_for_all_attempts() -> None:
-    """without `version` the newest when first dispatched, recorded, kept for all attempts"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     run = play(draw("c", c=child())).start().resolve("c", version=2)
     run.child_ends("c", code="OOPS")
     assert run.news == [
@@ -142,7 +149,11 @@ def test_what_no_retry_mends_in_the_child_is_not_tried_again() -> None:
 
 
 def test_a_cancelled_child_fails_the_step() -> None:
-    """a cancelled child fails the node (`CHILD_CANCELLED`, not retryable)"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     run = play(draw("c", c=child("pay"))).start().resolve("c")
     run.child_ends("c", status=Status.CANCELLED, reason="not today")
     assert run.news == [
@@ -225,8 +236,10 @@ def ended_by(run: Run) -> CancelAsked:
 
 
 def test_a_child_of_a_cancelled_parent_is_told_and_not_waited_for() -> None:
-    """waits, timers and children are withdrawn; running tasks are told and have
-    `options.cancelGrace` (10 s)"""
+    """An unhandled failure: nothing new starts; waits, timers and children are withdrawn; running
+    tasks are told and have `options.cancelGrace` (10 s); a result within it is recorded and will be
+    compensated; then compensation, then FAILED. The same order for cancel and terminate.
+    """
     run = play(draw("c", c=child())).start().resolve("c")
     id = run.ledger.children[NodeKey("c")]
     assert run.cancel("enough").news == [
@@ -279,7 +292,9 @@ def test_a_back_off_has_nobody_to_tell() -> None:
 
 
 def test_the_timeout_of_the_step_bounds_the_whole_child() -> None:
-    """on waits, approvals, delays, loops and children it bounds the whole node"""
+    """`timeout` is one attempt, from when it starts to run (start or claim), default 10 min,
+    retryable; on waits, approvals, delays, loops and children it bounds the whole node.
+    """
     document = draw("c:error>b", c=child(timeout="PT1H", retry={"maxAttempts": 9}))
     run = play(document).start().later(minutes=5).resolve("c")
     due = BEGIN + timedelta(hours=1, minutes=5)
@@ -303,8 +318,10 @@ def test_a_timeout_during_a_back_off_counts_as_the_attempt_that_would_have_been(
 
 
 def test_a_paused_parent_hears_of_the_end_and_goes_on_when_resumed() -> None:
-    """running tasks go on and are recorded, events and timers are recorded, nothing is dispatched,
-    no end is declared until resume"""
+    """Pause acts at once: running tasks go on and are recorded, events and timers are recorded,
+    nothing is dispatched, no end is declared until resume; timeouts, deadline and cancel still
+    work.
+    """
     run = play(draw("c>a", c=child())).start().pause().resolve("c").child_ends("c")
     assert (run.status, run.step("c"), run.running) == (Status.PAUSED, "COMPLETED", [])
     assert run.resume().running == ["a"]
@@ -366,7 +383,11 @@ def test_the_earlier_deadline_counts() -> None:
 
 @pytest.mark.parametrize("depth", [1, MOST_DEPTH - 1, MOST_DEPTH])
 def test_children_lie_at_most_twenty_deep(depth: int) -> None:
-    """depth ≤ 20"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     parent = Parent(id=ID, node="c", root_id="root", depth=depth)
     run = Run(draw("c", c=child("w")), id=CHILD).start(parent=parent)
     if depth == MOST_DEPTH:

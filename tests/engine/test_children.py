@@ -169,7 +169,11 @@ async def test_a_failed_child_is_tried_again_as_another_instance() -> None:
 
 
 async def test_the_version_is_kept_while_newer_ones_are_saved() -> None:
-    """without `version` the newest when first dispatched, recorded, kept for all attempts"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     async with Tenuto(settings=ALONE) as app:
 
         @app.task
@@ -227,6 +231,23 @@ async def test_a_child_that_cannot_start_fails_the_step(
         assert await rows(app) == []
 
 
+async def test_a_workflow_that_is_not_there_yet_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A `subWorkflow` may name its own definition, or one that is not there yet (a warning at save;
+    `UNKNOWN_WORKFLOW` when dispatched).
+    """
+    async with Tenuto(settings=ALONE) as app:
+        tasks(app)
+        await app.deploy(parent_of(version=2))
+        assert caplog.messages == ["outer starts inner version 2, which is not there yet"]
+        caplog.clear()
+        await app.deploy(parent_of("outer"))
+        await app.deploy(WORK)
+        await app.deploy(parent_of())
+        assert caplog.messages == []
+
+
 async def test_a_child_whose_start_is_refused_fails_the_step() -> None:
     async with Tenuto(settings=ALONE) as app:
         tasks(app)
@@ -242,7 +263,11 @@ async def test_a_child_whose_start_is_refused_fails_the_step() -> None:
 
 
 async def test_a_workflow_that_starts_itself_without_end_is_stopped() -> None:
-    """depth ≤ 20"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     async with Tenuto(settings=ALONE) as app:
         await app.deploy(parent_of("outer"))
         root = await app.start("outer")
@@ -262,7 +287,9 @@ async def test_a_workflow_that_starts_itself_without_end_is_stopped() -> None:
 
 
 async def test_cancelling_the_parent_cancels_the_child() -> None:
-    """cancellation and deadline go down"""
+    """`cancellation` = `{reason, requestedBy, requestedAt, source, eventId?, shouldCompensate}`;
+    `requestedBy` is `system` for EVENT and TIMEOUT, the parent's id for PARENT.
+    """
     async with Tenuto(settings=ALONE) as app:
         await app.deploy(WAIT)
         await app.deploy(parent_of())
@@ -300,7 +327,11 @@ async def test_cancelling_at_each_point_leaves_nothing_running() -> None:
 
 
 async def test_a_cancelled_child_fails_its_parent() -> None:
-    """a cancelled child fails the node (`CHILD_CANCELLED`, not retryable)"""
+    """`subWorkflow {workflowId, version?, input}`: without `version` the newest when first
+    dispatched, recorded, kept for all attempts; a child's id is a UUID whose time prefix is the
+    `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
+    attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
+    """
     async with Tenuto(settings=ALONE) as app:
         await app.deploy(WAIT)
         await app.deploy(parent_of())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import NamedTuple
 
 import msgspec
@@ -11,10 +12,13 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.model.errors import NotAvailable, NotFound, Problem
+from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock
 from tenuto.store.protocol import DefinitionRow, Store
+
+log = logging.getLogger("tenuto.engine")
 
 _KEPT = 1_000
 
@@ -85,6 +89,8 @@ class Plans:
             tenant, plan.definition.id, content, digest, self._clock.now()
         )
         self._newest[tenant, row.id] = row.version
+        for name in await self._missing(tenant, plan):
+            log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
 
     def compile(self, document: JSON) -> Plan:
@@ -95,6 +101,19 @@ class Plans:
             retry=self._retry,
             limits=self._limits,
         )
+
+    async def _missing(self, tenant: str, plan: Plan) -> list[str]:
+        """The workflows that steps start and nobody has saved: each fails if that stays so."""
+        named = {
+            (node.config.workflow_id, node.config.version)
+            for node in plan.definition.graph.nodes
+            if isinstance(node.config, SubWorkflow)
+        }
+        return [
+            id if version is None else f"{id} version {version}"
+            for id, version in sorted(named, key=str)
+            if await self._store.definition(tenant, id, version) is None
+        ]
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         deployed = Deployed(row.version, plan, unavailable(plan.definition))
