@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,16 +84,39 @@ async def main() -> None:
 """
 
 
+PLANTED = {number for number, line in enumerate(WIRED.splitlines(), start=1) if "# wrong" in line}
+
+
 @pytest.mark.slow
-def test_a_checker_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
+def test_mypy_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
     file = tmp_path / "wired.py"
     file.write_text(WIRED)
     out, err, _ = api.run(
         ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path), str(file)]
     )
-    planted = {
-        number for number, line in enumerate(WIRED.splitlines(), start=1) if "# wrong" in line
-    }
     found = {int(line) for line in re.findall(r"wired\.py:(\d+): error:", out)}
     assert err == ""
-    assert found == planted, out
+    assert found == PLANTED, out
+
+
+@pytest.mark.slow
+def test_pyright_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
+    """As editors show it: in pyright's standard mode."""
+    (tmp_path / "wired.py").write_text(WIRED)
+    settings = {"typeCheckingMode": "standard", "pythonVersion": "3.11"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    checked = subprocess.run(
+        [
+            *(sys.executable, "-m", "basedpyright", "--outputjson"),
+            *("--pythonpath", sys.executable, "--project", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    diagnostics = json.loads(checked.stdout)["generalDiagnostics"]
+    errors = [each for each in diagnostics if each["severity"] == "error"]
+    found = {each["range"]["start"]["line"] + 1 for each in errors}
+    assert found == PLANTED, [
+        (each["range"]["start"]["line"] + 1, each["message"]) for each in errors
+    ]
