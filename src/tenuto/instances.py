@@ -14,7 +14,7 @@ from tenuto.engine.held import Held
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
-from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked
+from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -128,6 +128,10 @@ class InstanceRef:
         """Go on after a pause."""
         return await self._ask(ResumeAsked(by=EMBEDDED))
 
+    async def retry(self) -> Status:
+        """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
+        return await self._ask(RetryAsked(by=EMBEDDED))
+
     async def _ask(self, input: Input) -> Status:
         answer = await self._engine.ask(self.id, input)
         if answer.rejection is not None:
@@ -139,7 +143,7 @@ def instance_view(held: Held) -> Object:
     """An instance in JSON, with the names of the specification."""
     state = held.state
     completed = state.status is Status.COMPLETED
-    return {
+    view: Object = {
         "id": state.id,
         "workflowDefinitionId": state.definition_id,
         "definitionVersion": state.definition_version,
@@ -162,6 +166,9 @@ def instance_view(held: Held) -> Object:
         "startedAt": _moment(state.started_at),
         "completedAt": _moment(state.completed_at),
     }
+    if state.rerun_of is not None:
+        view["rerunOf"] = state.rerun_of
+    return view
 
 
 def history_view(row: LogRow) -> Object:

@@ -21,6 +21,7 @@ TAKING_IN = frozenset(
         "life",
         "loop_entries",
         "node_entries",
+        "reopening",
         "state",
         "timing",
     )

@@ -18,6 +18,7 @@ COMMANDS = (
     "cancel",
     "pause",
     "resume",
+    "retry",
     "events send",
     "dead-letters",
     "verify",

@@ -76,3 +76,55 @@ def test_an_event_nobody_waits_for_is_stored_and_acts_once(terminal: Terminal) -
     assert other.code == 4
     reserved = terminal.call("events", "send", "workflow.completed", "{}")
     assert reserved.code == 2
+
+
+def test_a_failed_instance_is_retried_and_goes_on(terminal: Terminal) -> None:
+    terminal.write("tasks.py", FLAKY)
+    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
+    failed = terminal.run("run", "flaky.json")
+    assert failed.code == 1
+    assert "tenuto retry" in failed.err
+    retried = terminal.call("retry", "@last-failed")
+    assert (retried.code, "RUNNING" in retried.out) == (0, True), retried.err
+    assert "tenuto run --instance" in retried.err
+    assert terminal.call("retry", "@last").code == 4, "it runs already"
+    assert terminal.run("run", "flaky.json", "--instance", "@last").code == 0
+    shown = terminal.call("show", "@last", "--history", "-o", "json")
+    assert "RETRY_REQUESTED" in shown.out
+    refused = terminal.call("retry", "@last")
+    assert (refused.code, "TEN-3002" in refused.err) == (4, True)
+    assert terminal.call("verify").code == 0
+
+
+def test_a_retry_is_left_for_the_process_that_has_the_store_open(terminal: Terminal) -> None:
+    terminal.write("flaky.py", FLAKY)
+    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
+    assert terminal.run("run", "flaky.json", "--tasks", "flaky.py").code == 1
+    terminal.write("wait.json", WAIT)
+    tasks = ("--tasks", "tasks.py", "--tasks", "flaky.py")
+    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *tasks)
+    try:
+        assert process.stderr is not None
+        while "waiting for paid" not in process.stderr.readline():
+            pass
+        retried = terminal.call("retry", "@last-failed", "-o", "json")
+        assert retried.code == 0, retried.err
+        assert retried.json["status"] in ("RUNNING", "COMPLETED")
+    finally:
+        _end(process)
+
+
+FLAKY_STEP = {"stepId": "a", "type": "TASK", "taskId": "flaky"}
+FLAKY = """
+from pathlib import Path
+from tenuto import TaskError, task
+
+
+@task
+def flaky():
+    mark = Path("been-here")
+    if mark.exists():
+        return "well"
+    mark.touch()
+    raise TaskError("BROKEN", "the first time", retryable=False)
+"""

@@ -55,6 +55,7 @@ INSTANCE = [
     "pause",
     "result",
     "resume",
+    "retry",
     "state",
     "status",
 ]

@@ -31,6 +31,7 @@ from tenuto.model.inputs import (
     Input,
     PauseAsked,
     ResumeAsked,
+    RetryAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -254,11 +255,12 @@ class Run:
     def hand(self, node: str, event: Event, *, by_lookback: bool = False) -> Run:
         """Give an event to one wait."""
         key = key_of(node)
+        known = self.state.nodes.get(key)
         return self.tell(
             EventMatched(
                 node=key.node,
                 iteration=key.iteration,
-                attempt=1,
+                attempt=1 if known is None else known.attempt,
                 event=event,
                 by_lookback=by_lookback,
             )
@@ -272,6 +274,9 @@ class Run:
 
     def cancel(self, reason: str | None = None) -> Run:
         return self.tell(CancelAsked(by="ada", reason=reason))
+
+    def retry(self) -> Run:
+        return self.tell(RetryAsked(by="ada"))
 
     # -- what is to be seen
 

@@ -222,6 +222,23 @@ def child_outlived_by_nobody() -> Run:
     return run.tell(asked)
 
 
+def order_retried() -> Run:
+    """One branch fails; of those that this withdraws one ends well, one obeys, two wait."""
+    document = draw(
+        "s>pay s>pack s>stamp s>w s>d pay>j pack>j stamp>j w>j d>j",
+        s=start(),
+        pay=task(outputVariable="paid", retry={"maxAttempts": 1}),
+        pack=task(outputVariable="box"),
+        w=wait("label.printed", eventTimeout={"duration": "PT2H"}),
+        d=delay("PT1H"),
+        j=task(input={"box": "{{ctx.box}}", "paid": "{{ctx.paid}}"}),
+    )
+    run = play(document).start({"orderId": 7}).later(seconds=5).fail("pay", "DECLINED")
+    run.succeed("pack", "large").fail("stamp", "CANCELLED").later(minutes=5).retry()
+    run.succeed("pay", "cash").succeed("stamp").event("label.printed").skip()
+    return run.succeed("j", "sent")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -254,5 +271,6 @@ SHELF: dict[str, Situation] = {
         looped,
         second_child_succeeds,
         child_outlived_by_nobody,
+        order_retried,
     )
 }

@@ -2,7 +2,8 @@
 
 1. It ends, once everything has happened that is outstanding.
 2. Each node completes at most once, and is either skipped or begun.
-3. Nothing is dispatched after an end was asked for, and nothing at all follows the end.
+3. Nothing is dispatched after an end was asked for, and nothing at all follows the end, until a
+   failed instance is retried.
 4. When it completes, no node is left over.
 5. While it goes on, whatever may begin has begun.
 6. Equal inputs give equal logs.
@@ -26,6 +27,7 @@ from tenuto.model.entries import (
     NodeEntry,
     NodeFailed,
     NodeSkipped,
+    RetryRequested,
     StatusChanged,
 )
 from tenuto.model.json import Object
@@ -48,10 +50,12 @@ def check(run: Run, before: InstanceState, decision: Decision) -> None:
         assert settled or not (state.ready or state.doomed), "something may begin and has not"
 
 
-def walk(document: Object, input: Object, seed: int, *, restless: int = 30) -> Run:
+def walk(
+    document: Object, input: Object, seed: int, *, restless: int = 30, retries: int = 0
+) -> Run:
     run = Run(document, check=check)
     run.start(input)
-    wander(run, Seeded(seed), restless=restless)
+    wander(run, Seeded(seed), restless=restless, retries=retries)
     return run
 
 
@@ -68,17 +72,22 @@ def check_end(run: Run) -> None:
 def check_each_node(entries: list[Entry]) -> None:
     completed = Counter(entry.node for entry in entries if isinstance(entry, NodeCompleted))
     assert set(completed.values()) <= {1}
-    skipped = [entry.node for entry in entries if isinstance(entry, NodeSkipped)]
+    skipped = Counter(entry.node for entry in entries if isinstance(entry, NodeSkipped))
+    assert set(skipped.values()) <= {1}
+    assert not skipped.keys() & completed.keys()
+    # What was re-opened may be passed over, as the attempt that it would have been.
+    never_begun = {e.node for e in entries if isinstance(e, NodeSkipped) and e.attempt == 1}
     begun = {e.node for e in entries if isinstance(e, NodeEntry) and not isinstance(e, NodeSkipped)}
-    assert len(skipped) == len(set(skipped))
-    assert not begun & set(skipped)
+    assert not begun & never_begun
 
 
 def check_nothing_follows(entries: list[Entry]) -> None:
     is_ending = is_paused = is_over = False
     for entry in entries:
-        assert not is_over
+        assert not is_over or isinstance(entry, RetryRequested)
         match entry:
+            case RetryRequested():
+                is_ending = is_over = False
             case CancelRequested():
                 is_ending = True
             case NodeFailed(then="fail"):
@@ -111,10 +120,21 @@ def test_every_instance_ends_whatever_happens(document: Object, input: Object, s
     assert again(document, run).entries == run.entries
 
 
+@pytest.mark.slow
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(document=documents(SMALL), input=inputs(), seed=SEEDS)
+def test_every_instance_that_is_retried_ends_too(
+    document: Object, input: Object, seed: int
+) -> None:
+    run = walk(document, input, seed, retries=3)
+    check_end(run)
+    assert again(document, run).entries == run.entries
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
-    check_end(walk(document, make_input(Seeded(seed)), seed, restless=60))
+    check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
 
 
 @pytest.mark.parametrize("name", topologies())

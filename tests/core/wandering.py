@@ -18,18 +18,28 @@ LONGEST = 2_000
 VALUES: list[JSON] = [None, 0, "", False, {}, [], {"value": 3}, {"value": 7}]
 
 
-def wander(run: Run, choices: Choices, *, restless: int = 60) -> None:
-    """First anything at all, `restless` times; then only what brings the instance to its end."""
+def wander(run: Run, choices: Choices, *, restless: int = 60, retries: int = 0) -> None:
+    """First anything at all, `restless` times; then only what brings the instance to its end.
+
+    A failed instance is retried up to `retries` times.
+    """
     run._refusing = True
     for _ in range(restless):
         if not run.status.is_final:
             moves = _progress(run, choices) + _disturbances(run, choices)
             if moves:
                 pick(choices, moves)()
+        elif retries:
+            retries -= 1
+            run.later(seconds=choices.below(30)).retry()
     for _ in range(LONGEST):
         if run.status.is_final:
-            break
-        _go_on(run, choices)
+            if not retries:
+                break
+            retries -= 1
+            run.retry()
+        else:
+            _go_on(run, choices)
     run._refusing = False
 
 

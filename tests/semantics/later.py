@@ -59,11 +59,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "It and `compensationState` name",
     ),
     "compensation and retry by hand": ("Cancel is idempotent",),
-    "retry by hand": (
-        "Attempt numbers never restart",
-        "`retry` of a FAILED instance",
-        "A failed child is retried",
-    ),
+    "compensation and cancellation triggers": ("`retry` of a FAILED instance",),
     "retry by hand, rerun and compensation": ("`idempotencyKey = ",),
     "rerun": (
         "An instance in JSON",

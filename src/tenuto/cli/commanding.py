@@ -1,4 +1,4 @@
-"""`tenuto cancel`, `pause`, `resume`: put a command to an instance.
+"""`tenuto cancel`, `pause`, `resume`, `retry`: put a command to an instance.
 
 The engine that has the store open decides on commands. When another process holds it, the command
 is left in the instance's mailbox, and this one waits until it was taken. When nobody holds it, this
@@ -19,13 +19,13 @@ from tenuto.cli.finding import find_instance
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine
 from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader, reading
+from tenuto.cli.stores import Reader, reading, store_flag
 from tenuto.cli.terminal import say, show, show_json
-from tenuto.core import InstanceState
+from tenuto.core import InstanceState, Rejection
 from tenuto.core.decide import decide
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, StoreUnavailable
-from tenuto.model.inputs import CancelAsked, Input
+from tenuto.model.inputs import CancelAsked, Input, RetryAsked
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.protocol import Mail
@@ -44,14 +44,14 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         held = await held_instance(reader, row.id)
         refused = decide(held.plan, held.state, asked, reader.clock.now()).rejection
         if refused is not None:
-            raise Conflict(
-                refused.message, code=refused.code, advice=f"It is {held.state.status.value}."
-            )
+            raise _conflict(refused)
+    is_held = False
     try:
         status = await _ask_here(url, row.id, asked)
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
+        is_held = True
         status = await _ask_by_mail(url, row.id, asked)
     if is_json:
         show_json({"id": row.id, "status": status.value})
@@ -60,7 +60,15 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         show(f"{mark} {status.value}  {row.id}")
         if isinstance(asked, CancelAsked) and not status.is_final:
             say("  Running steps have been told to stop and have their grace period.")
+        if isinstance(asked, RetryAsked) and not (is_held or status.is_final):
+            say("  No process has the store open. To run its steps:")
+            say(f"    tenuto run --instance {row.id} --tasks MODULE|FILE{store_flag(url)}")
     return exits.DONE
+
+
+def _conflict(refused: Rejection) -> Conflict:
+    """The error that the same command raises in Python."""
+    return Conflict(refused.message, code=refused.code)
 
 
 async def _ask_here(url: str, instance_id: str, asked: Input) -> Status:
@@ -68,7 +76,7 @@ async def _ask_here(url: str, instance_id: str, asked: Input) -> Status:
         async with engine(url, is_brief=True) as app:
             answer = await app.engine.ask(instance_id, asked)
             if answer.rejection is not None:
-                raise Conflict(answer.rejection.message, code=answer.rejection.code)
+                raise _conflict(answer.rejection)
             if not isinstance(asked, CancelAsked) or answer.status.is_final:
                 return answer.status
             # Nobody else would be there to end it once the grace period is over.
@@ -113,6 +121,9 @@ async def _taken(reader: Reader, before: InstanceState) -> InstanceState:
 
 
 def _took_effect(before: InstanceState, after: InstanceState) -> bool:
+    if before.status.is_final:
+        # Nothing but a retry makes the log of one that has ended longer.
+        return after.version > before.version
     return (
         after.status.is_final
         or (before.pause is None) is not (after.pause is None)

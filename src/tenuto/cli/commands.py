@@ -271,6 +271,22 @@ def resume(instance: Instance, *, store: Store = STORE, output: Output = "table"
     _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
+@app.command()
+def retry(instance: Instance, *, store: Store = STORE, output: Output = "table") -> None:
+    """Let a failed instance go on.
+
+    Steps that failed, and those that the failure called off, run again; completed ones stay. The
+    steps run in the process that has the store open, or in the next `tenuto run`.
+
+    tenuto retry @last-failed
+    """
+    from tenuto.cli.commanding import command
+    from tenuto.model.inputs import RetryAsked
+
+    asked = RetryAsked(by="cli")
+    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+
+
 @events.command("send")
 def send(
     pattern: Annotated[

@@ -197,6 +197,7 @@ def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
         say(f"  The whole story: tenuto show {reference.id} --history{store_flag(wish.store)}")
+        say(f"  To go on where it failed: tenuto retry {reference.id}{store_flag(wish.store)}")
     elif state.status is Status.CANCELLED and state.cancellation is not None:
         reason = state.cancellation.reason or "no reason given"
         say(f"cancelled by {state.cancellation.requested_by}: {reason}")

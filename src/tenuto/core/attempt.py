@@ -13,7 +13,7 @@ from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
-from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.core.task_input import render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import StartAttempt
@@ -35,15 +35,25 @@ from tenuto.model.status import NodeStatus
 
 
 def begin(d: Deciding, key: NodeKey, config: Task) -> None:
-    """Order the first attempt."""
+    """Order the first attempt, or the first since it was re-opened."""
+    attempt = attempt_of(d.state, key)
+    given = d.state.nodes.get(key)
+    if given is not None and given.input is not UNSET:
+        # Re-opened: the key that it is done under is the same, and so is what is done.
+        again(d, key, attempt)
+        return
     try:
         value = render_input(d, key, config)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt, expression_failure(error))
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
-    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, input=kept))
-    d.order(_start(d, key, config, 1, value))
+    d.emit(
+        NodeDispatched(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, input=kept
+        )
+    )
+    d.order(_start(d, key, config, attempt, value))
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:

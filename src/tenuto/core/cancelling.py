@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
-from tenuto.core.state import NodeState
+from tenuto.core.state import NodeState, attempt_of
 from tenuto.model.effects import CloseWait, StopAttempt
 from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
 from tenuto.model.graph import SubWorkflow
@@ -19,10 +20,8 @@ def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
     """Call off those of `keys` that have not ended; what never began is skipped."""
     for key in sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
         node = d.state.nodes.get(key)
-        if node is None:
-            d.emit(
-                NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="cancelled")
-            )
+        if node is None or node.status is NodeStatus.PENDING:
+            pass_over(d, key, "cancelled")
         elif node.is_open:
             withdraw(d, key, node)
 
@@ -87,6 +86,16 @@ def call_off_iteration(d: Deciding, place: NodeKey) -> None:
             withdraw(d, key, node)
 
 
+def pass_over(d: Deciding, key: NodeKey, reason: Literal["when", "dead-path", "cancelled"]) -> None:
+    """Record that a node will not run."""
+    attempt = attempt_of(d.state, key)
+    d.emit(
+        NodeSkipped(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, reason=reason
+        )
+    )
+
+
 def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Record that a node that had begun was called off."""
     d.emit(NodeCancelled(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
@@ -94,4 +103,6 @@ def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:
 
 def _has_ended(d: Deciding, key: NodeKey) -> bool:
     node = d.state.nodes.get(key)
-    return node is not None and (not node.is_open or node.grace_until is not None)
+    if node is None or node.status is NodeStatus.PENDING:
+        return False
+    return not node.is_open or node.grace_until is not None

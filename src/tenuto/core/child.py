@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from tenuto.core.attempt import STALE, tried_in_vain
+from tenuto.core.attempt import STALE, again, tried_in_vain
 from tenuto.core.child_start import depth_below, end_child, order_child, start_child
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.state import attempt_of
 from tenuto.core.task_input import render_input
 from tenuto.core.view import error_view
 from tenuto.expr import ExpressionError
@@ -33,18 +34,27 @@ from tenuto.model.status import NodeStatus, Status
 
 
 def begin(d: Deciding, key: NodeKey, config: SubWorkflow) -> None:
-    """Order the first attempt."""
+    """Order the first attempt, or the first since it was re-opened."""
+    attempt = attempt_of(d.state, key)
+    given = d.state.nodes.get(key)
+    if given is not None and given.input is not UNSET:
+        again(d, key, attempt)
+        return
     if depth_below(d) > MOST_DEPTH:
         message = f"{config.workflow_id} would be more than {MOST_DEPTH} workflows deep"
-        fail(d, key, 1, Failure(code=CHILD_DEPTH, message=message, retryable=False))
+        fail(d, key, attempt, Failure(code=CHILD_DEPTH, message=message, retryable=False))
         return
     try:
         value = render_input(d, key, config)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt, expression_failure(error))
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
-    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, input=kept))
+    d.emit(
+        NodeDispatched(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, input=kept
+        )
+    )
     order_child(d, key)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from tenuto.core import attempt, child, commands, timer, wait
+from tenuto.core import attempt, child, commands, retry, timer, wait
 from tenuto.core.deciding import Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
@@ -23,6 +23,7 @@ from tenuto.model.inputs import (
     Input,
     PauseAsked,
     ResumeAsked,
+    RetryAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -48,7 +49,7 @@ def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Dec
     return d.done()
 
 
-def _take(d: Deciding, input: Input) -> Rejection | None:
+def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one arm each
     match input:
         case TaskSucceeded():
             return attempt.succeeded(d, input)
@@ -72,5 +73,7 @@ def _take(d: Deciding, input: Input) -> Rejection | None:
             return commands.pause(d, input)
         case ResumeAsked():
             return commands.resume(d, input)
+        case RetryAsked():
+            return retry.retry(d, input)
         case _:
             assert_never(input)

@@ -5,7 +5,7 @@ Each entry is folded as it is made, so that the next thought rests on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import NODE_TIMERS
 from tenuto.expr import Lazy
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
-from tenuto.model.entries import Entry, IterationStarted
+from tenuto.model.entries import Entry, IterationStarted, RetryRequested
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
@@ -80,11 +80,13 @@ class Deciding:
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
         node = entry.loop if isinstance(entry, IterationStarted) else getattr(entry, "key", None)
-        keys = (
-            _INSTANCE_TIMERS
-            if node is None
-            else tuple(TimerKey(kind, node.node, node.iteration) for kind in NODE_TIMERS)
-        )
+        keys: Iterable[TimerKey]
+        if isinstance(entry, RetryRequested):
+            keys = sorted({*before, *self.state.timers})
+        elif node is None:
+            keys = _INSTANCE_TIMERS
+        else:
+            keys = tuple(TimerKey(kind, node.node, node.iteration) for kind in NODE_TIMERS)
         for key in keys:
             was, is_now = before.get(key), self.state.timers.get(key)
             if was == is_now:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import Duration, parse_duration, parse_moment
 from tenuto.model.entries import TimerFired, TimerSet
@@ -16,13 +17,14 @@ from tenuto.model.ids import NodeKey
 
 def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
     """Set the timer."""
+    attempt = attempt_of(d.state, key)
     try:
         due = _due(d, key, config)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt, expression_failure(error))
         return
     except ValueError as error:
-        fail(d, key, 1, Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False))
+        fail(d, key, attempt, Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False))
         return
     timeout = d.plan[key.node].node.timeout
     d.emit(
@@ -30,6 +32,7 @@ def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
             at=d.now,
             node=key.node,
             iteration=key.iteration,
+            attempt=attempt,
             due=due,
             fail_at=d.now + timeout if timeout else None,
         )
@@ -38,7 +41,8 @@ def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
 
 def fired(d: Deciding, key: NodeKey) -> None:
     """The time is over."""
-    d.emit(TimerFired(at=d.now, node=key.node, iteration=key.iteration))
+    attempt = attempt_of(d.state, key)
+    d.emit(TimerFired(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
     complete(d, key, None)
 
 

@@ -73,7 +73,8 @@ def quarantine(d: Deciding, message: str) -> None:
         elif node.is_in_flight and isinstance(d.plan[key.node].node.config, Task):
             d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))
     for timer_key, timer in sorted(d.state.timers.items()):
-        d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
+        if timer_key.node:
+            d.order(ClearTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
     d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))
     if d.state.parent is not None:
         tell_parent(d, d.state.parent, None)

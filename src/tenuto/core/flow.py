@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from tenuto.core import attempt, child, delay, ending, loop, wait
-from tenuto.core.cancelling import call_off_rest
+from tenuto.core.cancelling import call_off_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.outcome import complete, expression_failure, fail
-from tenuto.core.state import Keys
+from tenuto.core.state import Keys, attempt_of
 from tenuto.expr import ExpressionError, Undefined
-from tenuto.model.entries import NodeSkipped
 from tenuto.model.graph import (
     DEFAULT,
     ELSE,
@@ -63,9 +62,7 @@ def settle(d: Deciding) -> None:
 def _skip_doomed(d: Deciding) -> None:
     for key in _in_order(d, d.state.doomed):
         if key in d.state.doomed:
-            d.emit(
-                NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="dead-path")
-            )
+            pass_over(d, key, "dead-path")
 
 
 def _begin_ready(d: Deciding) -> None:
@@ -84,10 +81,10 @@ def _begin(d: Deciding, key: NodeKey) -> None:
         try:
             wanted = planned.when.truthy(d.scope(key))
         except ExpressionError as error:
-            fail(d, key, 1, expression_failure(error))
+            fail(d, key, attempt_of(d.state, key), expression_failure(error))
             return
         if not wanted:
-            d.emit(NodeSkipped(at=d.now, node=key.node, iteration=key.iteration, reason="when"))
+            pass_over(d, key, "when")
             return
     config = planned.node.config
     match config:
@@ -129,7 +126,7 @@ def _finish_at_once(d: Deciding, key: NodeKey, config: Start | End | Condition |
             case _:
                 assert_never(config)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt_of(d.state, key), expression_failure(error))
         return
     complete(d, key, output, handles=handles)
 

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from tenuto.core import loop_entries as loops, node_entries as nodes
 from tenuto.core.plan import Plan
+from tenuto.core.reopening import retry_requested
 from tenuto.core.state import Ending, InstanceState, Pause
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.entries import (
@@ -25,6 +26,7 @@ from tenuto.model.entries import (
     NodeSkipped,
     PauseRequested,
     ResumeRequested,
+    RetryRequested,
     RetryScheduled,
     StatusChanged,
     SystemSet,
@@ -96,6 +98,8 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
             clear_timer(state, TimerKey(TimerKind.RESUME))
         case CancelRequested():
             _cancel_requested(state, entry)
+        case RetryRequested():
+            retry_requested(plan, state, entry)
         case SystemSet():
             state.system = {**state.system, **entry.values}
         case _:
@@ -105,6 +109,7 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
 def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.definition_id = entry.definition_id
     state.definition_version = entry.definition_version
+    state.rerun_of = entry.rerun_of
     state.input = entry.input
     state.correlation_id = entry.correlation_id
     state.priority = entry.priority
@@ -123,7 +128,9 @@ def _status_changed(state: InstanceState, entry: StatusChanged) -> None:
         state.started_at = entry.at
     if entry.to.is_final:
         state.completed_at = entry.at
-        clear_timer(state, TimerKey(TimerKind.DEADLINE))
+        if state.timers:
+            # The deadline; of an instance that was set aside, whatever was set.
+            state.timers, state.near_timers = {}, 0
 
 
 def _pause_requested(state: InstanceState, entry: PauseRequested) -> None:

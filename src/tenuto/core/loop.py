@@ -9,7 +9,7 @@ from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_within
-from tenuto.core.state import LoopState
+from tenuto.core.state import LoopState, attempt_of
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.entries import IterationEnded, IterationStarted
 from tenuto.model.failure import LOOP_LIMIT, LOOP_SOURCE, TIMEOUT, TOO_LARGE, Failure
@@ -27,7 +27,7 @@ def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
     try:
         items = d.plan.template(key.node, "source", config.source).render(d.scope(key))
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt_of(d.state, key), expression_failure(error))
         return
     if not isinstance(items, list):
         found = "undefined" if isinstance(items, Undefined) else kind_of(items)
@@ -61,6 +61,18 @@ def end_quiet_iteration(d: Deciding) -> None:
         else:
             _ended(d, place, output=output)
     _go_on(d, key)
+
+
+def resume(d: Deciding, key: NodeKey) -> None:
+    """Go on with a loop that was re-opened: begin the iterations that there is room for."""
+    config = d.plan.nodes[key.node].node.config
+    assert isinstance(config, Loop)
+    while d.state.nodes[key].is_open and d.state.ending is None:
+        loop = d.state.loops[key]
+        is_short = loop.items is not None and loop.started < len(loop.items)
+        if loop.active and not (is_short and loop.active < _width(config)):
+            return
+        _go_on(d, key)
 
 
 def overran(d: Deciding, key: NodeKey) -> None:
@@ -105,7 +117,7 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
     try:
         holds = d.plan.expression(config.while_).truthy(scope)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt_of(d.state, key), expression_failure(error))
         return
     if not holds:
         _finish(d, key, loop)
@@ -116,16 +128,15 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
 
 
 def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType = UNSET) -> None:
-    node = d.state.nodes.get(key)
     timeout = d.plan.nodes[key.node].node.timeout
     d.emit(
         IterationStarted(
             at=d.now,
             node=key.node,
             iteration=iteration_of(key.iteration, index),
-            attempt=1 if node is None else node.attempt,
+            attempt=attempt_of(d.state, key),
             items=items,
-            fail_at=d.now + timeout if timeout and node is None else None,
+            fail_at=d.now + timeout if timeout and key not in d.state.loops else None,
         )
     )
 
@@ -147,24 +158,18 @@ def _ended(
 
 def _result_failed(d: Deciding, key: NodeKey, place: NodeKey, failure: Failure) -> None:
     """The iteration ran, but what it amounts to cannot be worked out."""
-    _ended(d, place, error=failure)
     config = d.plan.nodes[key.node].node.config
     node = d.state.nodes[key]
-    if node.is_open and isinstance(config, Loop) and config.on_item_error == "fail":
-        fail(d, key, node.attempt, failure)
+    is_fatal = node.is_open and isinstance(config, Loop) and config.on_item_error == "fail"
+    if is_fatal and not fail(d, key, node.attempt, failure):
+        return  # the instance ends; should it be retried, the iteration is there to be ended
+    _ended(d, place, error=failure)
 
 
 def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
     """The loop is over with what its iterations gave, in the order of the items."""
-    node = d.state.nodes.get(key)
     late = iterations_of(d.state, key)
-    complete(
-        d,
-        key,
-        _results(loop),
-        handles=(DONE,),
-        attempt=1 if node is None else node.attempt,
-    )
+    complete(d, key, _results(loop), handles=(DONE,))
     if d.plan.nodes[key.node].node.cancel_rest:
         for place in late:
             call_off_iteration(d, place)
@@ -212,6 +217,5 @@ def _width(config: Loop) -> int:
 
 
 def _refuse(d: Deciding, key: NodeKey, code: str, message: str) -> None:
-    node = d.state.nodes.get(key)
-    attempt = 1 if node is None else node.attempt
+    attempt = attempt_of(d.state, key)
     fail(d, key, attempt, Failure(code=code, message=message, retryable=False))

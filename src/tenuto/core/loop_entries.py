@@ -114,7 +114,9 @@ def errors_of(state: InstanceState, key: NodeKey) -> list[JSON]:
 def leave_loop(state: InstanceState, key: NodeKey) -> None:
     """Forget a loop that is over, once no iteration of it is under way."""
     loop = state.loops.get(key)
-    if loop is not None and not loop.active and not state.nodes[key].is_open:
+    # An instance that fails keeps the loop as it is: it may be retried.
+    is_over = loop is not None and state.ending is None and not state.nodes[key].is_open
+    if is_over and loop is not None and not loop.active:
         state.context_bytes -= loop.size
         state.loops = without_item(state.loops, key)
 

@@ -35,20 +35,16 @@ from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus, Status
 
 _RUNNING, _COMPLETED = NodeStatus.RUNNING, NodeStatus.COMPLETED
+_PENDING = NodeStatus.PENDING
 
 
 def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
     key = entry.key
-    before = state.nodes.get(key)
+    before = _begun(state, key)
     if before is None:
-        node = NodeState(
-            status=_RUNNING,
-            attempt=entry.attempt,
-            opened=state.version,
-            started_at=entry.at,
-            input=entry.input,
-        )
-        open_node(plan, state, key, node)
+        node = _beginning(state, key, entry.at)
+        given = node.input if entry.input is UNSET else entry.input
+        open_node(plan, state, key, replace(node, attempt=entry.attempt, input=given))
     else:
         node = replace(
             before,
@@ -63,8 +59,8 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
 
 def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     key = entry.key
-    known = state.nodes.get(key)
-    before = known or NodeState(status=_RUNNING, opened=state.version, started_at=entry.at)
+    known = _begun(state, key)
+    before = known or _beginning(state, key, entry.at)
     succeeded = entry.status == "success"
     node = replace(
         before,
@@ -75,6 +71,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         input=UNSET,
         output=entry.output,
         written=state.version,
+        held_back=entry.handles if before.is_withdrawn else (),
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
@@ -95,8 +92,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
 
 def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
     key = entry.key
-    known = state.nodes.get(key)
-    before = known or NodeState(status=_RUNNING, opened=state.version, started_at=entry.at)
+    known = _begun(state, key)
+    before = known or _beginning(state, key, entry.at)
     code = entry.error.code
     # The code alone does not tell: a task may report any code, also one of ours.
     was_lost = not entry.counts and code != STOPPED
@@ -137,7 +134,12 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
 
 def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
     key = entry.key
-    node = NodeState(status=NodeStatus.SKIPPED, opened=state.version, completed_at=entry.at)
+    node = NodeState(
+        status=NodeStatus.SKIPPED,
+        attempt=entry.attempt,
+        opened=state.version,
+        completed_at=entry.at,
+    )
     close_node(plan, state, key, None, node)
     arrive(plan, state, key, (DEFAULT,) if entry.reason == "when" else ())
 
@@ -145,9 +147,21 @@ def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
 def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
     key = entry.key
     before = state.nodes[key]
-    node = replace(before, status=NodeStatus.CANCELLED, completed_at=entry.at, input=UNSET)
+    # While paused nothing is withdrawn yet, but what was lost is not started again either.
+    is_withdrawn = before.is_withdrawn or (
+        before.grace_until is None
+        and state.ending is not None
+        and (state.pause is None or before.is_in_flight)
+    )
+    node = replace(
+        before,
+        status=NodeStatus.CANCELLED,
+        completed_at=entry.at,
+        input=before.input if is_withdrawn else UNSET,
+        is_withdrawn=is_withdrawn,
+    )
     close_node(plan, state, key, before, node)
-    if before.grace_until is None:
+    if before.grace_until is None and not is_withdrawn:
         arrive(plan, state, key, ())
     if node.is_loop:
         close_loop(plan, state, key)
@@ -155,8 +169,11 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
 
 def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> None:
     key = entry.key
-    change_node(state, key, replace(state.nodes[key], grace_until=entry.grace_until))
-    arrive(plan, state, key, ())
+    is_withdrawn = state.ending is not None and state.pause is None
+    node = replace(state.nodes[key], grace_until=entry.grace_until, is_withdrawn=is_withdrawn)
+    change_node(state, key, node)
+    if not is_withdrawn:
+        arrive(plan, state, key, ())
     _set_node_timer(state, TimerKind.GRACE, key, entry.grace_until, entry.at)
 
 
@@ -206,6 +223,21 @@ def _set_node_timer(
     state: InstanceState, kind: TimerKind, key: NodeKey, due: datetime | None, at: datetime
 ) -> None:
     set_timer(state, TimerKey(kind, key.node, key.iteration), due, at)
+
+
+def _begun(state: InstanceState, key: NodeKey) -> NodeState | None:
+    """What is known of a node since it began; one that was re-opened has not."""
+    node = state.nodes.get(key)
+    return None if node is None or node.status is _PENDING else node
+
+
+def _beginning(state: InstanceState, key: NodeKey, at: datetime) -> NodeState:
+    """A node that begins now; what it keeps from before it was re-opened is with it."""
+    node = NodeState(status=_RUNNING, opened=state.version, started_at=at)
+    pending = state.nodes.get(key)
+    if pending is None:
+        return node
+    return replace(node, input=pending.input, child_version=pending.child_version)
 
 
 def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tenuto.core.cancelling import call_off, call_off_iteration
+from tenuto.core.cancelling import call_off, call_off_iteration, cancelled
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
@@ -25,22 +25,26 @@ def complete(
     *,
     handles: tuple[str, ...] = (DEFAULT,),
     variables: Object | None = None,
-    attempt: int = 1,
+    attempt: int | None = None,
 ) -> None:
     """Record a result; `conditions` are read with the output already in `ctx`.
 
-    A node that was called off and ended well all the same is recorded, and nothing follows.
+    A node that was called off and ended well all the same is recorded, and nothing follows; unless
+    it was the instance's end that called it off, and that is taken back by a retry.
     """
     planned = d.plan.nodes[key.node]
     node = d.state.nodes.get(key)
+    if attempt is None:
+        attempt = 1 if node is None else node.attempt
     is_called_off = node is not None and node.grace_until is not None
+    may_be_followed = node is None or node.grace_until is None or node.is_withdrawn
     written = written_by(planned.node.output_variable, output, variables)
-    if written and not is_called_off:
+    if written and may_be_followed:
         total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
             fail(d, key, attempt, _too_large(total, d.plan.limits.context_bytes))
             return
-    if handles == (DEFAULT,) and planned.routes and not is_called_off:
+    if handles == (DEFAULT,) and planned.routes and may_be_followed:
         try:
             handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
@@ -65,14 +69,29 @@ def complete(
 def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
     """Record a final failure, and say whether anything handles it.
 
-    An error handle is taken, or the iteration around the node fails, or the workflow.
+    An error handle is taken, or the iteration around the node fails, or the workflow. What was
+    called off has failed in its grace: that changes nothing.
     """
     planned = d.plan.nodes[key.node]
-    if isinstance(planned.node.config, Loop):
-        for place in iterations_of(d.state, key):
-            call_off_iteration(d, place)
+    node = d.state.nodes.get(key)
+    if node is not None and node.grace_until is not None:
+        failed = NodeFailed(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            error=failure,
+            then="cancel",
+        )
+        d.emit(failed)
+        cancelled(d, key, attempt)
+        return True
     handle = error_handle(planned, failure.code)
     then = _fate(d, key, failure.code) if handle is None else "route"
+    if then != "fail" and isinstance(planned.node.config, Loop):
+        # Otherwise the instance ends, and takes them with it.
+        for place in iterations_of(d.state, key):
+            call_off_iteration(d, place)
     d.emit(
         NodeFailed(
             at=d.now,

@@ -70,6 +70,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: Status
     definition_id: str
     definition_version: int
+    rerun_of: str | None = None
     input: JSON = None
     correlation_id: str | None = None
     priority: int = 0

@@ -27,7 +27,7 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
 
     status: NodeStatus
     attempt: int = 1
-    """The number of the newest attempt."""
+    """The number of the newest attempt; of the one to come where it was re-opened (PENDING)."""
     failures: int = 0
     """Attempts that count against the retry budget."""
     losses: int = 0
@@ -52,6 +52,10 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Set once a running attempt was told to stop; its edges are dead since then."""
     child_id: str | None = None
     """The instance that was started for the newest attempt."""
+    is_withdrawn: bool = False
+    """The instance's end called it off, no part of the workflow: its edges have not arrived."""
+    held_back: tuple[str, ...] = ()
+    """The handles that it ended with all the same, for a retry to go on from."""
     child_version: int = 0
     """The version of the workflow that its children run; 0 until it is known."""
 
@@ -67,6 +71,12 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
 
 _RUNNING = NodeStatus.RUNNING
 _OPEN = (NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING)
+
+
+def attempt_of(state: InstanceState, key: NodeKey) -> int:
+    """The attempt that a node is at, or would begin with."""
+    node = state.nodes.get(key)
+    return 1 if node is None else node.attempt
 
 
 class Join(NamedTuple):
@@ -158,6 +168,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     status: Status
     definition_id: str = ""
     definition_version: int = 0
+    rerun_of: str | None = None
     input: JSON = None
     correlation_id: str | None = None
     priority: int = 0

@@ -87,7 +87,7 @@ def _step(node: NodeState) -> Object:
     view: Object = {
         "status": node.status.value,
         "output": node.output,
-        "attempts": node.attempt,
+        "attempts": node.attempt - (node.status is NodeStatus.PENDING),
         "startedAt": iso(node.started_at) if node.started_at else None,
         "completedAt": iso(node.completed_at) if node.completed_at else None,
     }

@@ -7,6 +7,7 @@ import msgspec
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_of
+from tenuto.core.state import attempt_of
 from tenuto.expr import (
     ExpressionError,
     SplitCondition,
@@ -29,12 +30,13 @@ from tenuto.model.status import NodeStatus
 def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     """Open the wait: the instance's side of its condition is worked out now, once."""
     assert config.event_pattern is not None
+    attempt = attempt_of(d.state, key)
     condition = d.plan.condition(config.event_condition)
     captures = tuple(condition.capture(d.scope(key))) if condition else ()
     try:
         correlation_id = _correlation_id(d, key, config)
     except ExpressionError as error:
-        fail(d, key, 1, expression_failure(error))
+        fail(d, key, attempt, expression_failure(error))
         return
     since = d.state.created_at if config.lookback is None else config.lookback.before(d.now)
     timeout = d.plan[key.node].node.timeout
@@ -43,6 +45,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
             at=d.now,
             node=key.node,
             iteration=key.iteration,
+            attempt=attempt,
             pattern=config.event_pattern,
             since=since,
             captures=captures,
@@ -56,7 +59,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
         OpenWait(
             node=key.node,
             iteration=key.iteration,
-            attempt=1,
+            attempt=attempt,
             pattern=config.event_pattern,
             condition=config.event_condition,
             captures=captures,
@@ -74,6 +77,9 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     node = d.state.nodes.get(key)
     if node is None or node.status is not NodeStatus.WAITING or not node.is_wait:
         return Rejection(code="TEN-3003", message=f"{key.node} is not waiting for an event")
+    if node.attempt != report.attempt:
+        # The wait was opened anew: it looks back by itself, from where it looks now.
+        return Rejection(code="TEN-3003", message=f"{key.node} waits anew since this event came")
     if report.by_lookback and report.event.id in d.state.taken_events:
         return Rejection(code="TEN-3007", message="another wait has taken this event")
     config = d.plan[key.node].node.config
@@ -116,6 +122,7 @@ def _resolved(d: Deciding, key: NodeKey, event: Event | None) -> None:
             at=d.now,
             node=key.node,
             iteration=key.iteration,
+            attempt=d.state.nodes[key].attempt,
             outcome="event" if event else "timeout",
             event_id=event_id,
         )

@@ -555,6 +555,12 @@ _INSTANCES = {
         "An event with this id was published before with other content.",
         "Give each event an id of its own; repeat one only unchanged.",
     ),
+    "TEN-3009": Code(
+        "Cannot be retried",
+        "The instance failed, but not so that it could go on: a terminate step ended it, it was "
+        "being cancelled, or its deadline has passed.",
+        "Make a new instance of it with a rerun.",
+    ),
     "TEN-3100": Code(
         "The workflow failed",
         "The instance ended FAILED; its last error says where and why.",

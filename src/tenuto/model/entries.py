@@ -83,6 +83,8 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     """The earlier of what the start asked for and what the definition's options say."""
     parent: Parent | None = None
     """Whoever waits for its end; None: nobody started it from a step."""
+    rerun_of: str | None = None
+    """The instance whose completed steps this one was given."""
 
 
 class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -114,6 +116,8 @@ class NodeCompleted(
     handles: tuple[str, ...] = ("default",)
     variables: Object | None = None
     """Further names that this node writes into the context (an event's payload mapping)."""
+    reused_from: str | None = None
+    """The instance in which it ran: here nothing was done for it."""
 
 
 class NodeFailed(
@@ -301,6 +305,15 @@ class CancelRequested(
     event_id: str | None = None
 
 
+class RetryRequested(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Somebody asked a failed instance to go on: what failed, and what that withdrew, re-opens."""
+
+    event_type = EventType.RETRY_REQUESTED
+    by: str
+
+
 class StatusChanged(
     _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
@@ -336,5 +349,6 @@ Entry: TypeAlias = (
     | PauseRequested
     | ResumeRequested
     | CancelRequested
+    | RetryRequested
     | StatusChanged
 )

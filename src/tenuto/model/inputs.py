@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
 
@@ -35,6 +35,17 @@ class TimerKey(Struct, frozen=True, gc=False, order=True, cache_hash=True):
     iteration: str = ""
 
 
+class Reused(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A step's outcome in an earlier instance, which a rerun takes over."""
+
+    node: str
+    status: Literal["success", "error", "skipped"] = "success"
+    """As it was recorded; "skipped": its `when` passed it over."""
+    output: JSON = None
+    handles: tuple[str, ...] = ("default",)
+    variables: Object | None = None
+
+
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """A new instance was asked for."""
 
@@ -46,6 +57,10 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     deadline: datetime | None = None
     parent: Parent | None = None
     """Whoever waits for its end."""
+    rerun_of: str | None = None
+    """The instance that `reused` comes from."""
+    reused: tuple[Reused, ...] = ()
+    """In the order in which they ended there."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -142,6 +157,12 @@ class ResumeAsked(Struct, frozen=True, gc=False, kw_only=True, tag="resume-asked
     by: str
 
 
+class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked"):
+    """Somebody wants a failed instance to go on."""
+
+    by: str
+
+
 Input: TypeAlias = (
     Started
     | TaskSucceeded
@@ -154,4 +175,5 @@ Input: TypeAlias = (
     | CancelAsked
     | PauseAsked
     | ResumeAsked
+    | RetryAsked
 )

@@ -128,6 +128,8 @@ def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
         payload["handles"] = list(entry.handles)
     if entry.variables is not None:
         payload["variables"] = entry.variables
+    if entry.reused_from is not None:
+        payload["reusedFrom"] = entry.reused_from
     body = _encode(payload) if payload else None
     place = entry.node, entry.iteration, entry.attempt
     outcome = entry.status, entry.variable, body

@@ -196,7 +196,8 @@ DeliveryOutcome: TypeAlias = Literal["matched", "resumed", "discarded"]
 class Delivery(NamedTuple):
     """An event went to a wait, and what came of it; unique per (wait, event).
 
-    "matched" may become "resumed" or "discarded"; neither of these changes any more.
+    "matched" may become "resumed" or "discarded". What a wait missed it may take once a retry has
+    opened it anew; nothing else changes any more.
     """
 
     event_id: str

@@ -240,7 +240,8 @@ def _write_match(disk: MemoryDisk, match: MatchWrite) -> None:
 
 def _put_delivery(disk: MemoryDisk, delivery: Delivery) -> None:
     key = (delivery.instance_id, delivery.node, delivery.iteration, delivery.event_id)
-    if disk.deliveries.get(key, "matched") == "matched":
+    before = disk.deliveries.get(key, "matched")
+    if before == "matched" or (before, delivery.outcome) == ("discarded", "resumed"):
         pack(key)
         disk.put(disk.deliveries, key, delivery.outcome)
 

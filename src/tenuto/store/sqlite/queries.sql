@@ -456,11 +456,12 @@ FROM (VALUES (?, ?, ?, ?) /* for each row */) AS done
 WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
 
 -- name: put_deliveries
--- What came of events at waits; only "matched" changes any more.
+-- What came of events at waits; "matched" is settled once. A wait that a retry opened anew may take
+-- an event that it had missed.
 INSERT INTO event_deliveries (instance_id, node, iteration, event_id, outcome)
 VALUES (?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, event_id) DO UPDATE SET outcome = excluded.outcome
-WHERE outcome = 'matched';
+WHERE outcome = 'matched' OR (outcome = 'discarded' AND excluded.outcome = 'resumed');
 
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance. Packed.

@@ -1,0 +1,108 @@
+"""What a retry by hand does to the state: what failed, and what the failure withdrew, may begin.
+
+A node that is re-opened is PENDING and ready: its join has fired before. It keeps the number of its
+attempts and the input that it was given, and nothing else: budget and timeouts are fresh. A loop
+goes on with the iterations that it has. A node that ended well in its grace is not re-opened; now
+its edges arrive.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from tenuto.core.edges import arrive
+from tenuto.core.life import close_node, open_node
+from tenuto.core.maps import with_item
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.timing import set_timer
+from tenuto.model.entries import RetryRequested
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.status import NodeStatus
+
+
+def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> None:
+    """Take back the end, and what it did to nodes."""
+    state.ending = state.last_error = state.completed_at = state.pause = None
+    state.may_retry = True
+    set_timer(state, TimerKey(TimerKind.DEADLINE), state.deadline, entry.at)
+    held_back = held_back_by_end(state)
+    for key, node in reopened_by_retry(plan, state):
+        if key in state.loops:
+            _reopen_loop(plan, state, key, node, entry.at)
+        else:
+            _reopen(plan, state, key, node)
+    for key in held_back:
+        node = state.nodes[key]
+        released = replace(node, is_withdrawn=False, held_back=())
+        state.nodes = with_item(state.nodes, key, released)
+        arrive(plan, state, key, node.held_back)
+
+
+def held_back_by_end(state: InstanceState) -> list[NodeKey]:
+    """Nodes that the end called off and that ended well all the same, in that order."""
+    found = [key for key, node in state.nodes.items() if node.is_withdrawn and node.written]
+    return sorted(found, key=lambda key: state.nodes[key].written)
+
+
+def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, NodeState]]:
+    """Nodes that failed unhandled, or that the failure withdrew; loops before what is in them."""
+    found = [
+        (key, node) for key, node in state.nodes.items() if _is_reopened(plan, state, key, node)
+    ]
+    return sorted(found, key=lambda item: (plan.order_of(item[0].node), item[0].iteration))
+
+
+def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> bool:
+    if node.is_open:
+        # An instance that was set aside left it so; a part of the workflow may have called it off.
+        return node.is_withdrawn or node.grace_until is None
+    if node.status is NodeStatus.FAILED:
+        # A failure that was handled has an output, or is that of its iteration.
+        return not node.written and not _has_failed_with_its_iteration(plan, state, key)
+    return node.status is NodeStatus.CANCELLED and node.is_withdrawn
+
+
+def _has_failed_with_its_iteration(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+    loop = plan.nodes[key.node].loop
+    if loop is None:
+        return False
+    iteration = state.iterations.get(NodeKey(loop, key.iteration))
+    return iteration is None or iteration.failure is not None
+
+
+def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> None:
+    reopened = NodeState(
+        status=NodeStatus.PENDING,
+        attempt=node.attempt + 1,
+        opened=node.opened,
+        input=node.input,
+        child_version=node.child_version,
+    )
+    if node.is_open:
+        close_node(plan, state, key, node, reopened)
+    else:
+        state.nodes = with_item(state.nodes, key, reopened)
+    state.ready[key] = None
+
+
+def _reopen_loop(
+    plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, at: datetime
+) -> None:
+    reopened = NodeState(
+        status=NodeStatus.RUNNING,
+        attempt=node.attempt + 1,
+        opened=node.opened,
+        started_at=at,
+        is_loop=True,
+    )
+    if node.is_open:
+        state.nodes = with_item(state.nodes, key, reopened)
+    else:
+        open_node(plan, state, key, reopened)
+    timeout = plan.nodes[key.node].node.timeout
+    timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
+    set_timer(state, timer, at + timeout if timeout else None, at)

@@ -1,0 +1,63 @@
+"""Retry by hand: a failed instance goes on where it failed."""
+
+from __future__ import annotations
+
+from tenuto.core import loop
+from tenuto.core.cancelling import call_off, cancelled
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.reopening import held_back_by_end, reopened_by_retry
+from tenuto.core.state import NodeState
+from tenuto.model.durations import iso
+from tenuto.model.entries import RetryRequested, StatusChanged
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import RetryAsked
+from tenuto.model.status import Status
+
+NOT_THIS_STATUS = "TEN-3002"
+CANNOT_GO_ON = "TEN-3009"
+
+
+def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
+    """Re-open what failed unhandled and what the failure withdrew; what completed stays."""
+    refused = _refuse(d)
+    if refused is not None:
+        return refused
+    held_back = held_back_by_end(d.state)
+    called_off = [key for key in sorted(d.state.open) if _was_called_off(d.state.nodes[key])]
+    loops = [key for key, _ in reopened_by_retry(d.plan, d.state) if key in d.state.loops]
+    d.emit(RetryRequested(at=d.now, by=asked.by))
+    d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
+    for key in called_off:
+        cancelled(d, key, d.state.nodes[key].attempt)
+    for key in held_back:
+        names = d.plan[key.node].node.cancels
+        call_off(d, (NodeKey(name, key.iteration) for name in names))
+    for key in loops:
+        loop.resume(d, key)
+    return None
+
+
+def _was_called_off(node: NodeState) -> bool:
+    """A part of the workflow told it to stop, and the instance was set aside before it did."""
+    return node.grace_until is not None and not node.is_withdrawn
+
+
+def _refuse(d: Deciding) -> Rejection | None:
+    state = d.state
+    if state.status is not Status.FAILED:
+        message = f"cannot retry an instance that is {state.status}"
+        return Rejection(code=NOT_THIS_STATUS, message=message)
+    if state.parent is not None:
+        message = f"it is a step of {state.parent.id}: retry that one, and it is started anew"
+        return Rejection(code=CANNOT_GO_ON, message=message)
+    because = None if state.ending is None else state.ending.because
+    if because == "terminated":
+        message = "a terminate step ended it on purpose: it cannot be retried"
+    elif because == "cancelled":
+        message = "it was being cancelled when it was set aside: it cannot be retried"
+    elif state.deadline is not None and state.deadline <= d.now:
+        message = f"its deadline passed at {iso(state.deadline)}: it cannot be retried"
+    else:
+        # Here a compensation that was dispatched will stand in the way, once there are any.
+        return None
+    return Rejection(code=CANNOT_GO_ON, message=message)

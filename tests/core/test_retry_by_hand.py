@@ -1,0 +1,364 @@
+"""A failed instance that is retried goes on where it failed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tenuto.core import decide
+from tenuto.core.deciding import Deciding
+from tenuto.core.ending import quarantine
+from tenuto.model.effects import StartAttempt
+from tenuto.model.events import Event
+from tenuto.model.family import Parent
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import EventMatched, RetryAsked, TimerKind
+from tenuto.model.status import Status
+from tests.core.drawing import child, condition, delay, draw, end, start, task, terminate, wait
+from tests.core.holding import folded
+from tests.core.play import BEGIN, Run, play
+from tests.core.situations import SHELF
+
+ONCE = {"maxAttempts": 1}
+
+
+def set_aside(run: Run) -> Run:
+    """As the engine does with an instance that it cannot decide on."""
+    d = Deciding(run.plan, run.state, run.now)
+    quarantine(d, "ZeroDivisionError: by zero")
+    run.entries += d.entries
+    run.ledger.take(tuple(d.entries), tuple(d.effects))
+    run.ledger.running.clear()
+    run.state = d.state
+    return run
+
+
+def test_what_failed_runs_again_and_what_completed_stays() -> None:
+    """`retry` of a FAILED instance re-opens every node that failed unhandled and every node that
+    the failure withdrew, with fresh budget and timeouts; completed ones stay; triggers are
+    subscribed again in the same transaction; 409 once a compensation was dispatched or after
+    `terminate`.
+    """
+    run = play(draw("a>b b>c")).start().succeed("a", 1).fail("b", "DECLINED")
+    assert (run.status, run.code) == (Status.FAILED, "DECLINED")
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_DISPATCHED b#2",
+    ]
+    assert run.code is None
+    assert run.state.completed_at is None
+    assert run.succeed("b", 2).succeed("c", 3).output == 3
+    assert run.count("NODE_COMPLETED a#1") == 1
+
+
+def test_what_the_failure_withdrew_begins_again() -> None:
+    run = SHELF["order_retried"]()
+    assert run.status is Status.COMPLETED
+    told = run.log[run.log.index("RETRY_REQUESTED") :]
+    assert told[:6] == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_DISPATCHED pay#2",
+        "NODE_DISPATCHED stamp#2",
+        "WAIT_OPENED w#2",
+        "TIMER_SET d#2",
+    ]
+    assert "NODE_COMPLETED pack#1" in run.log
+    assert "NODE_COMPLETED w#2" in run.log
+    assert "NODE_COMPLETED d#2" in run.log
+    assert run.ctx["box"] == "large"
+
+
+def test_timeouts_are_fresh() -> None:
+    document = draw(
+        "s>a s>w s>d", s=start(), w=wait(eventTimeout={"duration": "PT2H"}), d=delay("PT1H")
+    )
+    run = play(document).start().later(minutes=30).fail("a").later(minutes=30).retry()
+    assert run.timers == {"w": timedelta(hours=2), "d": timedelta(hours=1)}
+
+
+def test_the_budget_is_fresh_and_attempts_are_counted_on() -> None:
+    """Attempt numbers never restart; a retry by hand raises them for every node it re-opens."""
+    run = play(draw("a", a=task(retry={"maxAttempts": 2, "initialDelay": "PT1S"}))).start()
+    run.fail("a", "BUSY", retryable=True).skip().fail("a", "BUSY", retryable=True)
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.attempt("a") == 3
+    assert run.fail("a", "BUSY", retryable=True).step("a") == "RETRYING"
+    run.skip().fail("a", "BUSY", retryable=True)
+    assert run.status is Status.FAILED
+    assert run.retry().succeed("a", "at last").output == "at last"
+    assert "NODE_COMPLETED a#5" in run.log
+
+
+def started(run: Run, node: str) -> StartAttempt:
+    return run.ledger.running[NodeKey(node)]
+
+
+def test_the_key_and_the_input_are_those_of_the_first_attempt() -> None:
+    """`idempotencyKey = <instanceId>:<nodeId>[:<iteration>]`: the same on retries by policy, after
+    a loss and by hand; new in a rerun; compensation has its own.
+    """
+    document = draw(
+        "s>a s>b", s=start(), a=task(input={"seen": "{{ctx.b ?? 'nothing'}}"}),
+        b=task(outputVariable="b"),
+    )  # fmt: skip
+    run = play(document).start()
+    first = started(run, "a")
+    run.fail("a").succeed("b", "something")
+    again = started(run.retry(), "a")
+    assert run.ctx["b"] == "something"
+    assert (again.idempotency_key, again.input) == (first.idempotency_key, first.input)
+    assert again.attempt == 2
+
+
+def test_a_node_that_was_withdrawn_keeps_its_input_too() -> None:
+    document = draw("s>a s>b", s=start(), b=task(input={"n": "{{ctx.input.n + 1}}"}))
+    run = play(document).start({"n": 1}).fail("a").fail("b", "CANCELLED").retry()
+    assert started(run, "b").input == {"n": 2}
+
+
+def test_a_result_within_the_grace_is_gone_on_from() -> None:
+    run = play(draw("s>a s>b b>c a>j c>j", s=start())).start().fail("a").succeed("b", 1)
+    assert run.status is Status.FAILED
+    assert run.step("c") == "PENDING"
+    assert run.retry().running == ["a", "c"]
+    assert run.succeed("c").succeed("a").running == ["j"]
+
+
+def test_a_result_within_the_grace_takes_the_way_that_its_conditions_say() -> None:
+    routes = [{"when": "ctx.b > 3", "handle": "much"}]
+    document = draw(
+        "s>a s>b b:much>x b>y", s=start(), b=task(outputVariable="b", conditions=routes)
+    )
+    run = play(document).start().fail("a").succeed("b", 5)
+    assert run.news[:1] == ["NODE_COMPLETED b#1 -> much"]
+    assert run.retry().running == ["a", "x"]
+    assert run.step("y") == "SKIPPED"
+
+
+def test_a_result_within_the_grace_that_cannot_be_routed_runs_again() -> None:
+    routes = [{"when": "ctx.b.nothing()", "handle": "much"}]
+    document = draw("s>a s>b b:much>x", s=start(), b=task(outputVariable="b", conditions=routes))
+    run = play(document).start().fail("a").succeed("b", 5)
+    assert run.news[:2] == ["NODE_FAILED b#1 EXPRESSION_ERROR cancel", "NODE_CANCELLED b#1"]
+    assert run.code == "OOPS"
+    assert run.retry().running == ["a", "b"]
+
+
+def test_what_completed_in_its_grace_cancels_whom_it_names_once_it_is_gone_on_from() -> None:
+    document = draw("s>a s>b s>w", s=start(), b=task(cancels=["w", "a"]), w=wait())
+    run = play(document).start().fail("a").succeed("b")
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_SKIPPED a#2 cancelled",
+        "NODE_SKIPPED w#2 cancelled",
+        "STATUS_CHANGED COMPLETED",
+    ]
+
+
+def test_what_a_part_of_the_workflow_called_off_stays_called_off() -> None:
+    document = draw("s>a s>b s>c a>j b>j", s=start(), j=task(joinMode="any", cancelRest=True))
+    run = play(document).start().succeed("a").fail("c").succeed("b").fail("j", "CANCELLED")
+    assert run.status is Status.FAILED
+    assert run.retry().running == ["c", "j"]
+    assert run.succeed("j").succeed("c").status is Status.COMPLETED
+    assert run.count("NODE_DISPATCHED b#2") == 0
+
+
+def test_what_a_step_called_off_while_the_instance_was_paused_stays_called_off() -> None:
+    """It had failed already, and was not ending yet."""
+    document = draw("s>a s>b s>w", s=start(), b=task(cancels=["w"]), w=wait())
+    run = play(document).start().pause().fail("a").succeed("b").resume()
+    assert run.status is Status.FAILED
+    assert run.step("w") == "CANCELLED"
+    assert run.retry().news[2:] == ["NODE_DISPATCHED a#2"]
+
+
+def test_what_was_lost_while_a_paused_instance_had_failed_begins_again() -> None:
+    run = play(draw("s>a s>b", s=start())).start().pause().fail("a").lose("b").resume()
+    assert run.status is Status.FAILED
+    assert run.retry().running == ["a", "b"]
+
+
+def test_all_that_failed_while_paused_runs_again() -> None:
+    run = play(draw("s>a s>b", s=start())).start().pause().fail("a", "ONE").fail("b", "TWO")
+    assert (run.resume().status, run.code) == (Status.FAILED, "ONE")
+    assert run.retry().running == ["a", "b"]
+
+
+def test_a_handled_failure_stays_handled() -> None:
+    run = play(draw("a:error>b b>c")).start().fail("a").fail("b")
+    assert run.status is Status.FAILED
+    assert run.retry().running == ["b"]
+    assert run.step("a") == "FAILED"
+
+
+def test_a_join_that_has_fired_does_not_fire_again() -> None:
+    document = draw("s>a s>b a>j b>j j>k", s=start(), j=task(joinMode="any"))
+    run = play(document).start().succeed("a").fail("j").succeed("b")
+    run.retry().succeed("j").succeed("k", "end")
+    assert run.status is Status.COMPLETED
+    assert [run.count(f"NODE_DISPATCHED j#{number}") for number in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_an_expression_that_failed_is_worked_out_again() -> None:
+    document = draw("s>c c>a s>b", s=start(), a=task(input={"x": "{{steps.b.output.go()}}"}))
+    run = play(document).start().succeed("c")
+    assert run.code == "EXPRESSION_ERROR"
+    run.fail("b", "CANCELLED")
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_FAILED a#2 EXPRESSION_ERROR fail",
+        "STATUS_CHANGED FAILED",
+    ]
+    assert run.step("b") == "PENDING"
+    assert run.view["steps"]["b"]["attempts"] == 1
+    assert "NODE_FAILED a#3 EXPRESSION_ERROR fail" in run.retry().news
+
+
+@pytest.mark.parametrize("kind", ["when", "condition", "until", "correlationId", "end"])
+def test_whatever_could_not_be_worked_out_begins_as_its_next_attempt(kind: str) -> None:
+    bad = "ctx.input.nothing()"
+    box = {
+        "when": task(when=bad),
+        "condition": condition(yes=bad),
+        "until": {"type": "delay", "config": {"until": "{{" + bad + "}}"}},
+        "correlationId": wait(correlationId="{{" + bad + "}}"),
+        "end": end({"x": "{{" + bad + "}}"}),
+    }[kind]
+    run = play(draw("n", n=box)).start({})
+    assert "NODE_FAILED n#1 EXPRESSION_ERROR fail" in run.news
+    assert "NODE_FAILED n#2 EXPRESSION_ERROR fail" in run.retry().news
+
+
+def test_a_wait_looks_back_again_and_takes_no_event_twice() -> None:
+    document = draw("s>a s>w s>v", s=start(), w=wait("paid"), v=wait("paid", lookback="PT10M"))
+    run = play(document).start().fail("a").later(hours=1).retry()
+    waits = {key.node: wait for key, wait in run.ledger.waits.items()}
+    assert waits["w"].since == BEGIN
+    assert waits["v"].since == run.now - timedelta(minutes=10)
+    assert {wait.attempt for wait in waits.values()} == {2}
+    event = Event(id="e1", pattern="paid", payload=None, received_at=BEGIN)
+    with run.refusing("TEN-3003"):
+        run.tell(EventMatched(node="w", attempt=1, event=event))
+    run.hand("w", event, by_lookback=True)
+    with run.refusing("TEN-3007"):
+        run.hand("v", event, by_lookback=True)
+
+
+def test_the_deadline_is_set_again_and_once_it_has_passed_nothing_is_retried() -> None:
+    document = draw("a", a=task(), options={"timeout": "PT1H"})
+    run = play(document).start().later(minutes=10).fail("a").retry()
+    assert run.timer(TimerKind.DEADLINE) == BEGIN + timedelta(hours=1)
+    run.fail("a").later(hours=1)
+    with run.refusing("TEN-3009"):
+        run.retry()
+
+
+def test_what_a_terminate_step_ended_is_not_retried() -> None:
+    run = play(draw("t", t=terminate("FAILED", reason="no"))).start()
+    assert run.status is Status.FAILED
+    with run.refusing("TEN-3009"):
+        run.retry()
+
+
+@pytest.mark.parametrize("name", ["created", "running", "waiting", "paused", "completed"])
+def test_only_a_failed_instance_is_retried(name: str) -> None:
+    run = SHELF[name]()
+    with run.refusing("TEN-3002"):
+        run.retry()
+
+
+def test_a_cancelled_instance_is_not_retried() -> None:
+    """Cancel is idempotent: a second one, or one while compensation runs, answers 200 with the
+    state as it is; pause and retry then get 409.
+    """
+    run = SHELF["cancelled"]()
+    with run.refusing("TEN-3002"):
+        run.retry()
+
+
+def test_poison_may_be_tried_once_more() -> None:
+    run = play(draw("a")).start()
+    for _ in range(5):
+        run.lose("a")
+    assert (run.status, run.code) == (Status.FAILED, "POISON")
+    run.retry()
+    for _ in range(4):
+        run.lose("a")
+    assert run.status is Status.RUNNING
+    assert run.succeed("a", 1).output == 1
+
+
+def test_what_was_lost_on_purpose_only_once_may_be_tried_by_hand() -> None:
+    run = play(draw("a", a=task(retry={"onLost": "fail"}))).start().lose("a")
+    assert run.code == "LOST"
+    assert run.retry().succeed("a").status is Status.COMPLETED
+
+
+def test_an_instance_that_was_set_aside_goes_on() -> None:
+    run = set_aside(SHELF["running"]().later(seconds=1))
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["a"]
+    assert run.attempt("a") == 2
+    assert run.succeed("a").event("paid").skip().succeed("x").succeed("y").succeed("z")
+    assert run.status is Status.COMPLETED
+    assert folded(run.plan, run.state.id, run.entries) == run.state
+
+
+def test_an_instance_that_was_set_aside_while_paused_is_not_paused_any_more() -> None:
+    run = set_aside(SHELF["paused"]())
+    assert run.retry().status is Status.RUNNING
+    assert run.state.pause is None
+
+
+def test_what_was_being_called_off_when_it_was_set_aside_is_called_off() -> None:
+    document = draw("s>a s>b a>j b>j", s=start(), j=task(joinMode="any", cancelRest=True))
+    run = set_aside(play(document).start().succeed("a"))
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_CANCELLED b#1",
+        "NODE_DISPATCHED j#2",
+    ]
+    assert run.succeed("j").status is Status.COMPLETED
+
+
+def test_an_instance_that_was_being_cancelled_when_it_was_set_aside_stays_so() -> None:
+    run = set_aside(SHELF["running"]().cancel())
+    rejection = decide(run.plan, run.state, RetryAsked(by="ada"), run.now).rejection
+    assert rejection is not None
+    assert rejection.code == "TEN-3009"
+
+
+def test_results_and_losses_of_attempts_before_the_retry_are_stale() -> None:
+    run = play(draw("s>a s>b", s=start())).start().fail("a").skip()
+    assert run.step("b") == "CANCELLED"
+    run.retry()
+    with run.refusing("TEN-3003"):
+        run.succeed("b", "too late", attempt=1)
+    with run.refusing("TEN-3003"):
+        run.lose("b", attempt=1)
+    assert run.running == ["a", "b"]
+
+
+def test_a_child_is_started_anew_by_its_parent_and_never_retried_itself() -> None:
+    """A failed child is retried through its parent."""
+    document = draw("c", c=child("pay", input={"n": "{{ctx.input.n}}"}, retry=ONCE))
+    run = play(document).start({"n": 1}).resolve("c", version=2)
+    run.child_ends("c", code="BROKE")
+    assert (run.status, run.code) == (Status.FAILED, "CHILD_FAILED")
+    run.retry()
+    assert run.news[2:] == ["NODE_DISPATCHED c#2", "CHILD_STARTED c#2 pay v2"]
+    assert run.child_ends("c", {"paid": 1}).output == {"paid": 1}
+
+    parent = Parent(id="p", node="c", iteration="", attempt=1, root_id="p", depth=1)
+    own = play(draw("a")).start(parent=parent).fail("a")
+    with own.refusing("TEN-3009"):
+        own.retry()

@@ -1,0 +1,95 @@
+"""A failed instance is retried: in the same process, in another one, and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
+from tenuto.engine.verify import verify
+from tenuto.model.json import Object
+from tests.engine.situations import steps
+
+pytestmark = pytest.mark.asyncio
+
+FORK: Object = {
+    "id": "fork",
+    "steps": [
+        {"stepId": "a", "type": "TASK", "taskId": "note", "transitions": {"default": ["b", "w"]}},
+        {"stepId": "b", "type": "TASK", "taskId": "flaky", "outputVariable": "b"},
+        {"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "paid"},
+    ],
+}
+
+
+class Shop:
+    """Tasks that fail until they are mended, and what they were called with."""
+
+    def __init__(self) -> None:
+        self.is_broken = True
+        self.calls: list[tuple[str, int, str]] = []
+
+    def register(self, app: Tenuto) -> Tenuto:
+        @app.task
+        async def note(ctx: Context) -> None:
+            self.calls.append((ctx.step_id, ctx.attempt, ctx.idempotency_key))
+
+        @app.task
+        async def flaky(ctx: Context) -> str:
+            self.calls.append((ctx.step_id, ctx.attempt, ctx.idempotency_key))
+            if self.is_broken:
+                raise TaskError("BROKEN", "not mended yet", retryable=False)
+            return "mended"
+
+        return app
+
+
+async def failed(instance: InstanceRef) -> str:
+    with pytest.raises(WorkflowFailed) as error:
+        await instance.result(timeout=20)
+    return error.value.error.code
+
+
+async def test_a_retried_instance_completes() -> None:
+    shop = Shop()
+    async with shop.register(Tenuto()) as app:
+        await app.deploy(steps("a", "b", task="flaky"))
+        instance = await app.start("flow")
+        assert await failed(instance) == "BROKEN"
+        assert await instance.retry() == "RUNNING"
+        assert await failed(instance) == "BROKEN"
+        shop.is_broken = False
+        assert await instance.retry() == "RUNNING"
+        assert await instance.result(timeout=20) == "mended"
+        keys = {key for step, _, key in shop.calls if step == "a"}
+        assert keys == {f"{instance.id}:a"}
+        assert [attempt for step, attempt, _ in shop.calls if step == "a"] == [1, 2, 3]
+        details = await instance.details()
+        assert details["lastError"] is None
+        with pytest.raises(Conflict) as refused:
+            await instance.retry()
+        assert refused.value.code == "TEN-3002"
+
+
+async def test_an_instance_that_failed_in_another_process_is_retried(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    shop = Shop()
+    async with shop.register(Tenuto(store)) as app:
+        await app.deploy(FORK)
+        instance = await app.start("fork", {})
+        assert await failed(instance) == "BROKEN"
+        assert (await app.publish("paid", 1)).resumed == 0
+    shop.is_broken = False
+    async with shop.register(Tenuto(store)) as app:
+        (row,) = await app.instances(status="FAILED")
+        assert row.last_error is not None
+        again = await app.instance(instance.id)
+        await again.retry()
+        # The event came while nobody waited; the wait looks back again.
+        assert await again.result(timeout=20) is not None
+        (row,) = await app.instances(status="COMPLETED")
+        assert row.last_error is None
+        async for verdict in verify(app.engine.store, app.engine.plans):
+            assert not verdict.differences
+    assert [step for step, _, _ in shop.calls] == ["a", "b", "b"]
