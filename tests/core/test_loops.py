@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.model.errors import InvalidDefinition
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tests.core.drawing import condition, delay, draw, loop, start, task, wait
@@ -392,3 +393,96 @@ def test_an_edge_back_to_the_loop_ends_an_iteration() -> None:
     """an edge back to its own loop node means: end of the iteration."""
     run = play(draw("l:loop>a a>l", l=loop([1, 2]))).start().succeed("a[0]", 1).succeed("a[1]", 2)
     assert run.output == [1, 2]
+
+
+def test_an_error_that_leads_back_to_the_loop_is_handled_and_ends_the_iteration() -> None:
+    """an edge back to its own loop node means: end of the iteration."""
+    document = draw("l:loop>a a>b a:error>l", l=loop([1, 2]))
+    run = play(document).start().fail("a[0]", "BAD")
+    assert run.news[:4] == [
+        "NODE_FAILED a[0]#1 BAD route",
+        "NODE_COMPLETED a[0]#1 error -> error",
+        "NODE_SKIPPED b[0]#1 dead-path",
+        "ITERATION_ENDED l[0]#1 success",
+    ]
+    assert run.succeed("a[1]").succeed("b[1]").status is Status.COMPLETED
+
+
+def test_a_time_out_that_leads_back_to_the_loop_ends_the_iteration() -> None:
+    late = wait("go", eventTimeout={"duration": "PT1M"})
+    run = play(draw("l:loop>w w>b w:timeout>l", l=loop([1]), w=late)).start().skip()
+    assert "NODE_COMPLETED w[0]#1 -> timeout" in run.news
+    assert run.status is Status.COMPLETED
+
+
+def test_nothing_begins_in_an_iteration_that_failed() -> None:
+    """A join whose last edge dies with the iteration does not fire any more."""
+    document = draw(
+        "l:loop>a l:loop>w l:loop>x a>j w>j", l=loop([1, 2], onItemError="continue"), w=wait()
+    )
+    run = play(document).start().succeed("a[0]").fail("x[0]", "BAD")
+    assert run.news[:3] == [
+        "NODE_FAILED x[0]#1 BAD iteration",
+        "NODE_CANCELLED w[0]#1",
+        "ITERATION_ENDED l[0]#1 error",
+    ]
+
+
+def test_nothing_begins_in_an_iteration_that_was_called_off() -> None:
+    """the rest are cancelled with `cancelRest`."""
+    document = draw(
+        "l:loop>a l:loop>b a>j b>j",
+        l=loop([1, 2], mode="parallel", enough=1, cancelRest=True),
+        j=task(),
+    )
+    run = play(document).start().succeed("a[1]").succeed("a[0]").succeed("b[0]").succeed("j[0]")
+    assert run.news[-1] == "NODE_CANCEL_REQUESTED b[1]#1"
+    assert run.running == ["b[1]"]
+    assert run.succeed("b[1]").status is Status.COMPLETED
+    assert run.count("NODE_DISPATCHED j[1]#1") == 0
+
+
+def test_what_a_loop_left_behind_is_called_off_with_the_loop_around_it() -> None:
+    """`cancelRest` cancels the unfinished nodes … (a loop with its body)."""
+    document = draw(
+        "s>l s>q l:loop>m m:loop>w m:done>b l:done>j q>j",
+        s=start(),
+        l=loop([1]),
+        m=loop([1, 2], mode="parallel", enough=1),
+        w=wait("go", eventCondition="event.payload === ctx.item"),
+        j=task(joinMode="any", cancelRest=True),
+    )
+    run = play(document).start().event("go", 1)
+    assert run.running == ["b[0]", "q"]
+    run.succeed("q")
+    assert "NODE_CANCELLED w[0/1]#1" in run.news
+    assert run.news[-1] == "ITERATION_ENDED m[0/1]#1 cancelled"
+    assert run.fail("b[0]", "CANCELLED").succeed("j").status is Status.COMPLETED
+
+
+def test_an_iteration_may_cancel_what_is_outside_of_its_loop() -> None:
+    """`cancels` does the same to the nodes that it names."""
+    document = draw(
+        "s>t s>l l:loop>m m:loop>a", s=start(), l=loop([1]), m=loop([1]), t=wait("never"),
+        a=task(cancels=["t"]),
+    )  # fmt: skip
+    run = play(document).start().succeed("a[0/0]")
+    assert run.news[:2] == ["NODE_COMPLETED a[0/0]#1", "NODE_CANCELLED t#1"]
+    assert run.status is Status.COMPLETED
+
+
+def test_an_iteration_may_break_off_its_own_loop() -> None:
+    document = draw("l:loop>a a>b l:loop>c", l=loop([1, 2], mode="parallel"), a=task(cancels=["l"]))
+    run = play(document).start().succeed("a[1]")
+    assert run.news[:2] == ["NODE_COMPLETED a[1]#1", "NODE_CANCELLED l#1"]
+    assert run.running == ["a[0]", "c[0]", "c[1]"]
+    for node in run.running:
+        run.fail(node, "CANCELLED")
+    assert run.status is Status.COMPLETED
+    assert run.count("NODE_DISPATCHED b[1]#1") == 0
+
+
+def test_a_body_cannot_be_cancelled_from_outside() -> None:
+    """Which of its iterations would be meant?"""
+    with pytest.raises(InvalidDefinition, match="TEN-1049"):
+        play(draw("s>t s>l l:loop>a", s=start(), l=loop([1]), t=task(cancels=["a"])))

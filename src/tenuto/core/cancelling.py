@@ -78,12 +78,20 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
 
 
 def call_off_iteration(d: Deciding, place: NodeKey) -> None:
-    """Call off what is open of an iteration, given as its loop and its path."""
+    """Call off what is open of an iteration, given as its loop and its path.
+
+    That is also what a loop in it has left behind that had enough.
+    """
     for name in d.plan.nodes[place.node].body:
         key = NodeKey(name, place.iteration)
         node = d.state.nodes.get(key)
-        if node is not None and node.is_open:
+        if node is None:
+            continue
+        if node.is_open:
             withdraw(d, key, node)
+        elif node.is_loop:
+            for late in iterations_of(d.state, key):
+                call_off_iteration(d, late)
 
 
 def pass_over(d: Deciding, key: NodeKey, reason: Literal["when", "dead-path", "cancelled"]) -> None:

@@ -2,8 +2,8 @@
 
 An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires
 once: "all" when every edge has arrived and one was taken, "at least n" on the n-th taken one; when
-that can no longer be, the node is doomed. What arrives at a join that has fired, or at a node that
-was called off, changes nothing.
+that can no longer be, the node is doomed. What arrives at a join that has fired, at a node that was
+called off, or in an iteration that failed or was called off, changes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _arrive(
     nodes = plan.nodes
     for edge in edges:
         target = NodeKey(edge.target, iteration)
-        if target in state.nodes:
+        if target in state.nodes or (iteration and _is_over(plan, state, target)):
             continue
         taken = edge.handle in handles
         planned = nodes[edge.target]
@@ -54,6 +54,13 @@ def _arrive(
             state.ready[target] = None
         elif fails:
             state.doomed[target] = None
+
+
+def _is_over(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+    """Whether nothing more begins in the iteration around a node."""
+    loop = plan.nodes[key.node].loop
+    around = None if loop is None else state.iterations.get(NodeKey(loop, key.iteration))
+    return around is not None and around.is_over
 
 
 def has_fired(planned: PlannedNode, join: Join) -> bool:

@@ -46,10 +46,10 @@ def end_quiet_iteration(d: Deciding) -> None:
     """End an iteration of which nothing is active, innermost first, and go on with its loop."""
     place = max(d.state.quiet, key=lambda it: (d.plan.order_of(it.node), -index_of(it.iteration)))
     key = NodeKey(place.node, around(place.iteration))
-    failure = d.state.iterations[place].failure
-    if failure is not None:
-        _ended(d, place, error=failure)
-    elif _is_called_off(d, key):
+    iteration = d.state.iterations[place]
+    if iteration.failure is not None:
+        _ended(d, place, error=iteration.failure)
+    elif iteration.called_off:
         d.emit(
             IterationEnded(at=d.now, node=place.node, iteration=place.iteration, status="cancelled")
         )
@@ -187,14 +187,6 @@ def _is_enough(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> bool
         return loop.succeeded >= config.enough
     names: Object = {"results": _results(loop)}
     return d.plan.expression(config.enough).truthy(d.scope(key, names))
-
-
-def _is_called_off(d: Deciding, key: NodeKey) -> bool:
-    """Whether a loop ended without waiting for its iterations, and took them with it."""
-    node = d.state.nodes[key]
-    if node.is_open:
-        return False
-    return node.status is not NodeStatus.COMPLETED or d.plan.nodes[key.node].node.cancel_rest
 
 
 def _result(d: Deciding, place: NodeKey) -> JSON:

@@ -73,6 +73,7 @@ def item_failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         failed = replace(iteration, failure=entry.error)
         state.iterations = with_item(state.iterations, key, failed)
     forget_waiting(plan, state, key)
+    _call_off_inner(plan, state, key)
 
 
 def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None:
@@ -101,8 +102,23 @@ def close_loop(plan: Plan, state: InstanceState, key: NodeKey) -> None:
     for iteration in iterations_of(state, key):
         # An instance that fails keeps what was about to begin: it may be retried.
         if is_called_off and state.ending is None:
-            forget_waiting(plan, state, iteration)
+            _call_off(plan, state, iteration)
     leave_loop(state, key)
+
+
+def _call_off(plan: Plan, state: InstanceState, place: NodeKey) -> None:
+    """Nothing more of an iteration begins, nor of what loops in it have left behind."""
+    called_off = replace(state.iterations[place], called_off=True)
+    state.iterations = with_item(state.iterations, place, called_off)
+    forget_waiting(plan, state, place)
+    _call_off_inner(plan, state, place)
+
+
+def _call_off_inner(plan: Plan, state: InstanceState, place: NodeKey) -> None:
+    for name in plan.nodes[place.node].body:
+        if plan.nodes[name].body:
+            for inner in iterations_of(state, NodeKey(name, place.iteration)):
+                _call_off(plan, state, inner)
 
 
 def errors_of(state: InstanceState, key: NodeKey) -> list[JSON]:

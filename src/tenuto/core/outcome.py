@@ -63,7 +63,7 @@ def complete(
         )
     )
     if planned.node.cancels and not is_called_off:
-        call_off(d, (NodeKey(name, key.iteration) for name in planned.node.cancels))
+        call_off(d, (d.plan.seen_from(key, name) for name in planned.node.cancels))
 
 
 def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:

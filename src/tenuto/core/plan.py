@@ -22,6 +22,7 @@ from tenuto.expr import (
     split_condition,
 )
 from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, SubWorkflow, Task
+from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
@@ -53,7 +54,7 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     body: tuple[str, ...]
     """The nodes whose innermost loop it is, in order."""
     handles: frozenset[str]
-    """Handles that have an edge."""
+    """Handles that have an edge, also one back to the loop around it."""
     when: Expression | None
     routes: tuple[tuple[Expression, str], ...]
 
@@ -159,6 +160,14 @@ class Plan:
             loop = self.nodes[loop].loop
         return True
 
+    def seen_from(self, key: NodeKey, node: str) -> NodeKey:
+        """The activation of `node`, which the steps around `key` see, that is meant there."""
+        loop, path, wanted = self.nodes[key.node].loop, key.iteration, self.nodes[node].loop
+        while loop != wanted:
+            assert loop is not None, f"{key.node} does not see {node}"
+            loop, path = self.nodes[loop].loop, around(path)
+        return NodeKey(node, path)
+
     @cached_property
     def tasks(self) -> dict[str, str]:
         """Every task that is used, with the first step that uses it."""
@@ -210,28 +219,30 @@ def _planned(definition: Definition) -> dict[str, PlannedNode]:
     back = _edges_back(graph)
     incoming: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
     leaving: dict[str, list[Edge]] = {node.id: [] for node in graph.nodes}
+    handles: dict[str, set[str]] = {node.id: set() for node in graph.nodes}
     for edge in graph.edges:
+        handles[edge.source].add(edge.handle)
         if edge not in back:
             leaving[edge.source].append(edge)
             incoming[edge.target].append(edge)
     order = _topological(graph.nodes, incoming, leaving)
     loops = {node.id for node in graph.nodes if isinstance(node.config, Loop)}
-    around = _loops_around(order, incoming, loops)
+    loop_around = _loops_around(order, incoming, loops)
     bodies: dict[str, list[str]] = {name: [] for name in loops}
     for name in order:
-        loop = around[name]
+        loop = loop_around[name]
         if loop is not None:
             bodies[loop].append(name)
     return {
         node.id: PlannedNode(
             node=node,
             order=order[node.id],
-            loop=around[node.id],
+            loop=loop_around[node.id],
             incoming=tuple(incoming[node.id]),
             outgoing=tuple(edge for edge in leaving[node.id] if not _is_inward(edge, loops)),
             inward=tuple(edge for edge in leaving[node.id] if _is_inward(edge, loops)),
             body=tuple(bodies.get(node.id, ())),
-            handles=frozenset(edge.handle for edge in leaving[node.id]),
+            handles=frozenset(handles[node.id]),
             when=compile_expression(node.when) if node.when is not None else None,
             routes=tuple(
                 (compile_expression(route.when), route.handle) for route in node.conditions
@@ -271,14 +282,14 @@ def _loops_around(
     order: Iterable[str], incoming: Mapping[str, Sequence[Edge]], loops: AbstractSet[str]
 ) -> dict[str, str | None]:
     """The innermost loop around each node: where an edge into it comes from tells."""
-    around: dict[str, str | None] = {}
+    found: dict[str, str | None] = {}
     for name in order:
         edge = next(iter(incoming[name]), None)
         if edge is None:
-            around[name] = None
+            found[name] = None
         else:
-            around[name] = edge.source if _is_inward(edge, loops) else around[edge.source]
-    return around
+            found[name] = edge.source if _is_inward(edge, loops) else found[edge.source]
+    return found
 
 
 def _topological(

@@ -59,6 +59,7 @@ class _Iteration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     size: int = 0
     open: int = 0
     failure: Failure | None = None
+    called_off: bool = False
 
 
 class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -227,6 +228,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
                     size=each.size,
                     open=each.open,
                     failure=each.failure,
+                    called_off=each.called_off,
                 ),
             )
             for key, each in sorted(state.iterations.items(), key=_first)
@@ -270,6 +272,7 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
                     size=each.size,
                     open=each.open,
                     failure=each.failure,
+                    called_off=each.called_off,
                 )
                 for key, each in stored.iterations
             }

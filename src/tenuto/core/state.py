@@ -125,6 +125,12 @@ class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     open: int = 0
     """Its open nodes, and the iterations of loops in it."""
     failure: Failure | None = None
+    called_off: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more of it may begin: what is open ends, and then it does."""
+        return self.called_off or self.failure is not None
 
 
 class Timer(NamedTuple):

@@ -168,7 +168,7 @@ def _compile_graph(draft: Draft) -> Graph:
         node = _compile_node(drafted, around, required)
         if node is not None and not drafted.duplicate:
             compiled[node.id] = (drafted, node)
-    check_joins(compiled, arrows, shape)
+    check_joins(compiled, arrows, shape, around)
     return Graph(
         nodes=tuple(node for _, node in compiled.values()),
         edges=tuple(

@@ -13,12 +13,14 @@ from tenuto.model.graph import DEFAULT, ERROR, Loop, Node
 Compiled = Mapping[str, tuple[DraftNode, Node]]
 
 
-def check_joins(nodes: Compiled, arrows: Arrows, shape: Shape) -> None:
+def check_joins(
+    nodes: Compiled, arrows: Arrows, shape: Shape, around: Mapping[str, str | None]
+) -> None:
     """Report what does not fit between nodes and their arrows."""
     for draft, node in nodes.values():
         _check_handles(draft, node, arrows)
         _check_errors(draft, node, arrows)
-        _check_cancels(draft, node, arrows)
+        _check_cancels(draft, node, around)
         incoming = [edge for edge in arrows.incoming[node.id] if edge not in shape.ends_iteration]
         _check_join(draft, node, incoming, nodes)
         _check_effect(draft, node)
@@ -59,13 +61,24 @@ def _check_errors(draft: DraftNode, node: Node, arrows: Arrows) -> None:
         )
 
 
-def _check_cancels(draft: DraftNode, node: Node, arrows: Arrows) -> None:
+def _check_cancels(draft: DraftNode, node: Node, around: Mapping[str, str | None]) -> None:
+    if not node.cancels:
+        return
     place = draft.settings_place.at("cancels")
+    seen = {None, loop := around[node.id]}
+    while loop is not None:
+        seen.add(loop := around[loop])
     for index, name in enumerate(node.cancels):
         if name == node.id:
             place.at(index).wrong("TEN-1049", f"`{name}` cannot cancel itself")
-        elif name not in arrows.incoming:
+        elif name not in around:
             place.at(index).wrong("TEN-1049", f"there is no step `{name}` to cancel")
+        elif around[name] not in seen:
+            place.at(index).wrong(
+                "TEN-1049",
+                f"`{name}` is in the body of loop `{around[name]}`, and only steps of that body "
+                "can cancel it",
+            )
 
 
 def _check_join(draft: DraftNode, node: Node, incoming: list[DraftEdge], nodes: Compiled) -> None:

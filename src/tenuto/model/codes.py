@@ -230,7 +230,8 @@ _FLOW = {
     ),
     "TEN-1049": Code(
         "Cannot be cancelled from here",
-        "`cancels` names a node that is not there, or the node itself.",
+        "`cancels` names a node that is not there, the node itself, or one in a loop's body from "
+        "outside of it.",
         "Name other nodes of this definition.",
     ),
     "TEN-1050": Code(
