@@ -8,7 +8,7 @@ import pytest
 
 from tenuto.model.durations import iso
 from tenuto.testing import Engine
-from tests.testing_kit.shop import APPROVED, ORDER, a_delay, a_task, charge, in_a_row
+from tests.testing_kit.shop import APPROVED, ORDER, Json, a_delay, a_task, charge, in_a_row
 
 
 def test_no_time_passes_by_itself(engine: Engine) -> None:
@@ -31,7 +31,7 @@ def test_three_days_pass_at_once(engine: Engine) -> None:
 
 def test_timers_fire_in_order_and_on_time(engine: Engine) -> None:
     naps = [("late", "PT90M"), ("early", "PT10S"), ("middle", "PT5M"), ("never", "P2D")]
-    definition = {
+    definition: Json = {
         "id": "naps",
         "steps": [
             a_task("first", transitions={"default": [name for name, _ in naps]}),

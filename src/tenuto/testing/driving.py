@@ -59,10 +59,10 @@ class Driver:
         for _ in range(_MOST_LIVES):
             if self.engine.crashed is not None:
                 self.engine.lives.recover()
-            elif self.advance(lambda: run.exists and is_reached()):
-                return True
-            elif self.engine.crashed is None:
-                return False
+                continue
+            has_come = self.advance(lambda: run.exists and is_reached())
+            if self.engine.crashed is None:
+                return has_come
         raise AssertionError("it crashes for ever")
 
     def advance(self, is_reached: Callable[[], bool]) -> bool:

@@ -69,6 +69,7 @@ class Engine:
         self.world = World(
             disk=MemoryDisk(),
             wall=Wall(at),
+            latest=at,
             ids=SeededIds(Random(seed)),
             tasks=self.tasks,
             unrest=Unrest(),
@@ -94,12 +95,12 @@ class Engine:
             self.close()
         else:
             error.add_note(kept(self, "test", Path(FOLDER)))
-            self.lives.kill()
+            self.lives.end()
 
     def close(self) -> None:
         """Leave nothing running; a crash that never came is told."""
+        self.lives.end()
         self._refuse_missed_crash()
-        self.lives.kill()
 
     # -- what a test sets up
 

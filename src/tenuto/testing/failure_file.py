@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FOLDER: Final = ".tenuto/failed"
 _SHOWN: Final = 3
 """So many instances are told about; all of them are in the file."""
-_NAME: Final = 80
+_NAME: Final = 120
 
 
 class KeptInstance(msgspec.Struct, kw_only=True):
@@ -62,10 +62,10 @@ def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> s
         instances=[_kept_instance(each) for each in shown.instances],
     )
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', test)[-_NAME:].strip('-')}.json"
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", test.rpartition("/")[2].replace(".py::", "-"))
+    file = folder / f"{name.strip('-')[:_NAME]}.json"
     file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
-    name = os.path.relpath(file)
-    return f"{told(record, _SHOWN)}\n\nkept in {name}\nagain: python -m tenuto.testing {name}"
+    return f"{told(record, _SHOWN)}\n\nkept: python -m tenuto.testing {os.path.relpath(file)}"
 
 
 def read(file: Path) -> Kept:

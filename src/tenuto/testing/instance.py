@@ -60,7 +60,7 @@ class Instance:
         if not self.engine.lives.advance(lambda: wanted(self), read_length("within", within)):
             what = _described(condition, status, step, waiting_for)
             self._refuse_crashed()
-            raise AssertionError(f"it never came to {what}: {self._why()}\n\n{self.timeline}")
+            raise AssertionError(f"it never came to {what}: {self.why_it_rests}\n\n{self.timeline}")
         return self
 
     def finished(self, *, within: Length = A_YEAR) -> Instance:
@@ -69,7 +69,7 @@ class Instance:
             lambda: self.status.is_final, read_length("within", within)
         ):
             self._refuse_crashed()
-            raise AssertionError(f"it does not end: {self._why()}\n\n{self.timeline}")
+            raise AssertionError(f"it does not end: {self.why_it_rests}\n\n{self.timeline}")
         return self
 
     # -- look at it
@@ -131,6 +131,22 @@ class Instance:
         state = self._held.state
         return self.engine.lives.reader.definition(state.definition_id, state.definition_version)
 
+    @property
+    def workflow(self) -> str:
+        """The id of its definition."""
+        return self._held.state.definition_id
+
+    @property
+    def why_it_rests(self) -> str:
+        """Why nothing more happens."""
+        if self.status.is_final:
+            return f"it has ended {self.status}"
+        if self.status is Status.PAUSED:
+            return "it is paused, and nobody resumes it"
+        if self.waiting_for:
+            return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+        return f"it is {self.status} after all that time"
+
     def calls(self, task: Named | None = None) -> list[Call]:
         """Every run of a task, or of all of them, for this instance."""
         return [call for call in self.engine.calls(task) if call.instance_id == self.id]
@@ -188,16 +204,6 @@ class Instance:
     def _refuse_crashed(self) -> None:
         if self.engine.crashed is not None:
             _ = self.engine.lives.process
-
-    def _why(self) -> str:
-        """Why nothing more happens."""
-        if self.status.is_final:
-            return f"it has ended {self.status}"
-        if self.status is Status.PAUSED:
-            return "it is paused, and nobody resumes it"
-        if self.waiting_for:
-            return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
-        return f"it is {self.status} after all that time"
 
 
 def _has_step(run: Instance, step: str, status: NodeStatus) -> bool:

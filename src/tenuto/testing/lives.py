@@ -31,11 +31,20 @@ class Lives:
         self.crashed: str | None = None
         """Where the last process died, if nothing has taken over since."""
         self._process: Process | None = None
+        self._is_over = False
+        self.begun = 0
+        """How many processes there have been."""
         self._unanswered: list[Request[object]] = []
 
     @property
     def process(self) -> Process:
         """The one that lives, started if there was none yet; TenutoError after a crash."""
+        if self._is_over:
+            raise TenutoError(
+                "this run is over: it can be looked at, but nothing more happens in it",
+                code="TEN-2206",
+                advice="Start another one.",
+            )
         if self.crashed is not None:
             raise TenutoError(
                 f"the engine crashed: {self.crashed}",
@@ -43,6 +52,7 @@ class Lives:
                 advice="Call engine.recover() before going on.",
             )
         if self._process is None:
+            self.begun += 1
             self._process = Process(self.world)
             self._process.open()
         return self._process
@@ -119,6 +129,12 @@ class Lives:
         if self._process is not None:
             self._process.kill()
             self._process, self.crashed = None, "it was killed"
+
+    def end(self) -> None:
+        """Let nothing more happen; what is on the disk can still be looked at."""
+        crashed = self.crashed
+        self.kill()
+        self.crashed, self._is_over = crashed, True
 
     def _step(self, process: Process, limit: float) -> bool:
         """Go on to the next durable change; False when there will be none before `limit`."""

@@ -106,6 +106,7 @@ def orders(
         driver = OrderedDriver(world, events, choose)
         instance = driver.drive(world.start(workflow, input))
         instance.arrivals = driver.arrived
+        world.lives.end()
         return instance
 
     first = Choices([])

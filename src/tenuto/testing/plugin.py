@@ -26,7 +26,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     request.node.stash[_ENGINE] = made
     yield made
     if request.node.stash.get(_HAS_FAILED, False):
-        made.lives.kill()
+        made.lives.end()
     else:
         made.close()
 

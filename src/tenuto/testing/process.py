@@ -14,15 +14,32 @@ from msgspec import Struct
 from tenuto.app import Tenuto
 from tenuto.engine.engine import Settings
 from tenuto.model.errors import TenutoError
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import Turn
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.stand_ins import StandIns
+from tenuto.testing.turn_notes import note
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import VirtualClock, Wall
-from tenuto.testing.virtual_loop import Crashed, VirtualLoop
+from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.weather import Fault
 
 T = TypeVar("T")
+
+
+class NotedStore(FaultyStore):
+    """Notes what each durable write is about, before anything happens to it."""
+
+    def __init__(self, inner: MemoryStore, loop: VirtualLoop, unrest: Unrest) -> None:
+        super().__init__(inner, loop, unrest)
+        self._unrest = unrest
+
+    def _fault_on(self, verb: str, turn: Turn | None) -> Fault | None:
+        if turn is not None:
+            self._unrest.notes[self._unrest.writes + 1] = note(turn)
+        return super()._fault_on(verb, turn)
 
 
 class World(Struct, kw_only=True):
@@ -36,9 +53,11 @@ class World(Struct, kw_only=True):
     settings: Settings
     passed: float = 0.0
     """Seconds that have passed by the end of the last process."""
+    latest: datetime
+    """The last moment that a process knew: a test's clock does not go back with a new one."""
 
     def now(self) -> datetime:
-        return self.wall.read(self.passed)
+        return max(self.latest, self.wall.read(self.passed))
 
 
 class Process:
@@ -47,8 +66,8 @@ class Process:
     def __init__(self, world: World) -> None:
         self._world = world
         self.loop = VirtualLoop(started_at=world.passed)
-        self.clock = VirtualClock(self.loop, world.wall)
-        self._store = FaultyStore(MemoryStore(world.disk), self.loop, world.unrest)
+        self.clock = VirtualClock(self.loop, world.wall, world.latest)
+        self._store = NotedStore(MemoryStore(world.disk), self.loop, world.unrest)
         self.app = Tenuto(
             self._store,
             settings=world.settings,
@@ -57,6 +76,8 @@ class Process:
             tasks=world.tasks,
         )
         self._is_watched = False
+        runner = self.app.engine.runner
+        self._deliver, runner._report = runner._report, self._reported  # noqa: SLF001 - the wire
         self.app.engine.listen(self._changed)
 
     def open(self) -> None:
@@ -89,10 +110,15 @@ class Process:
 
     def kill(self) -> None:
         """Nothing of it runs any more, and nothing that it left reaches the disk."""
-        self._world.passed = self.loop.time()
+        self._world.passed, self._world.latest = self.loop.time(), self.clock.now()
         self._store.kill()
         self.loop.bury()
         self._world.tasks.lose_running()
+
+    def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        self._deliver(instance_id, report)
+        if self._world.unrest.on_report() is Fault.DUPLICATE:
+            self.loop.call_soon(self._deliver, instance_id, report)
 
     def _changed(self, _: object) -> None:
         if self._is_watched:
@@ -119,6 +145,3 @@ def _outside_of_loops(function: Callable[[], T]) -> T:
 def _forget(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
         task.exception()
-
-
-__all__ = ["Crashed", "Process", "World"]

@@ -61,8 +61,14 @@ def _said(row: Object) -> str:
             return _cut(f"fails{tried}: {why}")
         case EventType.NODE_SKIPPED:
             return f"skipped: {payload.get('reason')}"
+        case EventType.RETRY_SCHEDULED:
+            moments = [datetime.fromisoformat(str(each)) for each in (payload["due"], row["at"])]
+            return f"will be tried again in {length(moments[0] - moments[1])}"
         case EventType.WAIT_OPENED:
             return f"waits for {payload.get('pattern', 'an event')}"
+        case EventType.WAIT_RESOLVED:
+            taken = payload.get("eventId")
+            return f"takes event {taken}" if taken else f"waits no more: {payload.get('outcome')}"
         case EventType.STATUS_CHANGED:
             return str(payload.get("to"))
         case other:

@@ -17,6 +17,11 @@ class Unrest(Calm):
         super().__init__()
         self._faults: dict[int, Fault] = {}
         self._actions: dict[int, list[Callable[[], None]]] = {}
+        self._twice: dict[int, Callable[[], None]] = {}
+        self.reports = 0
+        """How many results of tasks were reported."""
+        self.notes: dict[int, str] = {}
+        """What each durable write was about."""
 
     def strike(self, write: int, fault: Fault) -> None:
         """Plan a fault at a durable write, counted from the first one."""
@@ -25,6 +30,18 @@ class Unrest(Calm):
     def call(self, write: int, action: Callable[[], None]) -> None:
         """Plan something else for the moment of a durable write."""
         self._actions.setdefault(write, []).append(action)
+
+    def report_twice(self, number: int, action: Callable[[], None]) -> None:
+        """Let the n-th result of a task be reported a second time."""
+        self._twice[number] = action
+
+    def on_report(self) -> Fault | None:
+        self.reports += 1
+        action = self._twice.pop(self.reports, None)
+        if action is None:
+            return None
+        action()
+        return Fault.DUPLICATE
 
     @property
     def ahead(self) -> list[int]:

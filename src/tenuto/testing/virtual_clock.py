@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from tenuto.testing.virtual_loop import VirtualLoop
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Wall:
@@ -32,10 +33,11 @@ class Wall:
 class VirtualClock:
     """The clock port of one simulated process."""
 
-    def __init__(self, loop: VirtualLoop, wall: Wall) -> None:
+    def __init__(self, loop: VirtualLoop, wall: Wall, latest: datetime = LONG_AGO) -> None:
+        """`latest` is a moment that the process knows to have been."""
         self._loop = loop
         self._wall = wall
-        self._latest = datetime.min.replace(tzinfo=UTC)
+        self._latest = latest
 
     def now(self) -> datetime:
         self._latest = max(self._latest, self._wall.read(self._loop.time()))

@@ -58,6 +58,9 @@ class VirtualLoop(BaseEventLoop):
         """What would have been logged: exceptions that nobody retrieved."""
         self.set_exception_handler(self._complain)
 
+    def __del__(self) -> None:
+        """There is nothing of the outside to give back, closed or not."""
+
     def time(self) -> float:
         return self._virtual
 

@@ -1,0 +1,217 @@
+"""Searches for what breaks an invariant of a workflow, and tells the shortest way to it.
+
+First nothing goes wrong, to learn how many durable writes, results and events there are. Then each
+mishap alone, at each place; then each crash with another one while it is recovered from; then some
+together, drawn with the seed. The first that breaks the invariant is made as small as it gets.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON
+from tenuto.testing.driving import Scripted
+from tenuto.testing.engine import Engine, Workflow
+from tenuto.testing.failure_file import FOLDER, kept
+from tenuto.testing.instance import Instance
+from tenuto.testing.mishap_driver import MishapDriver
+from tenuto.testing.mishaps import CRASHES, Kind, Mishap, all_single, kind_of, parse, spelled
+from tenuto.testing.shrinking import shrunk
+
+Invariant = Callable[[Instance], object]
+
+_NAPS = 3_600.0
+"""Seconds after which timers look again at a clock that is set meanwhile."""
+_AT_ONCE = (2, 2, 2, 3)
+"""How many mishaps a drawn run has."""
+_WHILE_RECOVERING = (1, 2)
+"""So many writes after a crash there is another one."""
+_MORE_WRITES = 4
+"""So many writes are added by whoever takes over, and may be crashed again."""
+_TRIES = 5
+"""How often something new is drawn for, before it is taken that there is nothing left."""
+
+
+class Tested(Struct, frozen=True, kw_only=True):
+    """What a crash test has tried."""
+
+    runs: int
+    writes: int
+    """Durable writes of the run in which nothing goes wrong."""
+    struck: dict[Kind, int]
+    """How often each kind of mishap came to pass."""
+
+
+class InvariantBroken(AssertionError):
+    """A workflow breaks its invariant; the message is the story."""
+
+    def __init__(self, story: str, mishaps: Sequence[Mishap], run: Instance) -> None:
+        super().__init__(story)
+        self.mishaps = tuple(mishaps)
+        self.run = run
+
+
+class _Run(Struct, frozen=True):
+    run: Instance
+    struck: list[Mishap]
+    broken: str | None
+    cause: Exception | None
+
+
+class _Search:
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        workflow: Workflow,
+        invariant: Invariant | None,
+        input: JSON,
+        events: Sequence[Scripted],
+        prepare: Callable[[Engine], object] | None,
+    ) -> None:
+        self._engine = engine
+        self._workflow = workflow
+        self._invariant = invariant
+        self._input = input
+        self._events = events
+        self._prepare = prepare
+        self.runs = 0
+        self.struck: Counter[Kind] = Counter()
+
+    def run(self, mishaps: Sequence[Mishap]) -> _Run:
+        """One world, from the start to the end of the workflow."""
+        self.runs += 1
+        settings = self._engine.world.settings
+        engine = self._engine.twin(replace(settings, longest_nap=min(_NAPS, settings.longest_nap)))
+        if self._prepare is not None:
+            self._prepare(engine)
+        driver = MishapDriver(engine, self._events, mishaps)
+        run = driver.play(self._workflow, self._input)
+        self.struck.update(mishap.kind for mishap in driver.struck)
+        broken, cause = self._verdict(run)
+        engine.lives.end()
+        return _Run(run, driver.struck, broken, cause)
+
+    def _verdict(self, run: Instance) -> tuple[str | None, Exception | None]:
+        if not run.status.is_final:
+            return run.why_it_rests, None
+        if self._invariant is None:
+            return None, None
+        try:
+            answer = self._invariant(run)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, it does not hold
+            return _reason(error), error
+        return ("the invariant gave False", None) if answer is False else (None, None)
+
+
+def crash_test(  # noqa: PLR0913 - each has a name of its own
+    workflow: Workflow,
+    invariant: Invariant | None = None,
+    *,
+    input: JSON = None,
+    events: Sequence[Scripted] = (),
+    engine: Engine | None = None,
+    prepare: Callable[[Engine], object] | None = None,
+    kinds: Iterable[Kind | str] = tuple(Kind),
+    runs: int = 100,
+    seed: int = 0,
+    repeat: str | None = None,
+) -> Tested:
+    """Look for something that, gone wrong, breaks what must hold when the workflow has ended.
+
+    `invariant(run)` raises or gives False when it does not hold; that every instance ends is asked
+    in any case. `events` are published when they are waited for, `engine` brings its stubs, and
+    `prepare(engine)` is called before each run, to stub and to forget what the last one did.
+    `runs` is how many runs have several mishaps; `repeat` runs one story again. InvariantBroken
+    tells the shortest story that was found.
+    """
+    search = _Search(
+        engine=engine or Engine(),
+        workflow=workflow,
+        invariant=invariant,
+        input=input,
+        events=events,
+        prepare=prepare,
+    )
+    chosen = [kind_of(each) for each in kinds]
+    if repeat is not None:
+        mishaps = parse(repeat)
+        _refuse_broken(search.run(mishaps), mishaps, seed)
+        return Tested(runs=1, writes=0, struck=dict(search.struck))
+    calm = search.run([])
+    if not calm.run.status.is_final:
+        raise TenutoError(
+            f"without any fault the workflow does not end: {calm.broken}\n\n{calm.run.timeline}",
+            code="TEN-2205",
+            advice="Pass what it waits for: crash_test(…, events=[(pattern, payload)]).",
+        )
+    _refuse_broken(calm, [], seed)
+    writes = calm.run.engine.writes
+    size = {"results": len(calm.run.engine.calls()), "events": len(events)}
+    single = all_single(chosen, writes=writes, **size)
+    several = all_single(chosen, writes=writes + _MORE_WRITES, **size)
+    for mishaps in _plans(single, several, runs, seed):
+        found = search.run(mishaps)
+        if found.broken is not None:
+            smallest = shrunk(found.struck, lambda each: search.run(each).broken is not None)
+            _refuse_broken(search.run(smallest), smallest, seed)
+    return Tested(runs=search.runs, writes=writes, struck=dict(search.struck))
+
+
+def _plans(
+    single: Sequence[Mishap], several: Sequence[Mishap], runs: int, seed: int
+) -> Iterable[list[Mishap]]:
+    """Each alone, crashes that come again meanwhile, then drawn ones together, none twice."""
+    for mishap in single:
+        yield [mishap]
+    for mishap in single:
+        if mishap.kind in CRASHES:
+            for later in _WHILE_RECOVERING:
+                yield [mishap, replace(mishap, at=mishap.at + later)]
+    random = Random(seed)
+    seen: set[tuple[int, ...]] = set()
+    for _ in range(_TRIES * runs):
+        count = min(random.choice(_AT_ONCE), len(several))
+        drawn = tuple(sorted(random.sample(range(len(several)), count)))
+        if count > 1 and drawn not in seen and len(seen) < runs:
+            seen.add(drawn)
+            yield [several[place] for place in drawn]
+
+
+def _reason(error: Exception) -> str:
+    """What an invariant said, else the line that it stopped at."""
+    said = str(error)
+    if not said:
+        said = traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return said if isinstance(error, AssertionError) else f"{type(error).__name__}: {said}"
+
+
+def _refuse_broken(found: _Run, mishaps: Sequence[Mishap], seed: int) -> None:
+    if found.broken is None:
+        return
+    story = _story(found, mishaps, seed)
+    run = found.run
+    where = kept(run.engine, f"crash_test-{run.workflow}", Path(FOLDER), story)
+    raise InvariantBroken(where, mishaps, run) from found.cause
+
+
+def _story(found: _Run, mishaps: Sequence[Mishap], seed: int) -> str:
+    notes = found.run.engine.world.unrest.notes
+    lines = [f"{found.run.workflow} does not hold: {found.broken}"]
+    if not mishaps:
+        return "\n".join([*lines, "and nothing went wrong: it is so without any fault"])
+    lines.append("It takes this:")
+    lines += [
+        f"  {number}. {mishap.told(notes.get(mishap.at, ''))}"
+        for number, mishap in enumerate(mishaps, start=1)
+    ]
+    lines.append(f'again: crash_test(…, repeat="{spelled(mishaps)}", seed={seed})')
+    return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""Sees a workflow to its end while the planned mishaps happen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from tenuto.app import Tenuto
+from tenuto.instances import InstanceRef
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.mishaps import Kind, Mishap
+from tenuto.testing.weather import Fault
+
+if TYPE_CHECKING:
+    from tenuto.testing.engine import Engine, Workflow
+    from tenuto.testing.instance import Instance
+
+_FAULTS: Final = {
+    Kind.CRASH_BEFORE: Fault.CRASH_BEFORE,
+    Kind.CRASH_AFTER: Fault.CRASH_AFTER,
+    Kind.UNANSWERED: Fault.ACK_LOST,
+}
+_CLOCK: Final = {
+    Kind.CLOCK_FORWARD: timedelta(hours=1),
+    Kind.CLOCK_BACK: timedelta(minutes=-5),
+}
+_ID: Final = "019b76da-a800-7000-8000-000000000001"
+"""Chosen beforehand, so that an instance can be cancelled before its start is answered."""
+
+
+class MishapDriver(Driver):
+    """One run with mishaps; `struck` are those that came to pass."""
+
+    def __init__(
+        self, engine: Engine, events: Sequence[Scripted], mishaps: Sequence[Mishap]
+    ) -> None:
+        super().__init__(engine, events)
+        self.struck: list[Mishap] = []
+        self._at_events = {(each.kind, f"event-{each.at}"): each for each in mishaps}
+        for mishap in mishaps:
+            self._plan(mishap)
+
+    def play(self, workflow: Workflow, input: JSON) -> Instance:
+        """Start it and see it to its end."""
+        run = self.engine.start(workflow, input, instance_id=_ID)
+        return self.drive(run)
+
+    def give(self, run: Instance, id: str) -> None:
+        pattern, payload = self.left[id]
+        late = self._at_events.get((Kind.EVENT_LATE, id))
+        if late is not None:
+            self.struck.append(late)
+            waits = run.waiting_for
+            if not self.reach(lambda: run.waiting_for != waits or run.status.is_final, run):
+                self.engine.lives.skip(timedelta(days=1))
+            if self.engine.crashed is not None:
+                self.engine.lives.recover()
+        self.publish(id)
+        twice = self._at_events.get((Kind.EVENT_TWICE, id))
+        if twice is not None:
+            self.struck.append(twice)
+            if self.engine.crashed is not None:
+                self.engine.lives.recover()
+            self.engine.publish(pattern, payload, id=id)
+
+    def _plan(self, mishap: Mishap) -> None:
+        unrest = self.engine.world.unrest
+        match mishap.kind:
+            case Kind.CRASH_BEFORE | Kind.CRASH_AFTER | Kind.UNANSWERED:
+                unrest.strike(mishap.at, _FAULTS[mishap.kind])
+                unrest.call(mishap.at, lambda: self.struck.append(mishap))
+            case Kind.RESULT_TWICE:
+                unrest.report_twice(mishap.at, lambda: self.struck.append(mishap))
+            case Kind.CANCEL:
+                unrest.call(mishap.at, lambda: self._cancel(mishap))
+            case Kind.CLOCK_FORWARD | Kind.CLOCK_BACK:
+                unrest.call(mishap.at, lambda: self._set_clock(mishap))
+            case Kind.EVENT_EARLY if f"event-{mishap.at}" in self.left:
+                unrest.call(1, lambda: self._publish_early(mishap))
+            case _:
+                pass  # seen to when the event is due
+
+    def _cancel(self, mishap: Mishap) -> None:
+        self.struck.append(mishap)
+
+        async def cancel(app: Tenuto) -> Status:
+            return await InstanceRef(app.engine, _ID).cancel("somebody cancelled")
+
+        self.engine.lives.ask_meanwhile(cancel)
+
+    def _set_clock(self, mishap: Mishap) -> None:
+        self.struck.append(mishap)
+        self.engine.world.wall.set(_CLOCK[mishap.kind].total_seconds())
+
+    def _publish_early(self, mishap: Mishap) -> None:
+        self.struck.append(mishap)
+        id = f"event-{mishap.at}"
+        pattern, payload = self.left.pop(id)
+        self.engine.lives.ask_meanwhile(lambda app: app.publish(pattern, payload, id=id))

@@ -1,0 +1,221 @@
+"""A crash test finds what breaks an invariant, makes it small, and tells it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenuto import Context, TenutoError
+from tenuto.testing import Engine, Instance, InvariantBroken, crash_test
+from tenuto.testing.crash_testing import Invariant
+from tenuto.testing.mishaps import Kind, Mishap, parse, spelled
+from tenuto.testing.shrinking import shrunk
+from tests.testing_kit.shop import (
+    APPROVED,
+    ORDER,
+    Json,
+    a_delay,
+    a_task,
+    a_wait,
+    charge,
+    in_a_row,
+)
+
+EVENTS = ["approval.given"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def broken_by(
+    kinds: Iterable[str], definition: Json, invariant: Invariant | None, **how: Json
+) -> InvariantBroken:
+    with pytest.raises(InvariantBroken) as caught:
+        crash_test(definition, invariant, kinds=kinds, **how)
+    return caught.value
+
+
+def test_every_kind_of_mishap_comes_to_pass() -> None:
+    tested = crash_test(APPROVED, input=ORDER, events=EVENTS)
+    assert set(tested.struck) == set(Kind)
+    single = 6 * tested.writes + 3 + 3 * len(EVENTS)
+    twice = 2 * 2 * tested.writes
+    assert tested.runs == 1 + single + twice + 100
+
+
+def test_a_task_that_must_not_run_twice_is_caught_with_one_crash() -> None:
+    """The effect is had and its process dies before that is written: it is had again."""
+
+    def charged_once(run: Instance) -> None:
+        assert len(run.calls(charge)) == 1, f"{len(run.calls(charge))} charges"
+
+    found = broken_by([*Kind], APPROVED, charged_once, input=ORDER, events=EVENTS)
+    assert found.mishaps == (Mishap(Kind.CRASH_BEFORE, 3),)
+    story = str(found)
+    assert "approved-order does not hold: 2 charges" in story
+    assert "1. the process dies before durable write 3 (charge done, approval waits)" in story
+    assert 'again: crash_test(…, repeat="crash-before@3", seed=0)' in story
+    assert "fails: LOST" in story
+
+
+def test_the_key_of_a_step_makes_it_safe() -> None:
+    charged: Counter[str] = Counter()
+
+    def prepare(engine: Engine) -> None:
+        charged.clear()
+        engine.stub(charge, charge_once)
+
+    def charge_once(ctx: Context, order: Any) -> None:  # noqa: ANN401
+        if ctx.idempotency_key not in charged:
+            charged[ctx.idempotency_key] += 1
+
+    def charged_at_most_once(run: Instance) -> None:
+        assert sum(charged.values()) <= 1
+
+    how: dict[str, Any] = {"input": ORDER, "events": EVENTS, "prepare": prepare}
+    crash_test(APPROVED, charged_at_most_once, **how, runs=20)
+
+
+def test_a_story_is_repeated_from_its_words() -> None:
+    def charged_once(run: Instance) -> bool:
+        return len(run.calls(charge)) == 1
+
+    how: dict[str, Any] = {"input": ORDER, "events": EVENTS}
+    found = broken_by(["crash-after", "crash-before"], APPROVED, charged_once, **how)
+    again = broken_by([], APPROVED, charged_once, repeat=spelled(found.mishaps), **how)
+    assert str(again) == str(found)
+    assert crash_test(APPROVED, charged_once, repeat="crash-after@3", **how).runs == 1
+
+
+def never_cancelled(run: Instance) -> None:
+    assert run.status != "CANCELLED"
+
+
+def shipped(run: Instance) -> None:
+    assert "escalate" not in run.path
+
+
+def ended_in_time(run: Instance) -> None:
+    assert str(run.history[-1]["at"]) < "2026-01-01T01:59"
+
+
+@pytest.mark.parametrize(
+    ("kind", "definition", "invariant"),
+    [
+        ("cancel", APPROVED, never_cancelled),
+        ("event-late", APPROVED, shipped),
+        ("clock-forward", in_a_row(a_task("ship"), a_delay("delay", "PT1H")), ended_in_time),
+    ],
+)
+def test_what_only_one_kind_breaks_is_found_by_that_kind(
+    kind: str,
+    definition: Json,
+    invariant: Callable[[Instance], None],
+) -> None:
+    found = broken_by([kind], definition, invariant, input=ORDER, events=EVENTS)
+    assert [each.kind for each in found.mishaps] == [kind]
+    others = [each for each in Kind if each != kind]
+    crash_test(definition, invariant, kinds=others, input=ORDER, events=EVENTS, runs=20)
+
+
+def test_results_and_events_that_come_twice_are_taken_once() -> None:
+    def each_step_once(run: Instance) -> None:
+        completed = [row["nodeId"] for row in run.history if row["eventType"] == "NODE_COMPLETED"]
+        assert len(completed) == len(set(completed))
+
+    twice = [Kind.RESULT_TWICE, Kind.EVENT_TWICE]
+    tested = crash_test(APPROVED, each_step_once, kinds=twice, input=ORDER, events=EVENTS)
+    assert tested.struck[Kind.RESULT_TWICE] >= 3
+    assert tested.struck[Kind.EVENT_TWICE] >= 1
+
+
+def test_an_event_that_nobody_takes_when_it_is_early_is_found() -> None:
+    definition = in_a_row(a_delay("nap", "PT1M"), a_wait("answer", "mail.came", lookback="PT0S"))
+    found = broken_by(["event-early"], definition, None, events=["mail.came"])
+    assert "it waits for mail.came, and nobody publishes that" in str(found)
+    patient = in_a_row(a_delay("nap", "PT1M"), a_wait("answer", "mail.came"))
+    assert crash_test(patient, kinds=["event-early"], events=["mail.came"]).struck == {
+        Kind.EVENT_EARLY: 1
+    }
+
+
+def test_two_crashes_are_found_where_it_takes_two() -> None:
+    """The search draws several mishaps at once, and what is not needed is left out."""
+
+    def at_most_two(run: Instance) -> None:
+        assert len(run.calls(charge)) <= 2
+
+    found = broken_by([*Kind], APPROVED, at_most_two, input=ORDER, events=EVENTS)
+    assert spelled(found.mishaps) == "crash-before@3 crash-before@5"
+
+
+def test_the_shrinker_leaves_out_and_moves_forward() -> None:
+    planted = {Mishap(Kind.CRASH_AFTER, 2), Mishap(Kind.CANCEL, 4)}
+    tries: list[list[Mishap]] = []
+
+    def breaks(mishaps: Sequence[Mishap]) -> bool:
+        tries.append(list(mishaps))
+        kinds = {each.kind: each.at for each in mishaps}
+        return kinds.get(Kind.CRASH_AFTER, 0) >= 2 and kinds.get(Kind.CANCEL, 0) >= 4
+
+    large = [
+        Mishap(Kind.CLOCK_BACK, 1),
+        Mishap(Kind.CRASH_AFTER, 9),
+        Mishap(Kind.UNANSWERED, 3),
+        Mishap(Kind.CANCEL, 8),
+    ]
+    assert set(shrunk(large, breaks)) == planted
+    assert len(tries) < 50
+
+
+def test_equal_seeds_find_equal_stories() -> None:
+    def at_most_two(run: Instance) -> None:
+        assert len(run.calls(charge)) <= 2
+
+    stories = {
+        str(broken_by(["crash-before"], APPROVED, at_most_two, input=ORDER, events=EVENTS, seed=5))
+        for _ in range(2)
+    }
+    assert len(stories) == 1
+
+
+def test_what_already_breaks_without_a_fault_is_told_as_such() -> None:
+    found = broken_by([*Kind], APPROVED, lambda run: False, input=ORDER, events=EVENTS)
+    assert found.mishaps == ()
+    assert "it is so without any fault" in str(found)
+
+
+def test_a_workflow_that_does_not_end_by_itself_is_refused() -> None:
+    with pytest.raises(TenutoError, match=r"it waits for mail\.came") as caught:
+        crash_test(in_a_row(a_wait("answer", "mail.came")))
+    assert caught.value.code == "TEN-2205"
+    assert "events=" in caught.value.advice
+
+
+def test_stubs_come_with_the_engine(engine: Engine) -> None:
+    engine.stub(charge, ConnectionError("down"), {"paymentId": "p"})
+
+    def was_paid(run: Instance) -> None:
+        if run.status == "COMPLETED":
+            assert run.state["steps"]["charge"]["output"] == {"paymentId": "p"}  # type: ignore[index,call-overload]
+
+    crash_test(APPROVED, was_paid, input=ORDER, events=EVENTS, engine=engine, runs=5)
+
+
+@pytest.mark.parametrize("words", ["crash-before", "crash-before@0", "crash@1", "cancel@x"])
+def test_stories_that_mean_nothing_are_refused(words: str) -> None:
+    with pytest.raises(TenutoError) as caught:
+        parse(words)
+    assert caught.value.code == "TEN-2206"
+
+
+def test_the_story_is_kept_in_a_file() -> None:
+    broken_by([*Kind], APPROVED, lambda run: False, input=ORDER, events=EVENTS)
+    [file] = Path(".tenuto/failed").iterdir()
+    assert file.name == "crash_test-approved-order.json"
