@@ -17,6 +17,8 @@ from tenuto.engine.draft import Draft
 from tenuto.model.json import Object
 from tenuto.model.status import NodeStatus
 from tests.cli.conftest import DOUBLE, Terminal
+from tests.core.drawing import draw, loop
+from tests.core.play import play
 
 FLAKY: Object = {
     "id": "flaky",
@@ -119,3 +121,22 @@ def test_in_a_terminal_the_list_is_redrawn_and_the_result_is_on_stdout(terminal:
     assert (process.returncode, out) == (0, b"42\n")
     assert "▓" in drawn.decode()
     assert "1/1 steps" in drawn.decode()
+
+
+def test_a_loop_speaks_for_its_body() -> None:
+    """How many of its items are done while it runs, and afterwards which failed."""
+    each = loop([1, 2, 3], mode="parallel", concurrency=2, onItemError="continue")
+    run = play(draw("each:loop>work each:done>report", each=each)).start().succeed("work[0]")
+    lines = lines_of(run.plan, run.state, run.now)
+    assert [(line.step, line.note) for line in lines] == [
+        ("each", "1 of 3 items, 0.0 s"),
+        ("report", ""),
+    ]
+    run.fail("work[1]", "BAD").succeed("work[2]")
+    [line, _] = lines_of(run.plan, run.state, run.now)
+    assert line.note == "0.0 s  1 item failed"
+    assert line.detail == "item 1: BAD: BAD in work"
+    assert counts(run.plan, run.state) == (1, 2)
+    again = play(draw("each:loop>work", each=loop(**{"while": "true"}))).start().succeed("work[0]")
+    [line] = lines_of(again.plan, again.state, again.now)
+    assert line.note == "iteration 2, 0.0 s"

@@ -12,6 +12,7 @@ from tenuto.model.failure import LOST, STOPPED
 from tenuto.model.graph import EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON
 from tenuto.model.status import NodeStatus, Status
 
 
@@ -53,8 +54,11 @@ _ENDED: Final = frozenset(
 
 
 def lines_of(plan: Plan, state: InstanceState, now: datetime) -> list[Line]:
-    """Every step in the order of the graph; times are what they are at `now`."""
-    names = sorted(plan.nodes, key=plan.order_of)
+    """Every step in the order of the graph; times are what they are at `now`.
+
+    The steps of a loop's body are many, or none yet: the loop speaks for them.
+    """
+    names = sorted(_outside_loops(plan), key=plan.order_of)
     return [_line(plan, state, NodeKey(name), now) for name in names]
 
 
@@ -66,7 +70,11 @@ def line_of(plan: Plan, state: InstanceState, step: str, now: datetime) -> Line:
 def counts(plan: Plan, state: InstanceState) -> tuple[int, int]:
     """How many steps have ended, and how many there are."""
     ended = sum(node.status in _ENDED for key, node in state.nodes.items() if not key.iteration)
-    return ended, len(plan.nodes)
+    return ended, len(_outside_loops(plan))
+
+
+def _outside_loops(plan: Plan) -> list[str]:
+    return [name for name, planned in plan.nodes.items() if planned.loop is None]
 
 
 def elapsed(state: InstanceState, now: datetime) -> timedelta:
@@ -88,12 +96,15 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
     match node.status:
         case NodeStatus.COMPLETED:
             tries = f"  on attempt {node.attempt}" if node.attempt > 1 else ""
-            return _span(node, now) + tries
+            items = f"  {_items(len(node.errors))} failed" if node.errors else ""
+            return _span(node, now) + items + tries
         case NodeStatus.FAILED:
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
             return f"failed  {tries}{_span(node, now)}"
         case NodeStatus.RUNNING if node.grace_until is not None:
             return f"told to stop, {countdown(node.grace_until - now)} left"
+        case NodeStatus.RUNNING if node.is_loop:
+            return f"{_turns(state, key)}, {_span(node, now)}"
         case NodeStatus.RUNNING:
             if node.attempt == 1:
                 return _span(node, now)
@@ -113,6 +124,19 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
             return ""
 
 
+def _turns(state: InstanceState, key: NodeKey) -> str:
+    """How far a loop is."""
+    loop = state.loops[key]
+    if loop.items is None:
+        return f"iteration {loop.started}"
+    failed = f", {len(loop.errors)} failed" if loop.errors else ""
+    return f"{loop.started - loop.active} of {_items(len(loop.items))}{failed}"
+
+
+def _items(count: int) -> str:
+    return f"{count} item" if count == 1 else f"{count} items"
+
+
 def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: datetime) -> str:
     config = plan[key.node].node.config
     if isinstance(config, EventWait):
@@ -130,12 +154,22 @@ def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int) -> int:
 
 def _detail(node: NodeState) -> str:
     """The error that explains where a step stands; a step that made it needs none."""
+    if node.errors:
+        return _first_of(node.errors)
     if node.error is None or node.status is NodeStatus.COMPLETED:
         return ""
     if node.error.code in (LOST, STOPPED):
         how = "was lost with" if node.error.code == LOST else "was cut short by the end of"
         return f"attempt {node.error.attempt} {how} its process"
     return f"{node.error.code}: {node.error.message}"
+
+
+def _first_of(errors: list[JSON]) -> str:
+    match errors[0]:
+        case {"index": index, "error": {"code": code, "message": message}}:
+            return f"item {index}: {code}: {message}"
+        case _:
+            return ""
 
 
 def _span(node: NodeState, now: datetime) -> str:

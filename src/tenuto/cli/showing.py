@@ -150,12 +150,17 @@ def _log(history: list[Object], start: datetime) -> Table:
                 str(item["seq"]),
                 length(moment - start),
                 str(item["eventType"]),
-                str(item["nodeId"] or ""),
+                _step(item),
                 str(item["attempt"]) if item["nodeId"] else "",
                 one_line(str(item["errorMessage"] or (_plain(payload) if payload else "")), 100),
             ]
         )
     return table_of(("SEQ", "AFTER", "ENTRY", "STEP", "TRY", ""), rows, whole=5)
+
+
+def _step(item: Object) -> str:
+    iteration = f"[{item['iteration']}]" if item["iteration"] else ""
+    return f"{item['nodeId']}{iteration}" if item["nodeId"] else ""
 
 
 def _plain(value: JSON) -> str:

@@ -25,7 +25,9 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
         for key in sorted(state.nodes, key=lambda key: plan.order_of(key.node))
         if not key.iteration and (name := key.node)
     }
-    for name in plan.nodes:
+    for name, planned in plan.nodes.items():
+        if planned.loop is not None:
+            continue  # it exists in the loop's iterations alone
         steps.setdefault(name, {"status": NodeStatus.PENDING.value, "attempts": 0})
     current = current_steps(state)
     waits = waits_of(plan, state)
