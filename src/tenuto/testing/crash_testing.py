@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.model.errors import TenutoError
-from tenuto.model.json import JSON
-from tenuto.testing.driving import Scripted
+from tenuto.testing.driving import Given, Scripted
 from tenuto.testing.engine import Engine, Workflow
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance
@@ -73,7 +72,7 @@ class _Search:
         engine: Engine,
         workflow: Workflow,
         invariant: Invariant | None,
-        input: JSON,
+        input: Given,
         events: Sequence[Scripted],
         prepare: Callable[[Engine], object] | None,
     ) -> None:
@@ -116,7 +115,7 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
     workflow: Workflow,
     invariant: Invariant | None = None,
     *,
-    input: JSON = None,
+    input: Given = None,
     events: Sequence[Scripted] = (),
     engine: Engine | None = None,
     prepare: Callable[[Engine], object] | None = None,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tenuto.events import fits
 from tenuto.model.json import JSON
@@ -13,11 +13,18 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
     from tenuto.testing.instance import Instance
 
-Scripted: TypeAlias = str | tuple[str, JSON]
+Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
+"""JSON, also where a type checker only sees `dict[str, int]`."""
+Scripted: TypeAlias = str | tuple[str, Given]
 """An event that a test has ready: its name, or its name and payload."""
 
 _LONG = timedelta(days=366)
 _MOST_LIVES = 100
+
+
+def as_json(given: Given) -> JSON:
+    """The same; what is not JSON after all is refused by whoever takes it."""
+    return cast("JSON", given)
 
 
 class Driver:
@@ -25,8 +32,10 @@ class Driver:
 
     def __init__(self, engine: Engine, events: Sequence[Scripted]) -> None:
         self.engine = engine
-        self._left = {
-            f"event-{number}": (each, None) if isinstance(each, str) else each
+        self._left: dict[str, tuple[str, JSON]] = {
+            f"event-{number}": (each, None)
+            if isinstance(each, str)
+            else (each[0], as_json(each[1]))
             for number, each in enumerate(events, start=1)
         }
 

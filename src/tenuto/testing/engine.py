@@ -23,7 +23,7 @@ from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
-from tenuto.testing.driving import Scripted
+from tenuto.testing.driving import Given, Scripted, as_json
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance
 from tenuto.testing.lives import Lives
@@ -124,7 +124,7 @@ class Engine:
     def start(
         self,
         workflow: Workflow,
-        input: JSON = None,
+        input: Given = None,
         *,
         key: str | None = None,
         correlation_id: str | None = None,
@@ -145,7 +145,7 @@ class Engine:
                 return chosen
             started = await app.start(
                 name,
-                input,
+                as_json(input),
                 key=key,
                 correlation_id=correlation_id,
                 priority=priority,
@@ -160,15 +160,15 @@ class Engine:
     def publish(
         self,
         pattern: str,
-        payload: JSON = None,
+        payload: Given = None,
         *,
         id: str | None = None,
         correlation_id: str | None = None,
     ) -> Published | None:
         """Publish an event; None when the engine crashed before it had answered."""
-        name = id or self.world.ids.short()
+        name, given = id or self.world.ids.short(), as_json(payload)
         return self.lives.ask(
-            lambda app: app.publish(pattern, payload, id=name, correlation_id=correlation_id)
+            lambda app: app.publish(pattern, given, id=name, correlation_id=correlation_id)
         )
 
     def skip(
@@ -228,7 +228,7 @@ class Engine:
     def orders(
         self,
         workflow: Workflow,
-        input: JSON = None,
+        input: Given = None,
         *,
         events: Sequence[Scripted] = (),
         most: int = 1_000,

@@ -62,8 +62,9 @@ def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> s
         instances=[_kept_instance(each) for each in shown.instances],
     )
     folder.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^A-Za-z0-9_]+", "-", test.rpartition("/")[2].replace(".py::", "-"))
-    file = folder / f"{name.strip('-')[:_NAME]}.json"
+    place, _, name = test.partition("::")
+    words = "-".join(part for part in (Path(place).stem, name) if part)
+    file = folder / f"{re.sub(r'[^A-Za-z0-9_]+', '-', words).strip('-')[:_NAME]}.json"
     file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
     return f"{told(record, _SHOWN)}\n\nkept: python -m tenuto.testing {os.path.relpath(file)}"
 

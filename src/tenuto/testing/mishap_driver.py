@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.app import Tenuto
 from tenuto.instances import InstanceRef
-from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.driving import Driver, Given, Scripted
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
 
@@ -43,7 +42,7 @@ class MishapDriver(Driver):
         for mishap in mishaps:
             self._plan(mishap)
 
-    def play(self, workflow: Workflow, input: JSON) -> Instance:
+    def play(self, workflow: Workflow, input: Given) -> Instance:
         """Start it and see it to its end."""
         run = self.engine.start(workflow, input, instance_id=_ID)
         return self.drive(run)

@@ -8,9 +8,8 @@ from math import prod
 from random import Random
 from typing import TYPE_CHECKING
 
-from tenuto.model.json import JSON
 from tenuto.testing.calls import Call
-from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.driving import Driver, Given, Scripted
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow
@@ -93,7 +92,7 @@ class Choices:
 def orders(
     engine: Engine,
     workflow: Workflow,
-    input: JSON,
+    input: Given,
     *,
     events: Sequence[Scripted],
     most: int,
