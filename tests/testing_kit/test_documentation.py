@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.examples.test_documentation import ROOT, Snippet, snippets
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "testing.md"
 
-PAGE = "docs/testing.md"
+_BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Snippet(NamedTuple):
+    """A block of code in the page."""
+
+    language: str
+    file: str
+    text: str
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> list[Snippet]:
     """The snippets of the page, those with a name written to their files."""
-    found = list(snippets(PAGE))
+    found = [Snippet(*each) for each in _BLOCK.findall(PAGE.read_text(encoding="utf-8"))]
     for snippet in found:
         if snippet.file:
             (tmp_path / snippet.file).write_text(snippet.text, encoding="utf-8")

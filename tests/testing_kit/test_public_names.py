@@ -38,6 +38,7 @@ INSTANCE = [
     "path",
     "pause",
     "resume",
+    "retry",
     "state",
     "status",
     "timeline",

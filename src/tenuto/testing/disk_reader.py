@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tenuto.core.plan import TaskPolicies
+from tenuto.engine.draft import Draft
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
@@ -27,7 +28,9 @@ class DiskReader:
     """Reads a memory disk; nothing of it waits for anything, so no event loop is needed."""
 
     def __init__(self, disk: MemoryDisk, tasks: TaskPolicies) -> None:
+        self._disk = disk
         self._store = MemoryStore(disk)
+        self._known: dict[str, Held] = {}
         self._loader = Loader(self._store, Plans(self._store, SystemClock(), tasks))
 
     def exists(self, instance_id: str) -> bool:
@@ -35,12 +38,20 @@ class DiskReader:
 
     def held(self, instance_id: str) -> Held:
         """An instance with its plan; NotFound when it never became durable."""
+        known = self._known.get(instance_id)
+        if known is not None and known.state.version == self._disk.log_ends.get(instance_id):
+            return known
         found = _now(self._loader.load([instance_id])).get(instance_id)
         if found is None:
             raise NotFound(f"there is no instance {instance_id}")
         if not isinstance(found, Held):
             raise found
+        self._known[instance_id] = found
         return found
+
+    def note(self, draft: Draft) -> None:
+        """Keep what a process has just written, which saves reading it."""
+        self._known[draft.instance_id] = draft.held
 
     def ids(self) -> list[str]:
         """Every instance, the oldest first."""

@@ -165,6 +165,10 @@ class Instance:
         """Go on after a pause."""
         self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).resume())
 
+    def retry(self) -> None:
+        """Let a FAILED one go on."""
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).retry())
+
     @property
     def _held(self) -> Held:
         return self.engine.lives.reader.held(self.id)

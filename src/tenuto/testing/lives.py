@@ -53,7 +53,7 @@ class Lives:
             )
         if self._process is None:
             self.begun += 1
-            self._process = Process(self.world)
+            self._process = Process(self.world, self.reader.note)
             self._process.open()
         return self._process
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from tenuto.app import Tenuto
+from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
@@ -63,8 +64,10 @@ class World(Struct, kw_only=True):
 class Process:
     """The shipped engine over a disk that outlives it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, written: Callable[[Draft], None]) -> None:
+        """`written` hears of everything that has become durable."""
         self._world = world
+        self._written = written
         self.loop = VirtualLoop(started_at=world.passed)
         self.clock = VirtualClock(self.loop, world.wall, world.latest)
         self._store = NotedStore(MemoryStore(world.disk), self.loop, world.unrest)
@@ -120,7 +123,8 @@ class Process:
         if self._world.unrest.on_report() is Fault.DUPLICATE:
             self.loop.call_soon(self._deliver, instance_id, report)
 
-    def _changed(self, _: object) -> None:
+    def _changed(self, draft: Draft) -> None:
+        self._written(draft)
         if self._is_watched:
             self.loop.stop()
 
