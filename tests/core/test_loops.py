@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.model.errors import InvalidDefinition
+from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tests.core.drawing import condition, delay, draw, loop, start, task, wait
@@ -486,3 +487,15 @@ def test_a_body_cannot_be_cancelled_from_outside() -> None:
     """Which of its iterations would be meant?"""
     with pytest.raises(InvalidDefinition, match="TEN-1049"):
         play(draw("s>t s>l l:loop>a", s=start(), l=loop([1]), t=task(cancels=["a"])))
+
+
+def test_what_an_iteration_cancels_outside_is_cancelled_once_it_is_retried() -> None:
+    """A result within the grace starts nothing, until a retry; then it means the same node."""
+    document = draw(
+        "s>l s>t s>x l:loop>a", s=start(), l=loop([1]), t=wait("never"), a=task(cancels=["t"])
+    )
+    run = play(document).start().fail("x", "BAD").succeed("a[0]")
+    assert run.status is Status.FAILED
+    run.tell(RetryAsked(by="ada"))
+    assert run.count("NODE_SKIPPED t[0]#1") == 0
+    assert run.succeed("x").status is Status.COMPLETED

@@ -9,7 +9,6 @@ from tenuto.core.reopening import held_back_by_end, reopened_by_retry
 from tenuto.core.state import NodeState
 from tenuto.model.durations import iso
 from tenuto.model.entries import RetryRequested, StatusChanged
-from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import Status
 
@@ -31,7 +30,7 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
         cancelled(d, key, d.state.nodes[key].attempt)
     for key in held_back:
         names = d.plan[key.node].node.cancels
-        call_off(d, (NodeKey(name, key.iteration) for name in names))
+        call_off(d, (d.plan.seen_from(key, name) for name in names))
     for key in loops:
         loop.resume(d, key)
     return None
