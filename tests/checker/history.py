@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, TypeAlias
+from uuid import UUID
 
 Fields: TypeAlias = dict[str, Any]
 ID = "i-1"
@@ -111,6 +112,17 @@ class Log:
     def woke(self, node: str) -> Log:
         return self.row("TIMER_FIRED", node)
 
+    def child(self, node: str, attempt: int = 1, *, ordered: int | None = None) -> Log:
+        """A child of version 1, ordered now unless said otherwise."""
+        id = child_at(self.now if ordered is None else ordered, attempt)
+        return self.row("CHILD_STARTED", node, attempt, childId=id, workflowId="d", version=1)
+
+    def child_ended(self, node: str, id: str, status: str, attempt: int = 1) -> Log:
+        # `status` is a column of other rows; here it is said.
+        self.row("CHILD_ENDED", node, attempt, childId=id)
+        self.rows[-1]["payload"]["status"] = status
+        return self
+
     def cancel_asked(self, source: str = "API") -> Log:
         asked: Fields = {"by": "somebody", "source": source, "shouldCompensate": True}
         return self.row("CANCEL_REQUESTED", **asked)
@@ -120,6 +132,11 @@ class Log:
 
     def resume_asked(self, by: str = "somebody") -> Log:
         return self.row("RESUME_REQUESTED", by=by)
+
+
+def child_at(at: int, number: int = 1) -> str:
+    """The id of a child that was ordered at a moment."""
+    return str(UUID(int=at << 80 | 7 << 76 | 2 << 62 | number))
 
 
 def log() -> Log:

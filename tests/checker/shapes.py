@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.checker.history import BEGIN, ID, Fields, box, graph, log, record, task
+from tests.checker.history import BEGIN, ID, Fields, Log, box, child_at, graph, log, record, task
 
 RETRY = {"maxAttempts": 3, "initialDelay": 1000, "multiplier": 2, "maxDelay": 1500}
 
@@ -380,6 +380,59 @@ def two_ends() -> Fields:
     return record(document, history, instance={"row": {"output": {"n": 2, "m": 1}}})
 
 
+def _with_children(run: Fields, *children: tuple[str, Log, Fields]) -> Fields:
+    """A run of a parent and of the instances that it started; each runs a task `x`."""
+    for id, history, row in children:
+        stored: Fields = {"waits": [], "timers": [], "mail": [], "deadLetters": [], "row": row}
+        document = graph(task("x", retry={"maxAttempts": 1}), edges="")
+        run["instances"].append({"id": id, "document": document, "history": history.rows, **stored})
+    return run
+
+
+def _child(attempt: int = 1) -> Log:
+    started = log().started()
+    parent = {"id": ID, "node": "c", "attempt": attempt, "rootId": ID, "depth": 1}
+    started.rows[0]["payload"]["parent"] = parent
+    return started.dispatched("x")
+
+
+def parent_and_child() -> Fields:
+    """The first child fails, the second one's output is the step's."""
+    retry = {"maxAttempts": 2, "initialDelay": 1000}
+    document = graph(box("subWorkflow", "c", workflowId="d", retry=retry), task("b"), edges="c>b")
+    first, second = child_at(BEGIN), child_at(BEGIN + 1_005, 2)
+    history = (
+        log().started().dispatched("c").child("c").after(5).child_ended("c", first, "FAILED")
+        .failed("c", "CHILD_FAILED", "retry").retry("c", 2, 1_000).after(1_000)
+        .dispatched("c", attempt=2).child("c", 2).after(5)
+        .child_ended("c", second, "COMPLETED", 2).completed("c", 7, attempt=2)
+        .dispatched("b").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    failed = _child().failed("x").turned("FAILED")
+    completed = _child(2).completed("x", 7).turned("COMPLETED")
+    dead = {"status": "FAILED", "output": None}
+    run = _with_children(
+        record(document, history),
+        (first, failed, dead),
+        (second, completed, {"status": "COMPLETED", "output": 7}),
+    )
+    run["instances"][1]["deadLetters"] = [{"id": "1", "kind": "task-failed", "node": "x"}]
+    return run
+
+
+def child_called_off() -> Fields:
+    """The parent is cancelled, and its child is told."""
+    document = graph(box("subWorkflow", "c", workflowId="d"), edges="")
+    history = (
+        log().started().dispatched("c").child("c").after(5).cancel_asked().called_off("c")
+        .turned("CANCELLED")
+    )  # fmt: skip
+    told = _child().after(5).cancel_asked("PARENT").told_to_stop("x").after(2_000)
+    told.called_off("x").turned("CANCELLED")
+    row = {"status": "CANCELLED", "output": None}
+    return _with_children(record(document, history), (child_at(BEGIN), told, row))
+
+
 SHAPES: tuple[Callable[[], Fields], ...] = (
     linear,
     linear_in_steps_form,
@@ -408,4 +461,6 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     deadline_passed,
     terminated,
     two_ends,
+    parent_and_child,
+    child_called_off,
 )

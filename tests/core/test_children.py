@@ -327,6 +327,18 @@ def test_a_paused_parent_hears_of_the_end_and_goes_on_when_resumed() -> None:
     assert run.resume().running == ["a"]
 
 
+def test_nothing_is_started_once_an_end_is_decided() -> None:
+    """An unhandled failure: nothing new starts; waits, timers and children are withdrawn; running
+    tasks are told and have `options.cancelGrace` (10 s); a result within it is recorded and will be
+    compensated; then compensation, then FAILED.
+    """
+    run = play(draw("s>c s>a", s=start(), c=child())).start().pause().fail("a")
+    with run.refusing("TEN-3003"):
+        run.resolve("c")
+    assert run.resume().status is Status.FAILED
+    assert run.ledger.mail == []
+
+
 # -- the child's side
 
 

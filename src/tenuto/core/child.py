@@ -67,6 +67,8 @@ def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
         or not node.is_in_flight
         or node.attempt != report.attempt
         or not isinstance(d.plan[key.node].node.config, SubWorkflow)
+        # Decided while it is paused; once resumed, the step is called off.
+        or d.state.ending is not None
     ):
         return Rejection(code=STALE, message=f"{key.node} does not wait for its workflow")
     start_child(d, key, report.version)

@@ -74,6 +74,11 @@ class Node:
         return self.type in _RUNS_OUTSIDE
 
     @property
+    def starts_a_child(self) -> bool:
+        """Whether what it runs is an instance of its own."""
+        return self.type == "subWorkflow"
+
+    @property
     def cancels_rest(self) -> bool:
         return self.needs is not None and self.config.get("cancelRest") is True
 

@@ -96,8 +96,25 @@ def _summarise(picture: Picture, instance: Instance, whole: Whole) -> None:
             status=picture.status,
             counts=picture.counts,
             last_seq=picture.version,
+            parent=picture.parent,
+            births=picture.births,
+            deaths=picture.deaths,
+            given_up=picture.given_up,
+            asked=frozenset(str(row.payload.get("source")) for _, row in picture.ending),
+            ended_at=picture.finals[0].at if picture.finals else None,
+            deadline=picture.deadline,
+            output=stored.get("output"),
+            outputs=_outputs(picture),
         )
     )
+
+
+def _outputs(picture: Picture) -> dict[str, object]:
+    return {
+        str(life.child_ended.payload.get("childId")): life.output
+        for life in picture.lives.values()
+        if life.child_ended is not None and life.outcome == "COMPLETED"
+    }
 
 
 def _excerpt(rows: list[Row], row: Row) -> tuple[str, ...]:

@@ -66,6 +66,12 @@ class Life:
     """A row says that it was cancelled, is being cancelled, or was skipped for that."""
     output: Json = None
     handles: tuple[str, ...] = ()
+    child: Row | None = None
+    """The row that started the child whose end it waits for."""
+    child_ended: Row | None = None
+    """The row that says how the newest child ended."""
+    child_version: Json = None
+    """The version that its children run."""
     outcomes: dict[int, str] = field(default_factory=dict)
     """The recorded outcome of each attempt."""
 
@@ -95,7 +101,7 @@ class Life:
             if self.outcome == "CANCELLED" and self.then == "cancel":
                 return frozenset({"CANCELLED", "FAILED"})
             return frozenset({self.outcome})
-        if self.running or self.then == "route":
+        if self.running or self.child is not None or self.then == "route":
             return frozenset({"RUNNING"})
         if self.retry is not None or self.then == "retry":
             return frozenset({"RETRYING"})

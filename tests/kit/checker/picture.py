@@ -32,6 +32,14 @@ class Picture:
     created_at: int = 0
     started_at: int = 0
     deadline: int | None = None
+    parent: Fields | None = None
+    """Who started it from a step."""
+    births: list[Row] = field(default_factory=list)
+    """The rows that started children."""
+    deaths: dict[str, Row] = field(default_factory=dict)
+    """Child → the row that says how it ended."""
+    given_up: dict[str, int] = field(default_factory=dict)
+    """Child → the moment since which nobody waits for it."""
     definition: tuple[Json, Json] | None = None
     inputs: int = 0
     finals: list[Row] = field(default_factory=list)
@@ -169,6 +177,7 @@ class Picture:
                 self.ctx["input"] = row.payload.get("input")
                 self.created_at = row.at
                 self.deadline = row.moment("deadline")
+                self.parent = row.payload.get("parent")
                 version = row.payload.get("definitionVersion")
                 self.definition = (row.payload.get("definitionId"), version)
             case "SYSTEM_SET":
@@ -198,6 +207,20 @@ class Picture:
         life.ordered_at = row.at
         life.retry = None
         life.then = ""
+        life.child_ended = None
+
+    def _child_started(self, life: Life, row: Row) -> None:
+        life.running = False
+        life.child = row
+        life.child_version = row.payload.get("version")
+        if row.moment("failAt") is not None:
+            life.fail_at = row.moment("failAt")
+        self.births.append(row)
+
+    def _child_ended(self, life: Life, row: Row) -> None:
+        life.child = None
+        life.child_ended = row
+        self.deaths[str(row.payload.get("childId"))] = row
 
     def _completed(self, life: Life, row: Row) -> None:
         if life.ended:
@@ -317,6 +340,9 @@ class Picture:
         life.wait = None
         life.due = None
         life.retry = None
+        if life.child is not None:
+            self.given_up[str(life.child.payload.get("childId"))] = row.at
+        life.child = None
 
 
 def calls_off(row: Row) -> bool:
@@ -347,4 +373,6 @@ _CHANGES = {
     "WAIT_RESOLVED": Picture._wait_resolved,
     "TIMER_SET": Picture._timer_set,
     "TIMER_FIRED": Picture._timer_fired,
+    "CHILD_STARTED": Picture._child_started,
+    "CHILD_ENDED": Picture._child_ended,
 }

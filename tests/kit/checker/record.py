@@ -51,7 +51,7 @@ class Row:
 
 _SHOWN = frozenset(
     {"then", "reason", "from", "to", "handles", "due", "outcome", "eventId", "timeoutAt"}
-    | {"graceUntil", "error", "source", "until"}
+    | {"graceUntil", "error", "source", "until", "childId", "version", "status", "parent"}
 )
 
 

@@ -11,6 +11,7 @@ from tests.kit.checker.record import Fields
 from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
     Action,
+    Behaviour,
     Behaviours,
     Document,
     Seeded,
@@ -37,6 +38,8 @@ class Job:
     """Started with an idempotency key; else under an id of the client's own."""
     at: float = 0.0
     """Seconds into the run at which it is started."""
+    children: list[Document] = field(default_factory=list)
+    """The workflows that its steps start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,16 @@ class Scenario:
 
     @property
     def documents(self) -> dict[str, Document]:
-        return {str(job.document["id"]): job.document for job in self.jobs}
+        found = [each for job in self.jobs for each in (job.document, *job.children)]
+        return {str(each["id"]): each for each in found}
+
+    def behaviours_of_children(self) -> Behaviours:
+        """What the tasks of children do; their nodes have names of their own."""
+        found: dict[tuple[str, int], Behaviour] = {}
+        for job in self.jobs:
+            for child in job.children:
+                found |= plan_behaviours(child, f"{self.seed} {child['id']}")
+        return found
 
 
 TASTE = Taste(largest=16)

@@ -45,6 +45,7 @@ class World:
         self._ids = SeededIds(Random(f"ids {scenario.seed}"))
         self._stray: list[Report] = []
         self._rests: list[Run] = []
+        self._of_children = scenario.behaviours_of_children()
         random = Random(f"clients {scenario.seed}")
         self._clients = [
             Client(job, self._ids.instance_id(self._wall.read(0.0)), self._ledgers, random)
@@ -86,5 +87,7 @@ class World:
         for client in self._clients:
             if client.instance_id == instance_id:
                 return client.job.behaviours
-        key = self._place.keys()[instance_id]
+        key = self._place.keys().get(instance_id)
+        if key is None:
+            return self._of_children
         return next(client.job.behaviours for client in self._clients if client.job.key == key)

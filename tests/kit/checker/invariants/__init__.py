@@ -6,6 +6,7 @@ from tests.kit.checker.invariants import (
     acceptance,
     clock,
     effects,
+    family,
     flow,
     steps,
     structure,
@@ -46,6 +47,8 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("I26", waiting.one_wins),
     ("I27", waiting.delivered_only_where_it_fits),
     ("I27", waiting.taken_once),
+    ("FAMILY", family.children_follow_their_orders),
+    ("FAMILY", family.outcomes_follow_from_children),
 )
 
 AT_REST: tuple[tuple[str, AtRest], ...] = (
@@ -82,5 +85,8 @@ OVER_RUN: tuple[OverRun, ...] = (
     acceptance.one_instance_per_key,
     acceptance.unknown_requests_had_one_effect,
     acceptance.accepted_requests_are_kept,
+    family.every_child_has_its_parent,
+    family.every_birth_has_its_child,
+    family.ends_are_told,
     worth.not_vacuous,
 )

@@ -58,7 +58,9 @@ def unknown_requests_had_one_effect(whole: Whole) -> Iterator[Violation]:
         "instance" not in request and request["outcome"] == "unknown"
         for request in _requests(whole, "start")
     )
-    strangers = [summary for summary in whole.summaries if summary.id not in asked]
+    strangers = [
+        summary for summary in whole.summaries if summary.id not in asked and summary.parent is None
+    ]
     if len(strangers) > open_ended:
         message = f"{len(strangers)} instances for {open_ended} starts with unknown result"
         yield Violation("I9", strangers[-1].id, 0, message)

@@ -32,7 +32,8 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
     if row.type == "WAIT_OPENED":
         timeout = config.get("eventTimeout") or {}
         yield from _as_long_as(row, "timeoutAt", timeout.get("duration"))
-    if row.type in ("TIMER_SET", "WAIT_OPENED"):
+    first_child = row.type == "CHILD_STARTED" and life.fail_at is None
+    if row.type in ("TIMER_SET", "WAIT_OPENED") or first_child:
         yield from _as_long_as(row, "failAt", config.get("timeout"))
 
 
@@ -82,7 +83,7 @@ def _pending(life: Life, *, paused: bool) -> Iterator[tuple[str, int | None]]:
         yield "the retry", life.retry.moment("due")
     if life.wait is not None:
         yield "the time-out", life.wait.timeout_at
-    if life.wait is not None or life.due is not None:
+    if life.wait is not None or life.due is not None or life.child is not None:
         yield "the time limit", life.fail_at
     if life.told is not None and not life.ended:
         yield "the grace", life.told.moment("graceUntil")
@@ -96,6 +97,8 @@ def _due_of_node(row: Row, life: Life) -> int | None:
             return life.retry.moment("due")
         case "WAIT_RESOLVED" if row.payload.get("outcome") == "timeout" and life.wait is not None:
             return life.wait.timeout_at
+        case "NODE_FAILED" if row.code == "TIMEOUT" and life.node.starts_a_child:
+            return life.fail_at
         case "NODE_FAILED" if row.code == "TIMEOUT" and life.node.runs_outside:
             limit = life.node.timeout_ms
             return None if limit is None or not life.running else life.ordered_at + limit

@@ -72,6 +72,7 @@ def _completions(rest: Rest) -> Iterator[Row]:
             and row.status != "error"
             and node is not None
             and node.runs_outside
+            and not node.starts_a_child
         ):
             yield row
 

@@ -78,6 +78,18 @@ class Summary:
     status: str
     counts: dict[str, int]
     last_seq: int
+    parent: Fields | None = None
+    births: list[Row] = field(default_factory=list)
+    deaths: dict[str, Row] = field(default_factory=dict)
+    given_up: dict[str, int] = field(default_factory=dict)
+    """Child → the moment since which its step does not wait for it any more."""
+    asked: frozenset[str] = frozenset()
+    """From where it was asked to end."""
+    ended_at: int | None = None
+    deadline: int | None = None
+    output: object = None
+    outputs: dict[str, object] = field(default_factory=dict)
+    """Child → what its parent recorded as its output."""
 
 
 @dataclass(slots=True)

@@ -158,7 +158,7 @@ def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
         if row.type != "NODE_FAILED" or row.code == "POISON":
             continue
         node = rest.picture.graph.nodes.get(row.node or "")
-        if node is None or not node.runs_outside:
+        if node is None or not node.runs_outside or node.starts_a_child:
             continue
         kept = _letter(letters, row, ("task-failed",))
         if row.payload.get("then") == "fail" and not kept:
