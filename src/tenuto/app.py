@@ -13,13 +13,17 @@ from uuid import UUID
 import msgspec
 
 from tenuto.compose import build_engine, open_store
-from tenuto.core import Plan
-from tenuto.definition import input_problems, parse_document
+from tenuto.definition import parse_document
 from tenuto.engine.engine import Settings
-from tenuto.engine.requests import Answer
+from tenuto.engine.starting import (
+    json_problems,
+    raise_rejection,
+    refuse_bad_input,
+    refuse_unknown_tasks,
+)
 from tenuto.instances import InstanceRef, Summary
 from tenuto.model.checks import aware, refuse_bad_text
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Object, json_problem
@@ -132,8 +136,8 @@ class Tenuto:
         deployed = await self.engine.plans.get(TENANT, workflow, version)
         deployed.refuse_unavailable()
         plan = deployed.plan
-        self._refuse_unknown_tasks(plan)
-        self._refuse_bad_input(plan, input)
+        refuse_unknown_tasks(plan, self.tasks)
+        refuse_bad_input(plan, input, self.engine.settings.limits)
         started = Started(
             definition_id=workflow,
             definition_version=deployed.version,
@@ -149,7 +153,7 @@ class Tenuto:
             key=key,
             content_hash=_content_hash(started, asked_for) if key is not None else b"",
         )
-        _raise_rejection(answer)
+        raise_rejection(answer)
         return InstanceRef(self.engine, answer.instance_id)
 
     async def instance(self, id: str) -> InstanceRef:
@@ -194,7 +198,7 @@ class Tenuto:
         refuse_bad_text(id=id, correlationId=correlation_id)
         limits = self.engine.settings.limits
         problems = [
-            *_json_problems(payload, limits.event_bytes, "$.payload"),
+            *json_problems(payload, limits.event_bytes, "$.payload"),
             *_pattern_problems(pattern),
         ]
         if problems:
@@ -224,34 +228,6 @@ class Tenuto:
         self._flows[flow] = saved.version
         return saved.version
 
-    def _refuse_unknown_tasks(self, plan: Plan) -> None:
-        problems = [
-            Problem(
-                code="TEN-2003",
-                path=f"$.steps.{name}.taskId",
-                message=f"no task is called {task_id!r} (UNKNOWN_TASK)",
-                advice=_task_advice(self.tasks, task_id),
-            )
-            for task_id, name in plan.tasks.items()
-            if task_id not in self.tasks
-        ]
-        if problems:
-            raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
-
-    def _refuse_bad_input(self, plan: Plan, input: JSON) -> None:
-        problems = _json_problems(input, self.engine.settings.limits.input_bytes, "$")
-        if not problems:
-            problems = list(input_problems(plan.definition, input))
-        if problems:
-            raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
-
-
-def _task_advice(tasks: Registry, name: str) -> str:
-    near = tasks.nearest(name)
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
-    return f"Register one: @task on a function called {name}, or @task(name={name!r})."
-
 
 def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
     if isinstance(definition, Mapping):
@@ -262,31 +238,6 @@ def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
     return parse_document(text, str(path))
-
-
-def _json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
-    problem = json_problem(value)
-    if problem is not None:
-        where, what = problem
-        return [
-            Problem(
-                code="TEN-2004",
-                path=path + where,
-                message=what,
-                advice="Send JSON: null, booleans, finite numbers, text, lists and objects.",
-            )
-        ]
-    size = len(msgspec.json.encode(value))
-    if size > most_bytes:
-        return [
-            Problem(
-                code="TEN-2005",
-                path=path,
-                message=f"{size:,} bytes is more than the limit of {most_bytes:,} (TOO_LARGE)",
-                advice="Keep large data elsewhere and pass a reference to it.",
-            )
-        ]
-    return []
 
 
 def _pattern_problems(pattern: str) -> list[Problem]:
@@ -330,21 +281,6 @@ def _content_hash(started: Started, version: int | None) -> bytes:
     """What makes two starts the same: not the version that happened to be the newest."""
     content = msgspec.structs.replace(started, definition_version=version or 0)
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()
-
-
-def _raise_rejection(answer: Answer) -> None:
-    rejection = answer.rejection
-    if rejection is None:
-        return
-    if rejection.code == "TEN-2101":
-        problem = Problem(
-            code=rejection.code,
-            path="$",
-            message=rejection.message,
-            advice="Correct the input, or the expression that reads it.",
-        )
-        raise InvalidInput("the input cannot be worked with", [problem])
-    raise Conflict(rejection.message, code=rejection.code)
 
 
 __all__ = ["Published", "Tenuto"]

@@ -6,11 +6,14 @@ import asyncio
 from datetime import datetime
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, error_view, state_of
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
+from tenuto.engine.rerunning import plan_rerun
+from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
@@ -131,6 +134,36 @@ class InstanceRef:
     async def retry(self) -> Status:
         """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
         return await self._ask(RetryAsked(by=EMBEDDED))
+
+    async def rerun(
+        self,
+        from_step: str | None = None,
+        *,
+        input: JSON | UnsetType = UNSET,
+        version: int | None = None,
+    ) -> InstanceRef:
+        """Make a new instance of it, from `from_step` on; this one does not change.
+
+        What completed and is neither that step nor after it is taken over; without `from_step`
+        everything runs again. `input` and `version` replace those of this instance.
+        """
+        engine = self._engine
+        earlier = await engine.state_of(self.id)
+        rerun = await plan_rerun(
+            engine.store,
+            engine.plans,
+            earlier,
+            from_step=from_step,
+            input=input,
+            version=version,
+        )
+        plan = rerun.deployed.plan
+        if engine.settings.unknown_tasks == "fail":
+            refuse_unknown_tasks(plan, engine.registry)
+        refuse_bad_input(plan, rerun.started.input, engine.settings.limits)
+        answer = await engine.start(plan, rerun.started, tenant=rerun.tenant)
+        raise_rejection(answer)
+        return InstanceRef(engine, answer.instance_id)
 
     async def _ask(self, input: Input) -> Status:
         answer = await self._engine.ask(self.id, input)

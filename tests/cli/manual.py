@@ -19,6 +19,7 @@ COMMANDS = (
     "pause",
     "resume",
     "retry",
+    "rerun",
     "events send",
     "dead-letters",
     "verify",

@@ -114,6 +114,53 @@ def test_a_retry_is_left_for_the_process_that_has_the_store_open(terminal: Termi
         _end(process)
 
 
+TWO_STEPS = {
+    "id": "two",
+    "steps": [
+        {"stepId": "first", "type": "TASK", "taskId": "flaky", "input": 1,
+         "transitions": {"default": "a"}},
+        {"stepId": "a", "type": "TASK", "taskId": "flaky"},
+    ],
+}  # fmt: skip
+
+
+def test_an_instance_is_rerun_from_a_step(terminal: Terminal) -> None:
+    terminal.write("tasks.py", FLAKY)
+    terminal.write("two.json", TWO_STEPS)
+    terminal.write("been-here", "")
+    assert terminal.run("run", "two.json", "-i", "1").code == 0
+    wrong = terminal.call("rerun", "@last", "--from", "b")
+    assert (wrong.code, "TEN-2010" in wrong.err) == (2, True), wrong.err
+    nowhere = terminal.call("rerun", "@last", "--version", "7")
+    assert nowhere.code == 3, nowhere.err
+    rerun = terminal.call("rerun", "@last", "--from", "a", "--input", "2", "-o", "json")
+    assert rerun.code == 0, rerun.err
+    assert rerun.json["status"] == "RUNNING"
+    assert terminal.run("run", "two.json", "--instance", rerun.json["instanceId"]).code == 0
+    shown = terminal.call("show", rerun.json["instanceId"], "--history", "-o", "json").json
+    assert (shown["rerunOf"], shown["input"]) == (rerun.json["rerunOf"], 2)
+    assert terminal.call("verify").code == 0
+
+
+def test_a_rerun_is_left_for_the_process_that_has_the_store_open(terminal: Terminal) -> None:
+    terminal.write("flaky.py", FLAKY)
+    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
+    assert terminal.run("run", "flaky.json", "--tasks", "flaky.py").code == 1
+    terminal.write("wait.json", WAIT)
+    tasks = ("--tasks", "tasks.py", "--tasks", "flaky.py")
+    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *tasks)
+    try:
+        assert process.stderr is not None
+        while "waiting for paid" not in process.stderr.readline():
+            pass
+        rerun = terminal.call("rerun", "@last-failed")
+        assert rerun.code == 0, rerun.err
+        assert "Taken over from" in rerun.err
+        assert "No process" not in rerun.err
+    finally:
+        _end(process)
+
+
 FLAKY_STEP = {"stepId": "a", "type": "TASK", "taskId": "flaky"}
 FLAKY = """
 from pathlib import Path

@@ -53,6 +53,7 @@ INSTANCE = [
     "details",
     "history",
     "pause",
+    "rerun",
     "result",
     "resume",
     "retry",

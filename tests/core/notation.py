@@ -33,7 +33,8 @@ def _said(entry: Entry) -> str:
             return entry.to.value
         case NodeCompleted(status=status, handles=handles):
             routed = f"-> {','.join(handles)}" if handles != ("default",) else ""
-            return f"error {routed}" if status == "error" else routed
+            words = ("error" * (status == "error"), routed, "reused" * bool(entry.reused_from))
+            return " ".join(filter(None, words))
         case NodeFailed():
             return f"{entry.error.code} {entry.then}"
         case NodeSkipped():

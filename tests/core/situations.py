@@ -8,7 +8,7 @@ from datetime import timedelta
 from tenuto.core import fold
 from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
-from tenuto.model.inputs import CancelAsked
+from tenuto.model.inputs import CancelAsked, Reused
 from tests.core.drawing import (
     child,
     condition,
@@ -239,6 +239,25 @@ def order_retried() -> Run:
     return run.succeed("j", "sent")
 
 
+def order_rerun() -> Run:
+    """As an instance that was given what an earlier one had done, up to its second branch."""
+    document = draw(
+        "s>reserve reserve:error>sorry reserve>pay pay>ship s>note note>ship",
+        s=start(),
+        reserve=task(outputVariable="held"),
+        pay=task(outputVariable="paid"),
+        note=task(when="ctx.input.loud"),
+    )
+    earlier = "00000000-0000-7000-8000-00000000000e"
+    given = (
+        Reused(node="s", output={"started": True}),
+        Reused(node="note", status="skipped"),
+        Reused(node="reserve", output={"sku": "tea"}, variables={"shelf": 4}),
+    )
+    run = play(document).start({"orderId": 7}, rerun_of=earlier, reused=given)
+    return run.succeed("pay", "cash").succeed("ship", "sent")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -272,5 +291,6 @@ SHELF: dict[str, Situation] = {
         second_child_succeeds,
         child_outlived_by_nobody,
         order_retried,
+        order_rerun,
     )
 }

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tenuto.core import Decision, InstanceState
+from tenuto.core.rerun import following, reusable
 from tenuto.definition import compile_definition, to_graph_form, to_steps_form
 from tenuto.model.entries import (
     CancelRequested,
@@ -135,6 +136,27 @@ def test_every_instance_that_is_retried_ends_too(
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
     check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
+
+
+@pytest.mark.slow
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(document=documents(SMALL), input=inputs(), seed=SEEDS)
+def test_every_rerun_ends_and_runs_nothing_twice(
+    document: Object, input: Object, seed: int
+) -> None:
+    choices = Seeded(seed)
+    earlier = walk(document, input, seed, retries=choices.below(2))
+    steps = [name for name, planned in earlier.plan.nodes.items() if planned.loop is None]
+    step = steps[choices.below(len(steps))]
+    given = tuple(reusable(earlier.plan, earlier.state, earlier.entries, step))
+    run = Run(document, check=check)
+    run.start(input, rerun_of=earlier.state.id, reused=given)
+    wander(run, Seeded(seed + 1), restless=30, retries=choices.below(2))
+    check_end(run)
+    taken_over = {each.node for each in given}
+    dispatched = {e.node for e in run.entries if isinstance(e, NodeDispatched) and not e.iteration}
+    assert not taken_over & dispatched
+    assert not taken_over & following(run.plan, step)
 
 
 @pytest.mark.parametrize("name", topologies())

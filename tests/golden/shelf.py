@@ -31,6 +31,7 @@ NAMES = (
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",
+    "order_rerun",
     "order_retried",
     "passed_over",
     "paused_until_it_resumed_by_itself",

@@ -40,6 +40,9 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`workflow.*` cannot be published",
     ),
     "compensation": (
+        "`idempotencyKey = ",
+        "A step whose compensation ran",
+        "Cancel is idempotent",
         "A result within it is recorded (NODE_COMPLETED",
         "COMPLETED does not compensate",
         "A handled failure is NODE_FAILED",
@@ -58,18 +61,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`/instances/{id}/undo-plan`",
         "It and `compensationState` name",
     ),
-    "compensation and retry by hand": ("Cancel is idempotent",),
     "compensation and cancellation triggers": ("`retry` of a FAILED instance",),
-    "retry by hand, rerun and compensation": ("`idempotencyKey = ",),
-    "rerun": (
-        "An instance in JSON",
-        "`rerun {fromStep?",
-        "A step whose compensation ran",
-        "`fromStep` inside a loop body",
-        "The old instance does not change.",
-        "Rerun answers 201",
-    ),
-    "retry by hand and rerun": ("App, all awaitable",),
     "the testing package": ("`tenuto.testing`",),
     "the command line": (
         "Command line: ",
@@ -114,6 +106,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
     "lifecycle events": ("Lifecycle payloads: ",),
     "schedules": ("Schedules: seed 000's",),
     "the service": (
+        "Rerun answers 201",
         "React Flow's drawing fields",
         "An error in a condition is",
         "`POST /events` (one, or an array",

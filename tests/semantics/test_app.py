@@ -59,7 +59,9 @@ def test_the_apps_functions_are_as_documented() -> None:
     assert parameters(Tenuto.publish)[:4] == ["pattern", "payload", "id", "correlation_id"]
     for name in ("deploy", "start", "instance", "instances", "publish"):
         assert inspect.iscoroutinefunction(getattr(Tenuto, name))
-    for name in ("status", "state", "history", "result", "cancel", "pause", "resume"):
+    commands = ("cancel", "pause", "resume", "retry", "rerun")
+    assert parameters(tenuto.InstanceRef.rerun)[0] == "from_step"
+    for name in ("status", "state", "history", "result", *commands):
         assert inspect.iscoroutinefunction(getattr(tenuto.InstanceRef, name))
 
 
@@ -113,6 +115,9 @@ async def test_an_instance_in_json_has_its_documented_names() -> None:
         )
         assert set(details) == set(names.split())
         assert details["version"] == len(await ref.history())
+        again = await (await ref.rerun()).details()
+        assert set(again) - set(details) == {"rerunOf"}
+        assert again["rerunOf"] == ref.id
         assert (details["output"], details["priority"], details["correlationId"]) == (5, 3, "c")
 
 

@@ -287,6 +287,50 @@ def retry(instance: Instance, *, store: Store = STORE, output: Output = "table")
     _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
+@app.command()
+def rerun(
+    instance: Instance,
+    *,
+    from_step: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STEP", help="What completed before it is taken over."),
+    ] = None,
+    input: Annotated[
+        str | None,
+        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Another input."),
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="Another version of the definition."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Make a new instance of one, from the beginning or from a step.
+
+    With --from, what completed and is neither that step nor after it is taken over; the rest runs.
+    The instance that is named does not change.
+
+    tenuto rerun @last-failed --from ship
+    """
+    from msgspec import UNSET
+
+    from tenuto.cli.rerunning import rerun as rerun_it
+    from tenuto.cli.sources import read_json
+
+    async def work() -> int:
+        return await rerun_it(
+            store,
+            instance,
+            from_step=from_step,
+            input=UNSET if input is None else read_json(input, "--input"),
+            version=version,
+            is_json=output == "json",
+        )
+
+    _perform(work, output)
+
+
 @events.command("send")
 def send(
     pattern: Annotated[

@@ -28,12 +28,17 @@ def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
 
 def call_off_rest(d: Deciding, key: NodeKey) -> None:
     """A join with `cancelRest` fired: call off whatever could still have arrived at it."""
+    call_off(d, rest_of(d, key))
+
+
+def rest_of(d: Deciding, key: NodeKey) -> list[NodeKey]:
+    """What could still arrive at a join."""
     late = [
         edge
         for edge in d.plan[key.node].incoming
         if not _has_ended(d, NodeKey(edge.source, key.iteration))
     ]
-    call_off(d, (NodeKey(name, key.iteration) for name in d.plan.reaching(late)))
+    return [NodeKey(name, key.iteration) for name in d.plan.reaching(late)]
 
 
 def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.parent import never_began
+from tenuto.core.rerun import take_over
 from tenuto.core.scope import scope_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import parse_moment, to_milliseconds
@@ -40,11 +41,12 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             correlation_id=asked.correlation_id,
             priority=asked.priority,
             deadline=deadline,
+            rerun_of=asked.rerun_of,
             parent=asked.parent,
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
-    return None
+    return take_over(d, asked)
 
 
 def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:

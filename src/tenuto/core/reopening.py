@@ -37,7 +37,7 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
             _reopen(plan, state, key, node)
     for key in held_back:
         node = state.nodes[key]
-        released = replace(node, is_withdrawn=False, held_back=())
+        released = replace(node, is_withdrawn=False, held_back=(), grace_until=None)
         state.nodes = with_item(state.nodes, key, released)
         arrive(plan, state, key, node.held_back)
 

@@ -231,6 +231,7 @@ class Draft(Struct, eq=False):
             current_steps=() if state.needs_owner else tuple(current_steps(state)),
             parent_id=state.parent.id if state.parent else None,
             root_id=state.parent.root_id if state.parent else None,
+            rerun_of=state.rerun_of,
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,

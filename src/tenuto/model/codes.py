@@ -477,6 +477,16 @@ _REQUESTS = {
         "A list is continued with the cursor that the page before gave, unchanged.",
         "Pass that cursor, or begin the list again.",
     ),
+    "TEN-2010": Code(
+        "Not a step to rerun from",
+        "The workflow has no such step, or it is inside a loop.",
+        "Name a step of the workflow that is in no loop, or leave it out to rerun everything.",
+    ),
+    "TEN-2011": Code(
+        "Outcome does not fit the version",
+        "A step whose outcome the rerun would take over is another one in that version.",
+        "Rerun from that step or one before it, or by the version that the instance had.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",

@@ -1,0 +1,124 @@
+"""Rerun: what a new instance takes over from an earlier one, and how it does.
+
+The new instance begins where the earlier one was when it reached the step to rerun from: outcomes
+of steps that are neither that one nor after it are written into its log, in the order in which they
+were reached, as if the steps had ended here. Everything else follows by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tenuto.core.cancelling import call_off, pass_over, rest_of
+from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.plan import Plan, PlannedNode
+from tenuto.core.state import InstanceState
+from tenuto.model.entries import Entry, NodeCompleted, NodeSkipped
+from tenuto.model.graph import Terminate
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import Reused, Started
+
+DOES_NOT_FIT = "TEN-2011"
+
+
+def following(plan: Plan, step: str) -> set[str]:
+    """A step and all that comes after it."""
+    found: set[str] = set()
+    pending = [step]
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(edge.target for edge in plan.nodes[name].outgoing)
+    return found
+
+
+def reusable(
+    plan: Plan, earlier: InstanceState, entries: Iterable[Entry], from_step: str
+) -> Iterator[Reused]:
+    """Outcomes of `earlier` that a rerun by `plan` takes over; `entries` is its log.
+
+    A step that the definition does not have any more is left out, and so is `terminate`: it would
+    end the new instance before anything ran. Here a step whose compensation ran will be left out,
+    once there are any.
+    """
+    again = following(plan, from_step)
+    for entry in entries:
+        if not isinstance(entry, NodeCompleted | NodeSkipped) or entry.iteration:
+            continue
+        planned = plan.nodes.get(entry.node)
+        if planned is None or planned.loop is not None or entry.node in again:
+            continue
+        if isinstance(planned.node.config, Terminate):
+            continue
+        if isinstance(entry, NodeCompleted):
+            yield _outcome(earlier, entry)
+        elif entry.reason == "when":
+            yield Reused(node=entry.node, status="skipped")
+
+
+def _outcome(earlier: InstanceState, entry: NodeCompleted) -> Reused:
+    node = earlier.nodes[entry.key]
+    is_called_off = node.grace_until is not None and not node.is_withdrawn
+    return Reused(
+        node=entry.node,
+        status=entry.status,
+        output=entry.output,
+        # A part of the workflow had called it off: it started nothing, and does not here.
+        handles=() if is_called_off else entry.handles,
+        variables=entry.variables,
+    )
+
+
+def misfits(plan: Plan, before: Plan, reused: Iterable[Reused]) -> Iterator[tuple[str, str]]:
+    """Steps whose outcome under `before` means nothing under `plan`, each with the reason."""
+    for each in reused:
+        now, then = plan.nodes[each.node], before.nodes[each.node]
+        if type(now.node.config) is not type(then.node.config):
+            yield each.node, f"it was {_type(then)} and is now {_type(now)}"
+            continue
+        lost = [name for name in each.handles if name in then.handles - now.handles]
+        if lost:
+            yield each.node, f"it went on by handle {lost[0]!r}, on which nothing hangs any more"
+
+
+def _type(planned: PlannedNode) -> str:
+    return f"{type(planned.node.config).__name__}"
+
+
+def take_over(d: Deciding, asked: Started) -> Rejection | None:
+    """Write what is taken over into the log, with all that it called off then."""
+    spared = {each.node for each in asked.reused}
+    for each in asked.reused:
+        planned = d.plan.nodes.get(each.node)
+        if planned is None or planned.loop is not None:
+            message = f"{each.node} is no step whose outcome could be taken over"
+            return Rejection(code=DOES_NOT_FIT, message=message)
+        _take(d, asked, each, planned, spared)
+    return None
+
+
+def _take(
+    d: Deciding, asked: Started, reused: Reused, planned: PlannedNode, spared: set[str]
+) -> None:
+    key = NodeKey(reused.node)
+    if planned.node.cancel_rest:
+        call_off(d, (late for late in rest_of(d, key) if late.node not in spared))
+    if reused.status == "skipped":
+        pass_over(d, key, "when")
+        return
+    d.emit(
+        NodeCompleted(
+            at=d.now,
+            node=reused.node,
+            status=reused.status,
+            variable=planned.node.output_variable,
+            output=reused.output,
+            handles=reused.handles,
+            variables=reused.variables,
+            reused_from=asked.rerun_of,
+        )
+    )
+    if reused.handles:
+        named = (d.plan.seen_from(key, name) for name in planned.node.cancels)
+        call_off(d, (other for other in named if other.node not in spared))

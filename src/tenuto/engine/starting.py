@@ -1,0 +1,87 @@
+"""What a start is refused for before an instance is made of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenuto.core import Plan
+from tenuto.definition import input_problems
+from tenuto.engine.requests import Answer
+from tenuto.model.errors import Conflict, InvalidInput, Problem
+from tenuto.model.json import JSON, json_problem
+from tenuto.model.policy import Limits
+from tenuto.tasks.registry import Registry
+
+
+def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
+    """InvalidInput where a step uses a task that nobody has registered."""
+    problems = [
+        Problem(
+            code="TEN-2003",
+            path=f"$.steps.{name}.taskId",
+            message=f"no task is called {task_id!r} (UNKNOWN_TASK)",
+            advice=_task_advice(tasks, task_id),
+        )
+        for task_id, name in plan.tasks.items()
+        if task_id not in tasks
+    ]
+    if problems:
+        raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
+
+
+def refuse_bad_input(plan: Plan, input: JSON, limits: Limits) -> None:
+    """InvalidInput where the input is no JSON, too large, or not what the definition asks for."""
+    problems = json_problems(input, limits.input_bytes, "$")
+    if not problems:
+        problems = list(input_problems(plan.definition, input))
+    if problems:
+        raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
+
+
+def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
+    """Why a value cannot be kept."""
+    problem = json_problem(value)
+    if problem is not None:
+        where, what = problem
+        return [
+            Problem(
+                code="TEN-2004",
+                path=path + where,
+                message=what,
+                advice="Send JSON: null, booleans, finite numbers, text, lists and objects.",
+            )
+        ]
+    size = len(msgspec.json.encode(value))
+    if size > most_bytes:
+        return [
+            Problem(
+                code="TEN-2005",
+                path=path,
+                message=f"{size:,} bytes is more than the limit of {most_bytes:,} (TOO_LARGE)",
+                advice="Keep large data elsewhere and pass a reference to it.",
+            )
+        ]
+    return []
+
+
+def raise_rejection(answer: Answer) -> None:
+    """Raise what a start was refused for, if it was."""
+    rejection = answer.rejection
+    if rejection is None:
+        return
+    if rejection.code == "TEN-2101":
+        problem = Problem(
+            code=rejection.code,
+            path="$",
+            message=rejection.message,
+            advice="Correct the input, or the expression that reads it.",
+        )
+        raise InvalidInput("the input cannot be worked with", [problem])
+    raise Conflict(rejection.message, code=rejection.code)
+
+
+def _task_advice(tasks: Registry, name: str) -> str:
+    near = tasks.nearest(name)
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"Register one: @task on a function called {name}, or @task(name={name!r})."
