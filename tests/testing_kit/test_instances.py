@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tenuto import InvalidDefinition, InvalidInput, NotFound, TenutoError
+from tenuto import InvalidDefinition, InvalidInput, NotFound, Settings, TenutoError
+from tenuto.model.policy import RetryPolicy
 from tenuto.testing import Engine
 from tests.testing_kit.shop import (
     APPROVED,
@@ -133,6 +134,38 @@ def test_many_instances_live_in_one_engine(engine: Engine) -> None:
 
 def test_parallel_steps_are_joined(engine: Engine) -> None:
     assert engine.start(fan_out(8)).finished().path.count("join") == 1
+
+
+def test_a_task_may_publish_and_cancel(engine: Engine) -> None:
+    engine.stub(
+        charge,
+        lambda order: engine.publish("approval.given"),
+        lambda order: engine.instances[-1].cancel("from within"),
+    )
+    assert engine.start(APPROVED, ORDER).path == ["reserve", "charge", "approval", "ship"]
+    assert engine.start(APPROVED, ORDER).finished().status == "CANCELLED"
+
+
+def test_a_task_cannot_let_time_pass(engine: Engine) -> None:
+    engine.stub(charge, lambda order: engine.skip(days=1))
+    run = engine.start(in_a_row(a_task("charge", "shop.charge")), ORDER).finished()
+    assert run.error is not None
+    assert "a task cannot let time pass" in str(run.error["message"])
+
+
+def test_settings_of_the_engine_may_be_given() -> None:
+    with Engine(settings=Settings(retry=RetryPolicy(max_attempts=1))) as engine:
+        engine.stub("shop.ship", ConnectionError)
+        run = engine.start(in_a_row(a_task("ship"))).finished()
+        assert len(run.calls()) == 1
+        assert engine.world.settings.mail_every == 3_600
+
+
+def test_a_test_begins_when_it_says() -> None:
+    with Engine(at=datetime(2024, 2, 29, 12, tzinfo=UTC)) as engine:
+        assert engine.now.isoformat() == "2024-02-29T12:00:00+00:00"
+    with pytest.raises(InvalidInput, match="TEN-2007"):
+        Engine(at=datetime(2024, 2, 29))  # noqa: DTZ001
 
 
 def test_equal_tests_have_equal_logs() -> None:

@@ -88,8 +88,8 @@ class _Search:
     def run(self, mishaps: Sequence[Mishap]) -> _Run:
         """One world, from the start to the end of the workflow."""
         self.runs += 1
-        settings = self._engine.world.settings
-        engine = self._engine.twin(replace(settings, longest_nap=min(_NAPS, settings.longest_nap)))
+        engine = self._engine.twin()
+        engine.world.settings = replace(engine.world.settings, longest_nap=_NAPS)
         if self._prepare is not None:
             self._prepare(engine)
         driver = MishapDriver(engine, self._events, mishaps)

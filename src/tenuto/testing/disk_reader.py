@@ -17,7 +17,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import InstanceQuery, WaitRow
+from tenuto.store.protocol import WaitRow
 
 T = TypeVar("T")
 
@@ -55,8 +55,7 @@ class DiskReader:
 
     def ids(self) -> list[str]:
         """Every instance, the oldest first."""
-        page = _now(self._store.instances(InstanceQuery(limit=1_000)))
-        return [row.id for row in reversed(page.items)]
+        return list(self._disk.instances)
 
     def history(self, instance_id: str) -> list[Object]:
         rows = _now(self._store.entries(instance_id, limit=1_000_000))

@@ -7,15 +7,18 @@ Every verb does at once all that can be done at that moment; time passes in `ski
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
+from msgspec.structs import replace
+
 from tenuto.app import Published, Tenuto
 from tenuto.definition import parse_document
 from tenuto.engine.engine import Settings
+from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
 from tenuto.python_form.workflow import WorkflowFunction
@@ -40,8 +43,7 @@ Workflow: TypeAlias = str | Definition
 """A workflow function, a definition as a dict or as a file, or the id of a deployed one."""
 When: TypeAlias = Literal["before", "after", "unanswered"]
 
-QUIET = Settings(mail_every=3_600.0, project_every=3_600.0, longest_nap=86_400.0)
-"""Nobody else writes to the disk and nobody sets the clock: the engine need not keep looking."""
+_AN_HOUR, _A_DAY = 3_600.0, 86_400.0
 
 _NO_TIME = timedelta(0)
 _FAULTS = {
@@ -58,28 +60,38 @@ class Engine:
         self,
         *,
         tasks: Registry | None = None,
-        settings: Settings = QUIET,
+        settings: Settings | None = None,
         at: datetime = BEGIN,
         seed: int = 0,
     ) -> None:
-        """`tasks` is where tasks are looked up (`app.tasks`), else those of `@task` are known."""
+        """`tasks` is where tasks are looked up (`app.tasks`), else those of `@task` are known.
+
+        `at` is what the clock says in the beginning; the ids follow from the `seed`.
+        """
+        begin = (aware(at, "at") or BEGIN).astimezone(UTC)
         self.tasks = tasks if isinstance(tasks, StandIns) else StandIns(behind=tasks)
         self.task = self.tasks.task
         """Declares a task of this test alone, such as one that only workers have."""
         self.world = World(
             disk=MemoryDisk(),
-            wall=Wall(at),
-            latest=at,
+            wall=Wall(begin),
+            latest=begin,
             ids=SeededIds(Random(seed)),
             tasks=self.tasks,
             unrest=Unrest(),
-            settings=settings,
+            # Nobody else writes to the disk or sets the clock: the engine need not keep looking.
+            settings=replace(
+                settings or Settings(),
+                mail_every=_AN_HOUR,
+                project_every=_AN_HOUR,
+                longest_nap=_A_DAY,
+            ),
         )
         self.lives = Lives(self.world)
         self.tasks.now = lambda: self.lives.now
         self.shown: Engine = self
         """The engine that a failing test shows: this one, or the last one that it made."""
-        self._at, self._seed = at, seed
+        self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
 
     def __enter__(self) -> Self:
@@ -241,11 +253,11 @@ class Engine:
         """
         return orders(self, workflow, input, events=events, most=most, seed=seed)
 
-    def twin(self, settings: Settings | None = None) -> Engine:
+    def twin(self) -> Engine:
         """A new world with the same tasks, stubs and definitions, in which nothing has happened."""
         twin = Engine(
             tasks=self.tasks.twin(),
-            settings=settings or self.world.settings,
+            settings=self.world.settings,
             at=self._at,
             seed=self._seed,
         )

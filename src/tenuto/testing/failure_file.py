@@ -61,11 +61,15 @@ def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> s
         story=story,
         instances=[_kept_instance(each) for each in shown.instances],
     )
-    folder.mkdir(parents=True, exist_ok=True)
     place, _, name = test.partition("::")
     words = "-".join(part for part in (Path(place).stem, name) if part)
     file = folder / f"{re.sub(r'[^A-Za-z0-9_]+', '-', words).strip('-')[:_NAME]}.json"
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
+    except OSError as error:
+        # The test has failed for another reason, and that is what has to be seen.
+        return f"{told(record, _SHOWN)}\n\nit could not be kept in {file}: {error.strerror}"
     return f"{told(record, _SHOWN)}\n\nkept: python -m tenuto.testing {os.path.relpath(file)}"
 
 

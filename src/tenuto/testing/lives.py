@@ -68,9 +68,13 @@ class Lives:
     def ask(self, request: Request[T]) -> T | None:
         """Ask for something, and let happen what follows at this moment.
 
-        None when the process crashed before it had answered.
+        None when the process crashed before it had answered, and when a task of it asks: then it
+        is done as soon as the task lets it.
         """
         process = self.process
+        if process.loop.is_running():
+            process.do(request(process.app))
+            return None
         answer: T | None = None
         with self._outlived(request):
             answer = process.run(request(process.app))
@@ -90,7 +94,7 @@ class Lives:
 
     def skip(self, span: timedelta) -> None:
         """Let time pass, also over a crash: then nothing runs for the rest of it."""
-        process = self.process
+        process = self._at_rest()
         moment = process.loop.time() + span.total_seconds()
         with self._outlived():
             process.pass_until(moment)
@@ -102,7 +106,7 @@ class Lives:
         False when nothing can happen any more by itself, when `within` is over, and when the
         process crashed.
         """
-        process = self.process
+        process = self._at_rest()
         limit = process.loop.time() + within.total_seconds()
         with self._outlived():
             while not is_reached():
@@ -112,6 +116,8 @@ class Lives:
 
     def recover(self) -> None:
         """Let the next process take over; one that still lives is killed first."""
+        if self._process is not None:
+            self._at_rest()
         self.kill()
         self.crashed = None
         unanswered, self._unanswered = self._unanswered, []
@@ -135,6 +141,17 @@ class Lives:
         crashed = self.crashed
         self.kill()
         self.crashed, self._is_over = crashed, True
+
+    def _at_rest(self) -> Process:
+        """The process, if nothing of it runs at this moment."""
+        process = self.process
+        if process.loop.is_running():
+            raise TenutoError(
+                "a task cannot let time pass, nor end the process that it runs in",
+                code="TEN-2206",
+                advice="Do that in the test; a task may start, publish, cancel, pause and resume.",
+            )
+        return process
 
     def _step(self, process: Process, limit: float) -> bool:
         """Go on to the next durable change; False when there will be none before `limit`."""

@@ -40,9 +40,15 @@ def pytest_runtest_makereport(
     made = item.stash.get(_ENGINE, None)
     is_told = any(title == _SECTION for title, _ in report.sections)
     if made is not None and call.when == "call" and report.failed and not is_told:
-        from tenuto.testing.failure_file import FOLDER, kept  # noqa: PLC0415 - as above
-
         item.stash[_HAS_FAILED] = True
-        folder = Path(item.config.rootpath) / FOLDER
-        report.sections.append((_SECTION, kept(made, item.nodeid, folder)))
+        report.sections.append((_SECTION, _told(made, item)))
     return report
+
+
+def _told(made: Engine, item: pytest.Item) -> str:
+    from tenuto.testing.failure_file import FOLDER, kept  # noqa: PLC0415 - as above
+
+    try:
+        return kept(made, item.nodeid, Path(item.config.rootpath) / FOLDER)
+    except Exception as error:  # noqa: BLE001 - the test's own failure must be seen
+        return f"it could not be told: {error!r}"
