@@ -499,3 +499,18 @@ def test_what_an_iteration_cancels_outside_is_cancelled_once_it_is_retried() -> 
     run.tell(RetryAsked(by="ada"))
     assert run.count("NODE_SKIPPED t[0]#1") == 0
     assert run.succeed("x").status is Status.COMPLETED
+
+
+def test_a_long_dead_path_does_not_end_an_iteration_before_its_join() -> None:
+    """A dead path is NODE_SKIPPED (`reason: "dead-path"`) with dead edges."""
+    document = draw(
+        "l:loop>c c:x>a a>b b>j c:else>j", l=loop([1]), c=condition(x="ctx.item > 5"), j=task()
+    )
+    run = play(document).start()
+    assert run.news[-4:] == [
+        "NODE_COMPLETED c[0]#1 -> else",
+        "NODE_SKIPPED a[0]#1 dead-path",
+        "NODE_SKIPPED b[0]#1 dead-path",
+        "NODE_DISPATCHED j[0]#1",
+    ]
+    assert run.succeed("j[0]", "done").output == ["done"]

@@ -43,7 +43,7 @@ def settle(d: Deciding) -> None:
             _skip_doomed(d)
         if state.ready:
             _begin_ready(d)
-        elif state.quiet:
+        elif state.quiet and not state.doomed:
             loop.end_quiet_iteration(d)
         elif not state.doomed:
             break
