@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench import loops, scenarios
+from bench import children, loops, scenarios
 from bench.report import Report
 
 Scenario = Callable[[Report], None]
@@ -17,6 +17,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "widths": (scenarios.widths, scenarios.promise_widths, 5),
     "lengths": (scenarios.lengths, scenarios.promise_lengths, 5),
     "loops": (loops.loops, loops.promise_loops, 5),
+    "children": (children.children, children.promise_children, 5),
     "tracing": (loops.tracing, loops.promise_tracing, 5),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
