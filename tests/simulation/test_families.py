@@ -26,7 +26,7 @@ from tests.kit.simulator.verdict import (
 from tests.kit.simulator.weather import Stormy
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Cancel
-from tests.kit.workload.families import families
+from tests.kit.workload.families import families, random_family
 
 MODES = (
     Fault.CRASH_BEFORE,
@@ -90,10 +90,22 @@ def test_a_parent_cancelled_at_any_moment_leaves_nobody_behind(name: str) -> Non
     assert ends["CANCELLED"] > 20
 
 
+def random_job(seed: str) -> Job:
+    family = random_family(seed)
+    made = job_of(seed, family.parent, Random(f"random family {seed}"))
+    made.children = list(family.children)
+    return made
+
+
 def stormy(seed: int, *, engines: int = 1) -> Scenario:
     """Several families, bad weather, small pages, clients that interrupt."""
     random = Random(f"families {seed}")
-    names = random.choices(sorted(families()), k=random.randint(1, 3))
+    jobs = [
+        random_job(f"{seed}-{number}")
+        if random.random() < 0.5
+        else job(random.choice(sorted(families())), f"{seed}-{number}")
+        for number in range(random.randint(1, 3))
+    ]
     weather: Weather = Stormy(
         random=Random(f"weather of families {seed}"),
         faults=random.choice((3, 6, 12)),
@@ -101,7 +113,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
     )
     return Scenario(
         seed=f"families {seed}",
-        jobs=[job(name, f"{seed}-{number}") for number, name in enumerate(names)],
+        jobs=jobs,
         weather=weather,
         knobs=Knobs(
             snapshot_every=random.choice((1, 4, 100)),

@@ -17,6 +17,7 @@ from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
 from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceQuery
 from tenuto.testing.virtual_clock import VirtualClock
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.ledgers import Ledgers
@@ -156,12 +157,20 @@ class Client:
         entry["outcome"] = "ok" if answer.rejection is None else "refused"
         return True
 
+    async def _family(self, engine: Engine) -> list[str]:
+        """The instance, and those that were started below it."""
+        page = await engine.store.instances(InstanceQuery(limit=1_000))
+        below = [row.id for row in page.items if row.root_id == self.instance_id]
+        return [self.instance_id, *sorted(below)]
+
     async def _nudge(self, engine: Engine, clock: VirtualClock) -> None:
         """Nothing more is planned and it has not ended: give it what it may be waiting for."""
         self._nudges += 1
         try:
             held = await engine.state_of(self.instance_id)
-            waits = await engine.store.waits(self.instance_id)
+            waits = [
+                wait for id in await self._family(engine) for wait in await engine.store.waits(id)
+            ]
         except StoreUnavailable:
             return
         if held.state.status is Status.PAUSED:

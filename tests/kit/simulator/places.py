@@ -10,6 +10,7 @@ from typing import Protocol
 
 import apsw
 
+from tenuto.store.columns import InstanceColumns
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, UsedKey, unpack
 from tenuto.store.sqlite import Inline, SqliteStore
@@ -31,6 +32,10 @@ class Place(Protocol):
 
     def keys(self) -> dict[str, str]:
         """Instance → the idempotency key that it was started with."""
+        ...
+
+    def definitions(self) -> dict[str, str]:
+        """Instance → the id of its definition."""
         ...
 
 
@@ -60,6 +65,10 @@ class InMemory:
     def keys(self) -> dict[str, str]:
         return {unpack(UsedKey, row).instance_id: key for (_, key), row in self.disk.keys.items()}
 
+    def definitions(self) -> dict[str, str]:
+        rows = self.disk.instances.items()
+        return {id: unpack(InstanceColumns, row).definition_id for id, row in rows}
+
 
 class InSqlite:
     """Keeps everything in a file, read and written where the caller is."""
@@ -81,6 +90,10 @@ class InSqlite:
     def keys(self) -> dict[str, str]:
         with self._connection() as connection:
             return dict(connection.execute("SELECT instance_id, key FROM idempotency_keys"))
+
+    def definitions(self) -> dict[str, str]:
+        with self._connection() as connection:
+            return dict(connection.execute("SELECT id, definition_id FROM workflow_instances"))
 
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

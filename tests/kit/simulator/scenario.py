@@ -11,7 +11,6 @@ from tests.kit.checker.record import Fields
 from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
     Action,
-    Behaviour,
     Behaviours,
     Document,
     Seeded,
@@ -79,13 +78,10 @@ class Scenario:
         found = [each for job in self.jobs for each in (job.document, *job.children)]
         return {str(each["id"]): each for each in found}
 
-    def behaviours_of_children(self) -> Behaviours:
-        """What the tasks of children do; their nodes have names of their own."""
-        found: dict[tuple[str, int], Behaviour] = {}
-        for job in self.jobs:
-            for child in job.children:
-                found |= plan_behaviours(child, f"{self.seed} {child['id']}")
-        return found
+    def behaviours_of_children(self) -> dict[str, Behaviours]:
+        """What the tasks of children do, by the id of their document."""
+        children = {str(child["id"]): child for job in self.jobs for child in job.children}
+        return {id: plan_behaviours(child, f"{self.seed} {id}") for id, child in children.items()}
 
 
 TASTE = Taste(largest=16)

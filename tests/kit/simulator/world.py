@@ -89,5 +89,5 @@ class World:
                 return client.job.behaviours
         key = self._place.keys().get(instance_id)
         if key is None:
-            return self._of_children
+            return self._of_children[self._place.definitions()[instance_id]]
         return next(client.job.behaviours for client in self._clients if client.job.key == key)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import NamedTuple
 
 from tests.kit.workload.drawing import Document, Json, document, edges, node, task
+from tests.kit.workload.generator import Taste, random_document
 
 
 class Family(NamedTuple):
@@ -91,6 +93,34 @@ def families() -> dict[str, Family]:
         child_with_deadline(),
     )
     return {str(family.parent["id"]): family for family in made}
+
+
+def random_family(seed: int | str, taste: Taste | None = None) -> Family:
+    """A random document some of whose tasks are workflows, which are random documents as well."""
+    random = Random(f"family {seed}")
+    taste = taste or Taste(largest=8)
+    grandchild = random_document(f"{seed}-grandchild", taste)
+    child = _calling(random_document(f"{seed}-child", taste), [grandchild], random)
+    parent = _calling(random_document(f"{seed}-parent", taste), [child, grandchild], random)
+    return Family(parent, [child, grandchild])
+
+
+def _calling(caller: Document, called: list[Document], random: Random) -> Document:
+    """Turn some tasks into steps that start one of `called`; at least one, if there is any."""
+    tasks = [each for each in caller["nodes"] if each["type"] == "task" and _may_call(each)]
+    chosen = [each for each in tasks if random.random() < 0.4] or tasks[:1]
+    for each in chosen:
+        config = {name: value for name, value in each["config"].items() if name not in _OF_TASKS}
+        workflow = str(random.choice(called)["id"])
+        each |= {"type": "subWorkflow", "config": {"workflowId": workflow, **config}}
+    return caller
+
+
+_OF_TASKS = ("taskId", "input", "heartbeatTimeout")
+
+
+def _may_call(found: Document) -> bool:
+    return not found["config"].get("handles")
 
 
 def _small(id: str) -> Document:
