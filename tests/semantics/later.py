@@ -62,7 +62,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "It and `compensationState` name",
     ),
     "compensation and cancellation triggers": ("`retry` of a FAILED instance",),
-    "the testing package": ("`tenuto.testing`",),
     "the command line": (
         "Command line: ",
         "`--store` (`TENUTO_STORE`",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tenuto import TenutoError
 from tenuto.testing import Engine, Instance, crash_test
 from tests.testing_kit.shop import ORDER, Json, a_delay, a_task, charge, in_a_row, ship
 
@@ -91,6 +92,19 @@ def test_a_family_outlives_every_mishap(engine: Engine) -> None:
         assert {each.status for each in run.engine.instances} == {run.status}
 
     crash_test(PARENT, ends_together, input=ORDER, engine=engine, runs=20)
+
+
+def test_an_instance_is_rerun_from_a_step(engine: Engine) -> None:
+    definition = in_a_row(a_task("held", "shop.reserve"), a_task("charge", "shop.charge"))
+    run = engine.start(definition, ORDER).finished()
+    again = run.rerun("charge").finished()
+    assert again.id != run.id
+    assert len(again.calls()) == 1
+    engine.crash_once(1, "before")
+    with pytest.raises(TenutoError, match="crashed"):
+        run.rerun()
+    engine.recover()
+    assert len(engine.instances) == 2
 
 
 def test_a_failed_instance_is_retried_by_hand(engine: Engine) -> None:

@@ -37,6 +37,7 @@ INSTANCE = [
     "output",
     "path",
     "pause",
+    "rerun",
     "resume",
     "retry",
     "state",

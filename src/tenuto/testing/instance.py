@@ -6,6 +6,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
+from tenuto.app import Tenuto
 from tenuto.core.ending import output_of
 from tenuto.core.view import error_view, state_of
 from tenuto.engine.held import Held
@@ -16,6 +19,7 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
+from tenuto.testing.driving import Given, as_json
 from tenuto.testing.stand_ins import Named
 from tenuto.testing.timeline import path_of, timeline
 
@@ -168,6 +172,28 @@ class Instance:
     def retry(self) -> None:
         """Let a FAILED one go on."""
         self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).retry())
+
+    def rerun(
+        self,
+        from_step: str | None = None,
+        *,
+        input: Given | UnsetType = UNSET,
+        version: int | None = None,
+    ) -> Instance:
+        """Make a new instance of it, from a step on, and let it go as far as it goes."""
+        given = input if isinstance(input, UnsetType) else as_json(input)
+
+        async def rerun(app: Tenuto) -> str:
+            earlier = InstanceRef(app.engine, self.id)
+            return (await earlier.rerun(from_step, input=given, version=version)).id
+
+        made = self.engine.lives.ask(rerun, is_repeated=False)
+        if made is None:
+            self._refuse_crashed()
+            raise TenutoError(
+                "a task cannot rerun an instance", code="TEN-2206", advice="Do that in the test."
+            )
+        return Instance(self.engine, made)
 
     @property
     def _held(self) -> Held:

@@ -65,7 +65,7 @@ class Lives:
     def now(self) -> datetime:
         return self.world.now() if self._process is None else self._process.clock.now()
 
-    def ask(self, request: Request[T]) -> T | None:
+    def ask(self, request: Request[T], *, is_repeated: bool = True) -> T | None:
         """Ask for something, and let happen what follows at this moment.
 
         None when the process crashed before it had answered, and when a task of it asks: then it
@@ -76,7 +76,7 @@ class Lives:
             process.do(request(process.app))
             return None
         answer: T | None = None
-        with self._outlived(request):
+        with self._outlived(request if is_repeated else None):
             answer = process.run(request(process.app))
         self.settle()
         return answer
