@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from tenuto.cli.commands import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MARK = "<!-- From here on generated: python -m tests.cli.manual -->\n"
-COMMANDS = (
-    "run",
-    "validate",
-    "list",
-    "show",
-    "cancel",
-    "pause",
-    "resume",
-    "retry",
-    "rerun",
-    "events send",
-    "dead-letters",
-    "verify",
-    "migrate",
-    "explain",
-)
 
 
 def page(written: str) -> str:
     """The page: what people wrote, up to the mark, and the help of each command."""
     head, mark, _ = written.partition(MARK)
     assert mark, "docs/cli.md has lost its mark"
-    sections = [f"## tenuto {command}\n\n```text\n{help_of(command)}```\n" for command in COMMANDS]
+    sections = [
+        f"## tenuto {command}\n\n```text\n{help_of(command)}```\n" for command in commands()
+    ]
     return head + mark + "\n" + "\n".join(sections)
+
+
+def commands() -> list[str]:
+    """Every command, as it is typed; those in a group behind the others."""
+    whole = get_command(app)
+    assert isinstance(whole, TyperGroup)
+    groups = {name: each for name, each in whole.commands.items() if isinstance(each, TyperGroup)}
+    single = [name for name in whole.commands if name not in groups]
+    return [
+        *single,
+        *(f"{name} {inner}" for name, each in groups.items() for inner in each.commands),
+    ]
 
 
 def help_of(command: str) -> str:

@@ -47,6 +47,7 @@ class _WithProblems(TenutoError):
     def __init__(self, message: str, problems: Sequence[Problem]) -> None:
         super().__init__(message, code=problems[0].code if problems else None)
         self.problems = tuple(problems)
+        """Every one of them, with its place and what to do."""
 
     def __str__(self) -> str:
         lines = [f"{self.code}  {self.message}"]
@@ -106,6 +107,7 @@ class WorkflowFailed(TenutoError):
         where = f" in {error.step_id}" if error.step_id else ""
         super().__init__(f"the workflow failed{where}: {error.code}: {error.message}")
         self.error = error
+        """What failed: `code`, `message`, `details`, `step_id`, `iteration`, `attempt`, `at`."""
 
 
 class WorkflowCancelled(TenutoError):
@@ -116,10 +118,14 @@ class WorkflowCancelled(TenutoError):
     def __init__(self, cancellation: Cancellation) -> None:
         super().__init__(f"the workflow was cancelled: {cancellation.reason or 'no reason given'}")
         self.cancellation = cancellation
+        """Who asked for it, why, when, and from where."""
 
 
 class TaskError(Exception):
-    """What a task raises to fail with a code of its own."""
+    """What a task raises to fail with a code of its own, which `onError` and retries match.
+
+    With `retryable=False` it is not tried again; `details` is JSON that is kept with the error.
+    """
 
     def __init__(
         self, code: str, message: str = "", *, details: object = None, retryable: bool = True

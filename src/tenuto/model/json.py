@@ -14,6 +14,7 @@ else:
     JSON: TypeAlias = Any
 
 Object: TypeAlias = dict[str, JSON]
+"""A JSON object: text keys, JSON values."""
 
 
 def size_of(value: JSON) -> int:

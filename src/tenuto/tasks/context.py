@@ -64,11 +64,17 @@ class Context:
         link: Link | None = None,
     ) -> None:
         self.instance_id = instance_id
+        """The id of the instance."""
         self.step_id = step_id
+        """The id of the step."""
         self.attempt = attempt
+        """The number of this attempt, from 1; lost ones are counted too."""
         self.idempotency_key = idempotency_key
+        """The same for every attempt of one step: pass it on to whoever is to act once."""
         self.correlation_id = correlation_id
+        """What the start gave as `correlation_id`."""
         self.deadline = deadline
+        """When the instance is cancelled if it has not ended by then."""
         self._link = link
         self._outputs: Object | None = None
 

@@ -105,7 +105,12 @@ class Registry:
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
     ) -> Any:
-        """Make a function a task of this registry: `@task`, or `@task(timeout="PT20S")`."""
+        """Make a function a task: `@task`, or `@task(timeout="PT20S")`.
+
+        Its name is that of the function, or `name`. `timeout` is for one attempt;
+        `heartbeat_timeout` for the time between two calls of `ctx.heartbeat()`;
+        `isolation="process"` runs it in a child process. `app.task` does the same for one app.
+        """
         around = names_around(1)
 
         def register(fn: Callable[..., Any]) -> TaskFunction[..., Any]:
