@@ -28,6 +28,11 @@ def test_it_ships(engine: Engine) -> None:
     assert "ship" in run.path
 """
 
+MISSPELT = """
+def test_it_is_spelt_well(engine: Engine) -> None:
+    engine.stub("shop.chrage", {})
+"""
+
 TIMELINE = """\
 approved-order@1  COMPLETED  019b76da-a800-7002-8e3e-7068c2094cac
   input {"orderId":7,"amount":9}
@@ -145,7 +150,7 @@ def test_without_pytest_the_exception_carries_the_timeline(
 @pytest.mark.slow
 def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> None:
     passing = FAILING.replace("it_ships", "it_escalates").replace('"ship" in', '"escalate" in')
-    (tmp_path / "test_shop.py").write_text(FAILING + passing)
+    (tmp_path / "test_shop.py").write_text(FAILING + passing + MISSPELT)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tenuto.testing.plugin", "test_shop.py"],
@@ -155,8 +160,10 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
         text=True,
         check=False,
     )
-    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "2 failed, 1 passed" in done.stdout, done.stdout
     assert done.stdout.count("what the engine did") == 1
+    assert "Did you mean shop.charge" in done.stdout
+    assert "stand_ins.py" not in done.stdout
     assert TIMELINE in done.stdout
     name = ".tenuto/failed/test_shop-test_it_ships.json"
     assert f"python -m tenuto.testing {name}" in done.stdout

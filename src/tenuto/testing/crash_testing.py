@@ -25,6 +25,9 @@ from tenuto.testing.mishap_driver import MishapDriver
 from tenuto.testing.mishaps import CRASHES, Kind, Mishap, all_single, kind_of, parse, spelled
 from tenuto.testing.shrinking import shrunk
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 Invariant = Callable[[Instance], object]
 
 _NAPS = 3_600.0

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
     from tenuto.testing.instance import Instance
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
 """JSON, also where a type checker only sees `dict[str, int]`."""
 Scripted: TypeAlias = str | tuple[str, Given]

@@ -38,6 +38,9 @@ from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
 from tenuto.testing.weather import Fault
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 Definition: TypeAlias = Path | Mapping[str, JSON] | WorkflowFunction[..., Any]
 Workflow: TypeAlias = str | Definition
 """A workflow function, a definition as a dict or as a file, or the id of a deployed one."""

@@ -26,6 +26,9 @@ from tenuto.testing.timeline import path_of, timeline
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 Condition = Callable[["Instance"], bool]
 
 A_YEAR = timedelta(days=366)

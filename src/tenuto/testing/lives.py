@@ -17,6 +17,9 @@ from tenuto.testing.disk_reader import DiskReader
 from tenuto.testing.process import Process, World
 from tenuto.testing.virtual_loop import Crashed
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 T = TypeVar("T")
 
 Request: TypeAlias = Callable[[Tenuto], Coroutine[Any, Any, T]]

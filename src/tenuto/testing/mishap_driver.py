@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow
     from tenuto.testing.instance import Instance
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 _FAULTS: Final = {
     Kind.CRASH_BEFORE: Fault.CRASH_BEFORE,
     Kind.CRASH_AFTER: Fault.CRASH_AFTER,

@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from tenuto.model.errors import TenutoError
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 
 class Kind(StrEnum):
     """The closed list of what `crash_test` does to a workflow."""

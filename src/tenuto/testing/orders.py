@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow
     from tenuto.testing.instance import Instance
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 ALL_UP_TO = 5
 """So many results under way at once, and every order is tried."""
 

@@ -41,7 +41,8 @@ def pytest_runtest_makereport(
     is_told = any(title == _SECTION for title, _ in report.sections)
     if made is not None and call.when == "call" and report.failed and not is_told:
         item.stash[_HAS_FAILED] = True
-        report.sections.append((_SECTION, _told(made, item)))
+        if made.shown.lives.begun:
+            report.sections.append((_SECTION, _told(made, item)))
     return report
 
 

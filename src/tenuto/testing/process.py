@@ -27,6 +27,9 @@ from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 T = TypeVar("T")
 
 

@@ -19,6 +19,9 @@ from tenuto.testing.calls import Call
 from tenuto.testing.stubs import Stub, called
 from tenuto.testing.virtual_loop import VirtualLoop
 
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
 Named = str | Callable[..., object]
 """A task: by its name, or itself."""
 When = Literal["before", "after"]
