@@ -1,4 +1,7 @@
-"""A person decides, by an event; after three days without one somebody else is asked."""
+"""A person decides, by an event; after three days without one somebody else is asked.
+
+tenuto run examples/approval/approval.json --input '{"expenseId": "e-7", "amount": 90}'
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What happens when the time has come."""
+"""What happens when the time has come.
+
+tenuto run examples/delay/delay.json --input '{"about": "water the plants", "after": "PT1S"}'
+"""
 
 from __future__ import annotations
 

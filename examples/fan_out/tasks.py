@@ -1,4 +1,7 @@
-"""Three branches at once, and a join that fires once when all have arrived."""
+"""Three branches at once, and a join that fires once when all have arrived.
+
+tenuto run examples/fan_out/fan_out.json --input '{"picture": "cello.png"}'
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tasks of the order: plain functions, known by name."""
+"""An order that waits for its payment: its tasks are plain functions, known by name.
+
+tenuto run examples/order/order.json --input '{"orderId": "A1", "items": ["pen"]}'
+"""
 
 from __future__ import annotations
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tenuto import Tenuto
-from tenuto.cli.sources import read_source
+from tenuto import Tenuto, WorkflowFailed
+from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.model.json import JSON
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tests.cli.waiting import until, waits_for_event
+from tests.docs.page import follow
 from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted([*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*_flow.py")])
+PROGRAMS = [file for file in EXAMPLES.glob("*/*.py") if file.name != "tasks.py"]
+FILES = sorted([*EXAMPLES.glob("*/*.json"), *PROGRAMS])
+CHOSEN = {"parent_child": "trip"}
+"""The workflow that is meant where a file has several."""
+
+PAGES = sorted(file.relative_to(EXAMPLES.parent).as_posix() for file in EXAMPLES.rglob("*.md"))
 
 SEED = {
     "steps": [
@@ -49,10 +56,15 @@ SEED = {
 }
 
 
+def source_of(path: Path) -> Source:
+    name = CHOSEN.get(path.stem)
+    return read_source(path if name is None else Path(f"{path}:{name}"))
+
+
 async def run(name: str, input: object, *events: tuple[str, object], store: Path) -> JSON:
     """Run an example's definition with its own tasks; events come once it waits."""
     [path] = (each for each in FILES if each.stem == name)
-    source = read_source(path)
+    source = source_of(path)
     load_tasks([], path)
     async with Tenuto(f"sqlite:///{store / 'store.db'}") as app:
         document = source.document
@@ -68,11 +80,25 @@ async def run(name: str, input: object, *events: tuple[str, object], store: Path
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_example_is_valid_and_has_its_tasks_and_a_page(path: Path) -> None:
-    source = read_source(path)
+    source = source_of(path)
     assert source.problems == ()
     refuse_unknown_tasks(source, DEFAULT_REGISTRY, load_tasks([], path))
     assert f"examples/{path.parent.name}/{path.name}" in (path.parent / "README.md").read_text()
     assert f"]({path.parent.name})" in (EXAMPLES / "README.md").read_text()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_example_says_in_its_code_how_it_is_run(path: Path) -> None:
+    code = path if path.suffix == ".py" else path.with_name("tasks.py")
+    docstring = ast.get_docstring(ast.parse(code.read_text(encoding="utf-8"))) or ""
+    assert f"tenuto run examples/{path.parent.name}/{path.name}" in docstring
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_of_the_examples_can_be_followed(page: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    follow(page, tmp_path)
 
 
 def test_the_order_is_that_of_the_specification() -> None:
@@ -142,3 +168,35 @@ async def test_a_declined_card_leads_to_another_step(tmp_path: Path) -> None:
 async def test_a_delay_is_as_long_as_the_input_says(tmp_path: Path) -> None:
     output = await run("delay", {"about": "the plants", "after": "PT0.05S"}, store=tmp_path)
     assert output == {"reminder": "Do not forget: the plants", "about": "the plants"}
+
+
+@pytest.mark.asyncio
+async def test_a_bad_account_spoils_its_own_bill_alone(tmp_path: Path) -> None:
+    output = await run("nightly_batch", {"night": "2026-03-01"}, store=tmp_path)
+    assert output == {
+        "night": "2026-03-01",
+        "sent": ["ada owes 12 (bill 0)", "ben owes 30 (bill 1)", "dora owes 7 (bill 3)"],
+        "failed": ["nobody knows where cleo lives"],
+    }
+
+
+@pytest.mark.asyncio
+async def test_a_report_is_looked_for_until_it_is_ready(tmp_path: Path) -> None:
+    output = await run("polling", {"report": "sales", "every": "PT0.01S"}, store=tmp_path)
+    assert output == {
+        "file": "job-sales.csv",
+        "looks": ["still working", "still working", "ready"],
+    }
+
+
+@pytest.mark.asyncio
+async def test_a_trip_is_booked_by_its_children(tmp_path: Path) -> None:
+    output = await run("parent_child", {"to": "Rome", "nights": 2}, store=tmp_path)
+    assert output == {"for": ["flight to Rome", "2 nights in Rome"], "total": 280}
+
+
+@pytest.mark.asyncio
+async def test_a_failing_child_fails_the_trip(tmp_path: Path) -> None:
+    with pytest.raises(WorkflowFailed, match="no hotel keeps a guest for ever") as caught:
+        await run("parent_child", {"to": "Rome", "nights": 99}, store=tmp_path)
+    assert caught.value.error.code == "CHILD_FAILED"
