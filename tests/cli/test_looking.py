@@ -5,7 +5,10 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from tests.cli.conftest import Terminal, one_of_each
+from tenuto import Tenuto
+from tenuto.model.json import JSON
+from tests.cli.conftest import WAIT, Terminal, one_of_each
+from tests.engine.situations import until_waiting
 
 
 @pytest.fixture
@@ -58,6 +61,24 @@ def test_show_tells_steps_waits_and_the_log(past: Terminal) -> None:
     view = past.call("show", "@last", "--history", "-o", "json").json
     assert view["state"]["waitingForEvent"]["stepId"] == "wait"
     assert [entry["seq"] for entry in view["history"]] == [1, 2, 3, 4]
+
+
+async def a_child_waits(app: Tenuto) -> None:
+    await app.deploy({"id": "wait", **WAIT})
+    call: JSON = {"stepId": "call", "type": "SUB_WORKFLOW", "workflowId": "wait"}
+    await app.deploy({"id": "outer", "steps": [call]})
+    await app.start("outer", {"id": 7})
+    await until_waiting(app, 1, "wait")
+
+
+def test_show_leads_from_parent_to_child_and_back(terminal: Terminal) -> None:
+    terminal.past(a_child_waits)
+    (parent,) = terminal.call("list", "--workflow", "outer", "-o", "id").out.split()
+    (child,) = terminal.call("list", "--workflow", "wait", "-o", "id").out.split()
+    assert f"● call  runs {child}" in terminal.call("show", parent).out
+    assert f"a step of   {parent}  call" in terminal.call("show", child).out
+    view = terminal.call("show", child, "-o", "json").json
+    assert (view["parentId"], view["rootId"]) == (parent, parent)
 
 
 def test_an_id_that_is_not_there_exits_3_with_the_nearest(past: Terminal) -> None:

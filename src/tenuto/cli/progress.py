@@ -105,6 +105,8 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
             return f"told to stop, {countdown(node.grace_until - now)} left"
         case NodeStatus.RUNNING if node.is_loop:
             return f"{_turns(state, key)}, {_span(node, now)}"
+        case NodeStatus.RUNNING if node.child_id is not None:
+            return f"runs {node.child_id}, {_span(node, now)}"
         case NodeStatus.RUNNING:
             if node.attempt == 1:
                 return _span(node, now)

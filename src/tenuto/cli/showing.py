@@ -81,6 +81,8 @@ def _show_head(held: Held, now: datetime) -> None:
         ("started", f"{ago(state.created_at, now)}{_took(state, now)}"),
         ("input", one_line(state.input)),
     ]
+    if state.parent is not None:
+        facts.append(("a step of", f"{state.parent.id}  {state.parent.node}"))
     if state.correlation_id is not None:
         facts.append(("correlates", state.correlation_id))
     if state.pause is not None:
