@@ -49,7 +49,7 @@ def losers_write() -> Iterator[None]:
 
 def fold_forgets_variables() -> AbstractContextManager[Any]:
     """Outputs do not reach the context."""
-    return patch("tenuto.core.node_entries._write_variables", lambda _state, _entry: None)
+    return patch("tenuto.core.node_entries._write_variables", lambda *_: None)
 
 
 def dead_edges_do_not_arrive() -> AbstractContextManager[Any]:
