@@ -51,7 +51,7 @@ def execute(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_every_test_on_the_page_passes(page: list[Snippet], tmp_path: Path) -> None:
     done = execute(tmp_path, "-m", "pytest", "-q", "-p", "tenuto.testing.plugin")
     tests = sum(snippet.text.count("def test_") for snippet in page if snippet.file)
-    assert tests == 9
+    assert tests == 10
     assert f"{tests + 8} passed" in done.stdout, done.stdout
 
 

@@ -169,3 +169,11 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
     assert f"python -m tenuto.testing {name}" in done.stdout
     assert len(list((tmp_path / ".tenuto" / "failed").iterdir())) == 1
     assert read(tmp_path / name).test == "test_shop.py::test_it_ships"
+
+
+def test_a_folder_that_cannot_be_written_hides_no_failure(engine: Engine, tmp_path: Path) -> None:
+    finished_order(engine)
+    (tmp_path / "taken").write_text("")
+    said = kept(engine, "it", tmp_path / "taken")
+    assert TIMELINE in said
+    assert "it could not be kept" in said

@@ -6,6 +6,7 @@ from itertools import islice, permutations
 
 import pytest
 
+from tenuto import TenutoError
 from tenuto.testing import Engine
 from tests.testing_kit.shop import APPROVED, ORDER, Json, a_task, charge, fan_out, ship
 
@@ -82,3 +83,10 @@ def test_failures_arrive_in_every_order_too(engine: Engine) -> None:
     ends = {tuple(run.arrivals[1:]): run.status for run in engine.orders(definition, ORDER)}
     # What fails first takes the other with it, which is told to stop.
     assert ends == {("branch_0",): "FAILED", ("branch_1", "branch_0"): "FAILED"}
+
+
+def test_a_run_that_is_over_can_be_looked_at_alone(engine: Engine) -> None:
+    [run] = engine.orders(fan_out(1))
+    assert run.status == "COMPLETED"
+    with pytest.raises(TenutoError, match="this run is over"):
+        run.engine.start(fan_out(1))
