@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto import Context, Settings, Status, Tenuto, WorkflowFailed
+from tenuto import (
+    Conflict,
+    Context,
+    Settings,
+    Status,
+    Tenuto,
+    WorkflowFailed,
+    child,
+    workflow,
+)
 from tenuto.engine.verify import verify
 from tenuto.model.effects import SendMail
 from tenuto.model.failure import Failure
@@ -280,6 +289,73 @@ async def test_a_workflow_that_starts_itself_without_end_is_stopped() -> None:
         found = await rows(app, "outer")
         assert len(found) == 21
         assert {row.status for row in found} == {Status.FAILED}
+        await assert_in_order(app)
+
+
+async def test_each_item_of_a_loop_may_be_a_workflow() -> None:
+    async with Tenuto(settings=ALONE) as app:
+        tasks(app)
+        await app.deploy(WORK)
+        each = step(
+            "each",
+            "LOOP",
+            source="{{ctx.input}}",
+            mode="parallel",
+            concurrency=7,
+            transitions={"loop": "call"},
+        )
+        call = step("call", "SUB_WORKFLOW", workflowId="inner", input="{{ctx.item}}")
+        await app.deploy({"id": "outer", "steps": [each, call]})
+        parent = await app.start("outer", list(range(30)))
+        assert await parent.result(10) == [{"did": n} for n in range(30)]
+        assert len(await rows(app)) == 30
+        await assert_in_order(app)
+
+
+async def test_a_workflow_function_is_a_step_of_another() -> None:
+    async with Tenuto(settings=ALONE) as app:
+
+        @app.task
+        async def double(number: int) -> int:
+            return number * 2
+
+        @workflow
+        def twice(number: int) -> int:
+            return double(double(number))
+
+        @workflow
+        def whole(number: int) -> int:
+            return double(child(twice, number))
+
+        parent = await app.start(whole, 5)
+        assert await parent.result(10) == 40
+        (inside,) = await rows(app, "twice")
+        assert (inside.parent_id, inside.status) == (parent.id, Status.COMPLETED)
+
+
+async def test_a_failed_child_is_retried_through_its_parent() -> None:
+    """A failed child is retried through its parent."""
+    async with Tenuto(settings=ALONE) as app:
+        broken = True
+
+        @app.task
+        async def work() -> str:
+            if broken:
+                raise ValueError("not yet")
+            return "mended"
+
+        await app.deploy(inner(step("work", "TASK", taskId="work", retry=ONCE)))
+        await app.deploy(parent_of(retry=ONCE))
+        parent = await app.start("outer")
+        with pytest.raises(WorkflowFailed):
+            await parent.result(10)
+        first = await only_child(app)
+        with pytest.raises(Conflict):
+            await (await app.instance(first.id)).retry()
+        broken = False
+        await parent.retry()
+        assert await parent.result(10) == "mended"
+        assert len(await rows(app)) == 2
         await assert_in_order(app)
 
 
