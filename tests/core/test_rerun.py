@@ -91,6 +91,14 @@ def test_a_handled_failure_is_copied_with_its_way() -> None:
     assert again.running == ["d"]
 
 
+def test_a_step_that_failed_and_was_handled_cancels_nobody() -> None:
+    document = draw("s>a s>b a:error>c", s=start(), a=task(cancels=["b"]))
+    earlier = play(document).start().fail("a").fail("c").succeed("b")
+    assert rerun(earlier, "c").running == ["c"]
+    earlier = play(document).start().fail("a").fail("c").fail("b", "CANCELLED")
+    assert rerun(earlier, "c").running == ["b", "c"]
+
+
 def test_what_was_called_off_stays_called_off() -> None:
     document = draw("s>a s>b b>x a>j b>j j>k", s=start(), j=task(joinMode="any", cancelRest=True))
     earlier = play(document).start().succeed("a").succeed("b", 2).succeed("j").fail("k")

@@ -16,12 +16,24 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, RetryAsked, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tests.core.drawing import child, condition, delay, draw, end, start, task, terminate, wait
+from tests.core.drawing import (
+    child,
+    condition,
+    delay,
+    draw,
+    end,
+    loop,
+    start,
+    task,
+    terminate,
+    wait,
+)
 from tests.core.holding import folded
 from tests.core.play import BEGIN, Run, play
 from tests.core.situations import SHELF
 
 ONCE: Object = {"maxAttempts": 1}
+REPEAT: Object = {"while": "true", "maxIterations": 2}
 
 
 def set_aside(run: Run) -> Run:
@@ -362,3 +374,122 @@ def test_a_child_is_started_anew_by_its_parent_and_never_retried_itself() -> Non
     own = play(draw("a")).start(parent=parent).fail("a")
     with own.refusing("TEN-3009"):
         own.retry()
+
+
+def test_a_loop_goes_on_with_the_iterations_that_it_has() -> None:
+    """Completed ones stay, what failed runs again, and what was to come comes."""
+    document = draw("l:loop>a a>b l:done>z", l=loop([10, 20, 30], outputVariable="all"))
+    run = play(document).start()
+    run.succeed("a[0]").succeed("b[0]", "first").succeed("a[1]").fail("b[1]")
+    assert (run.status, run.code) == (Status.FAILED, "OOPS")
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_DISPATCHED b[1]#2",
+    ]
+    run.succeed("b[1]", "second").succeed("a[2]").succeed("b[2]", "third")
+    assert run.ctx["all"] == ["first", "second", "third"]
+    assert run.succeed("z").status is Status.COMPLETED
+    assert run.count("ITERATION_STARTED l[0]#1") == 1
+    assert run.count("NODE_COMPLETED a[0]#1") == 1
+    assert "NODE_COMPLETED l#2 -> done" in run.log
+
+
+def test_iterations_beside_the_one_that_failed_begin_again() -> None:
+    document = draw("l:loop>a a>b", l=loop([1, 2, 3], mode="parallel", outputVariable="all"))
+    run = play(document).start().fail("a[1]").succeed("a[0]", "in its grace")
+    run.fail("a[2]", "CANCELLED")
+    assert run.status is Status.FAILED
+    assert run.retry().running == ["a[1]", "a[2]", "b[0]"]
+    run.succeed("b[0]", 0).succeed("a[1]").succeed("a[2]").succeed("b[1]", 1).succeed("b[2]", 2)
+    assert run.output == [0, 1, 2]
+
+
+def test_a_loop_in_a_loop_goes_on() -> None:
+    document = draw(
+        "l:loop>m m:loop>a m:done>c",
+        l=loop([1, 2], mode="parallel"),
+        m=loop([1, 2]),
+    )
+    run = play(document).start().succeed("a[0/0]").succeed("a[1/0]").fail("a[0/1]")
+    run.fail("a[1/1]", "CANCELLED").retry()
+    assert run.running == ["a[0/1]", "a[1/1]"]
+    run.succeed("a[0/1]").succeed("a[1/1]").succeed("c[0]").succeed("c[1]")
+    assert run.status is Status.COMPLETED
+
+
+def test_a_loop_that_another_failure_withdrew_goes_on() -> None:
+    document = draw("s>x s>l l:loop>a l:done>z", s=start(), l=loop([1, 2], timeout="PT1H"))
+    run = play(document).start().later(minutes=30).succeed("a[0]", 1).fail("x")
+    run.succeed("a[1]", 2)
+    assert run.status is Status.FAILED
+    run.later(hours=2).retry()
+    assert run.running == ["x", "z"], "the last iteration had ended well in its grace"
+    assert run.state.nodes[NodeKey("l")].output == [1, 2]
+
+
+def test_the_timeout_of_a_loop_is_fresh() -> None:
+    document = draw("l:loop>a", l=loop([1, 2], timeout="PT1H"))
+    run = play(document).start().succeed("a[0]").skip()
+    assert run.code == "TIMEOUT"
+    run.succeed("a[1]", "in its grace")
+    assert run.retry().status is Status.COMPLETED
+    run = play(document).start().succeed("a[0]").skip().fail("a[1]", "CANCELLED").later(hours=1)
+    run.retry()
+    assert run.running == ["a[1]"]
+    assert run.timers["l"] == timedelta(hours=1)
+
+
+def test_a_loop_over_nothing_to_go_over_is_entered_again() -> None:
+    run = play(draw("l:loop>a", l=loop("{{ctx.input.none}}"))).start({})
+    assert run.code == "LOOP_SOURCE"
+    assert "NODE_FAILED l#2 LOOP_SOURCE fail" in run.retry().news
+
+
+def test_a_while_loop_that_had_its_limit_has_it_still() -> None:
+    document = draw("l:loop>a", l=loop(**REPEAT))
+    run = play(document).start().succeed("a[0]").succeed("a[1]")
+    assert run.code == "LOOP_LIMIT"
+    assert run.retry().news == [
+        "RETRY_REQUESTED",
+        "STATUS_CHANGED RUNNING",
+        "NODE_FAILED l#2 LOOP_LIMIT fail",
+        "STATUS_CHANGED FAILED",
+    ]
+
+
+def test_a_result_that_could_not_be_worked_out_is_worked_out_again() -> None:
+    document = draw("l:loop>a l:done>z", l=loop([1], result="{{ctx.one.go()}}"))
+    run = play(document).start().succeed("a[0]")
+    assert run.code == "EXPRESSION_ERROR"
+    assert "NODE_FAILED l#2 EXPRESSION_ERROR fail" in run.retry().news
+
+
+def test_an_item_that_failed_and_was_made_do_without_stays_so() -> None:
+    document = draw(
+        "s>x s>l l:loop>a a>b", s=start(), l=loop([1, 2], mode="parallel", onItemError="continue")
+    )
+    run = play(document).start().fail("a[0]").fail("x").fail("a[1]", "CANCELLED")
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["a[1]", "x"]
+    run.succeed("a[1]").succeed("b[1]", "two").succeed("x")
+    assert run.state.nodes[NodeKey("l")].output == [None, "two"]
+
+
+def test_what_a_failed_iteration_called_off_stays_called_off() -> None:
+    document = draw("s>x s>l l:loop>a l:loop>b", s=start(), l=loop([1], onItemError="continue"))
+    run = play(document).start().fail("a[0]").fail("x")
+    assert run.status is Status.RUNNING, "b has its grace"
+    run.fail("b[0]", "CANCELLED")
+    assert run.retry().running == ["x"]
+    assert run.succeed("x").status is Status.COMPLETED
+
+
+def test_an_instance_with_a_loop_that_was_set_aside_goes_on() -> None:
+    document = draw("l:loop>a l:done>z", l=loop([1, 2, 3], mode="parallel", concurrency=2))
+    run = play(document).start().succeed("a[0]", 1)
+    set_aside(run).retry()
+    assert run.running == ["a[1]", "a[2]"]
+    run.succeed("a[1]", 2).succeed("a[2]", 3).succeed("z")
+    assert run.status is Status.COMPLETED

@@ -95,7 +95,15 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
             message = f"{each.node} is no step whose outcome could be taken over"
             return Rejection(code=DOES_NOT_FIT, message=message)
         _take(d, asked, each, planned, spared)
+        _skip_dead_paths(d, spared)
     return None
+
+
+def _skip_dead_paths(d: Deciding, spared: set[str]) -> None:
+    """Pass over what can never run, before anything is written that came after it."""
+    while dead := [key for key in d.state.doomed if key.node not in spared]:
+        for key in sorted(dead, key=lambda key: d.plan.order_of(key.node)):
+            pass_over(d, key, "dead-path")
 
 
 def _take(
@@ -105,7 +113,7 @@ def _take(
     if planned.node.cancel_rest:
         call_off(d, (late for late in rest_of(d, key) if late.node not in spared))
     if reused.status == "skipped":
-        pass_over(d, key, "when")
+        d.emit(NodeSkipped(at=d.now, node=reused.node, reason="when", reused_from=asked.rerun_of))
         return
     d.emit(
         NodeCompleted(
@@ -119,6 +127,6 @@ def _take(
             reused_from=asked.rerun_of,
         )
     )
-    if reused.handles:
+    if reused.status == "success" and reused.handles:
         named = (d.plan.seen_from(key, name) for name in planned.node.cancels)
         call_off(d, (other for other in named if other.node not in spared))

@@ -141,6 +141,8 @@ class NodeSkipped(
 
     event_type = EventType.NODE_SKIPPED
     reason: Literal["when", "dead-path", "cancelled"]
+    reused_from: str | None = None
+    """The instance in which `when` was read."""
 
 
 class NodeCancelled(
