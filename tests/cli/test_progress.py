@@ -99,14 +99,40 @@ async def test_what_failed_says_after_how_many_attempts_and_why() -> None:
 @pytest.mark.slow
 def test_in_a_terminal_the_list_is_redrawn_and_the_result_is_on_stdout(terminal: Terminal) -> None:
     terminal.write("double.json", DOUBLE)
+    out, drawn = in_a_terminal(terminal, "-m", "tenuto", "run", "double.json", "-i", "21")
+    assert out == "42\n"
+    assert "▓" in drawn
+    assert "1/1 steps" in drawn
+
+
+@pytest.mark.slow
+def test_a_job_in_the_background_leaves_the_terminal_alone(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    out, drawn = in_a_terminal(terminal, "-c", IN_BACKGROUND, "run", "double.json", "-i", "21")
+    assert out == "42\n"
+    assert "✓ COMPLETED" in drawn
+    assert "▓" not in drawn
+
+
+IN_BACKGROUND = """
+import fcntl, subprocess, sys, termios
+fcntl.ioctl(2, termios.TIOCSCTTY, 0)  # as a shell owns its terminal
+job = [sys.executable, "-m", "tenuto", *sys.argv[1:]]
+sys.exit(subprocess.run(job, process_group=0).returncode)
+"""
+
+
+def in_a_terminal(terminal: Terminal, *arguments: str) -> tuple[str, str]:
+    """What a program that ends well writes on stdout, and what it draws."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "tenuto", "run", "double.json", "-i", "21"],
+        [sys.executable, *arguments],
         cwd=terminal.folder,
         env={**terminal.environment, "TERM": "xterm-256color"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
+        start_new_session=True,
     ) as process:
         os.close(theirs)
         out, _ = process.communicate(timeout=60)
@@ -118,9 +144,8 @@ def test_in_a_terminal_the_list_is_redrawn_and_the_result_is_on_stdout(terminal:
         pass  # how a terminal says that nobody writes to it any more
     finally:
         os.close(ours)
-    assert (process.returncode, out) == (0, b"42\n")
-    assert "▓" in drawn.decode()
-    assert "1/1 steps" in drawn.decode()
+    assert process.returncode == 0
+    return out.decode(), drawn.decode()
 
 
 def test_a_loop_speaks_for_its_body() -> None:

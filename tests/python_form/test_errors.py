@@ -148,6 +148,16 @@ def test_a_name_that_is_never_defined_is_told_when_the_workflow_is_used() -> Non
     with pytest.raises(InvalidDefinition, match="never_defined") as caught:
         flow.definition()
     assert caught.value.code == "TEN-1102"
+    assert "Define or import it." in str(caught.value)
+
+
+def test_a_mistyped_name_is_told_with_the_one_that_is_meant() -> None:
+    @workflow
+    def flow(order: Any) -> Any:
+        return reserv(order)  # type: ignore[name-defined] # noqa: F821
+
+    with pytest.raises(InvalidDefinition, match="Did you mean `reserve`"):
+        flow.definition()
 
 
 def test_a_function_is_called_once() -> None:

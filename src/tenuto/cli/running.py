@@ -21,7 +21,7 @@ from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.stores import MEMORY, described, make_room, refuse_memory, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
-from tenuto.cli.terminal import say, show_json, talk
+from tenuto.cli.terminal import is_redrawn, say, show_json
 from tenuto.cli.watchers import watcher_for
 from tenuto.compose import open_reader
 from tenuto.model.errors import WorkflowFailed
@@ -185,7 +185,7 @@ def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
     from tenuto.instances import instance_view
 
     state = ended.state
-    if not talk().is_terminal:
+    if not is_redrawn():
         # The live list ends with its bar, which says as much.
         mark, _ = STATUS_MARKS[state.status]
         say(f"{mark} {state.status.value} after {length(elapsed(state, state.updated_at))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
@@ -20,6 +21,23 @@ def talk() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+@cache
+def is_redrawn() -> bool:
+    """Whether progress is redrawn in place: in a terminal that can, and that is ours alone.
+
+    A job in the background would draw over what somebody types; killed, it leaves no cursor.
+    """
+    return talk().is_terminal and not talk().is_dumb_terminal and not _is_in_background()
+
+
+def _is_in_background() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stderr.fileno()) != os.getpgrp()
+    except (OSError, ValueError):
+        # Not the terminal that this process belongs to.
+        return False
 
 
 @cache

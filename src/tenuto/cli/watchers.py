@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from tenuto.cli.moments import length
 from tenuto.cli.progress import STATUS_MARKS, Line, counts, elapsed, line_of, lines_of
-from tenuto.cli.terminal import say, talk
+from tenuto.cli.terminal import is_redrawn, say, talk
 from tenuto.core import InstanceState, Plan
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
@@ -123,9 +123,7 @@ class LiveWatcher:
 
 def watcher_for(plan: Plan, state: InstanceState, now: Now) -> Watcher:
     """Live where somebody looks at a terminal that can be redrawn."""
-    if talk().is_terminal and not talk().is_dumb_terminal:
-        return LiveWatcher(plan, state, now)
-    return LineWatcher(plan, state, now)
+    return (LiveWatcher if is_redrawn() else LineWatcher)(plan, state, now)
 
 
 def fitted(lines: Sequence[Line], room: int) -> tuple[list[Line], int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import Object
 from tenuto.python_form.document import write_graph
@@ -104,7 +105,17 @@ def _failed(trace: Trace, error: Exception) -> InvalidDefinition:
         message=place.quoted_behind(
             f"the function failed while it described the workflow: {type(error).__name__}: {error}"
         ),
-        advice="Values of steps exist only when the workflow runs: what needs them now belongs "
-        "into a task.",
+        advice=_advice(error),
     )
     return InvalidDefinition(f"workflow `{trace.name}` cannot be described", [problem])
+
+
+def _advice(error: Exception) -> str:
+    name = error.name if isinstance(error, NameError) else None
+    if name is None:
+        return (
+            "Values of steps exist only when the workflow runs: what needs them now belongs into "
+            "a task."
+        )
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return did_you_mean(name, {*frame.f_globals, *frame.f_locals}, "Define or import it.")
