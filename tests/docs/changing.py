@@ -9,12 +9,14 @@ def changed(file: str, block: str) -> str:
     """`file` with every import, function, class and variable of `block` in it.
 
     What the file does not have comes before that which follows it in the block and is there, else
-    at the end.
+    at the end; an import at the top.
     """
     for index, (name, text) in enumerate(_parts(block)):
         there = _places(file)
         if name in there:
             first, last = there[name]
+        elif name.startswith(("import ", "from ")):
+            first = last = 0
         else:
             behind = [each for each, _ in _parts(block)[index:] if each in there]
             first = last = there[behind[0]][0] if behind else len(file.splitlines())

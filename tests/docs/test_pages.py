@@ -75,9 +75,10 @@ def test_every_link_leads_somewhere(name: str) -> None:
 
 def test_a_block_takes_the_place_of_its_namesakes() -> None:
     file = "import a\nfrom b import c\n\n\n@c\ndef one(): ...\n\n\n@c\ndef two(): ...\n"
-    block = "from b import c, d\n\nx: int = 1\n\n\n@d\ndef two(): return 2\n\n\ndef three(): ...\n"
+    block = "import e\nfrom b import c, d\n\nx: int = 1\n\n\n@d\ndef two(): return 2\n"
+    block += "\n\ndef three(): ...\n"
     assert changed(file, block) == (
-        "import a\nfrom b import c, d\n\n\n@c\ndef one(): ...\n\n\n"
+        "import e\nimport a\nfrom b import c, d\n\n\n@c\ndef one(): ...\n\n\n"
         "x: int = 1\n\n\n@d\ndef two(): return 2\n\n\ndef three(): ...\n"
     )
 
