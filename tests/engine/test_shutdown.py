@@ -13,7 +13,7 @@ from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
 from tenuto.engine import engine, lane
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
-from tenuto.store.protocol import InstanceQuery, WaitKey
+from tenuto.store.protocol import InstanceQuery, LookedBack
 from tests.engine.situations import ONE_WAIT, Moody, steps
 from tests.kit.turns import turns
 
@@ -189,7 +189,7 @@ async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
             with pytest.raises(TenutoError):
                 await asked
         with pytest.raises(TenutoError):
-            await intake.looked_back(WaitKey("i", "a", ""))
+            await intake.looked_back(LookedBack("i", "a", "", 1))
 
 
 async def test_what_was_refused_is_not_done_after_all() -> None:

@@ -25,7 +25,7 @@ from tenuto.model.log import LogRow
 from tenuto.model.policy import RetryPolicy
 from tenuto.store.memory import commit
 from tenuto.store.memory.disk import MemoryDisk, pack
-from tenuto.store.protocol import InstanceWrite, Ownership, Turn, WaitKey, WaitRow, WriteResult
+from tenuto.store.protocol import InstanceWrite, LookedBack, Ownership, Turn, WaitRow, WriteResult
 
 Bug = Callable[[], AbstractContextManager[Any]]
 
@@ -110,7 +110,7 @@ def nobody_looks_back() -> AbstractContextManager[Any]:
     """A new wait is marked as if past events had been looked at."""
 
     async def look_back(self: Postmaster, wait: WaitRow) -> bool:
-        key = WaitKey(wait.instance_id, wait.node, wait.iteration)
+        key = LookedBack(wait.instance_id, wait.node, wait.iteration, wait.attempt)
         await self._intake_of(wait.instance_id).looked_back(key)
         return False
 

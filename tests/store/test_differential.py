@@ -26,6 +26,7 @@ from tenuto.store.protocol import (
     InstanceQuery,
     InstanceUpdate,
     InstanceWrite,
+    LookedBack,
     Mail,
     MatchWrite,
     Ownership,
@@ -230,7 +231,9 @@ class Scenario:
                 if self.random.random() < 0.4
                 else (),
                 matches=self.some(self.a_match),
-                looked_back=self.some(lambda: self.wait_key(self.an_id())),
+                looked_back=self.some(
+                    lambda: LookedBack(*self.wait_key(self.an_id()), self.random.randint(1, 2))
+                ),
             )
             self.turns += 1
             self.turns_to_resend.append(turn)

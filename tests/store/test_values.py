@@ -13,6 +13,7 @@ from tenuto.store.protocol import (
     DataRefused,
     Delivery,
     InstanceQuery,
+    LookedBack,
     Outcome,
     Snapshot,
     TimerRow,
@@ -138,7 +139,7 @@ async def test_text_is_only_ever_a_value(store: Handle, text: str) -> None:
                 timers_cleared=(TimerKey(TimerKind.DELAY, text, text),),
                 mail_taken=(text,),
             ),
-            looked_back=(WaitKey(text, text, text),),
+            looked_back=(LookedBack(text, text, text, 1),),
         )
     )
     assert await store.waits(text) == []

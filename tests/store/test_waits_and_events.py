@@ -9,6 +9,7 @@ import pytest
 from tenuto.store.protocol import (
     Delivery,
     EventResult,
+    LookedBack,
     MatchWrite,
     WaitKey,
     WaitRow,
@@ -204,7 +205,12 @@ async def test_a_closed_wait_is_found_no_more(store: Handle) -> None:
 async def test_waits_that_have_not_looked_back_are_found(store: Handle) -> None:
     await open_waits(store, wait("i1"), wait("i2"), wait("i3", looked_back=True))
     assert [each.instance_id for each in await store.unlooked_waits(10)] == ["i1", "i2"]
-    await store.commit(turn("t3", looked_back=(WaitKey("i1", "w", ""), WaitKey("gone", "w", ""))))
+    seen = (
+        LookedBack("i1", "w", "", 1),
+        LookedBack("i2", "w", "", 7),
+        LookedBack("gone", "w", "", 1),
+    )
+    await store.commit(turn("t3", looked_back=seen))
     assert [each.instance_id for each in await store.unlooked_waits(10)] == ["i2"]
     assert (await store.waits("i1"))[0].looked_back
 

@@ -15,6 +15,7 @@ from tenuto.expr import UNDEFINED, Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
 
 Seen = JSON | Undefined | Lazy
 Scope = Mapping[str, JSON | Lazy]
@@ -48,7 +49,9 @@ class Sight:
             assert loop is not None
             loop, path = self.plan.nodes[loop].loop, around(path)
         key = NodeKey(name, path)
-        return key if key in self.state.nodes else None
+        node = self.state.nodes.get(key)
+        # A step that was re-opened and has not begun is as one that never did.
+        return None if node is None or node.status is NodeStatus.PENDING else key
 
     def steps(self) -> list[str]:
         """The names of all steps that are seen here."""

@@ -6,7 +6,7 @@ import asyncio
 from typing import NamedTuple
 
 from tenuto.engine.requests import EventRequest, Request
-from tenuto.store.protocol import EventResult, MatchWrite, WaitKey
+from tenuto.store.protocol import EventResult, LookedBack, MatchWrite
 
 
 class PendingMatch(NamedTuple):
@@ -19,7 +19,7 @@ class PendingMatch(NamedTuple):
 class PendingLookBack(NamedTuple):
     """A look-back that found nothing, on its way into the store."""
 
-    key: WaitKey
+    key: LookedBack
     future: asyncio.Future[None]
 
 

@@ -196,6 +196,8 @@ def _quarantined(draft: Draft, input: Input, now: datetime, error: Exception) ->
     message = f"{type(error).__name__}: {error}"
     if draft.state.version == 0:
         return _refused(draft, input, Rejection(code="TEN-4000", message=message), now)
+    if draft.state.status.is_final:
+        return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
     deciding = Deciding(plan, draft.state, now)
     quarantine(deciding, message)
     return deciding.done()

@@ -10,7 +10,7 @@ from typing import TypeVar
 from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
-from tenuto.store.protocol import MatchWrite, WaitKey
+from tenuto.store.protocol import LookedBack, MatchWrite
 
 MOST_TAKEN = 2_000
 """So many of a kind are taken for one turn; but results, timers and mail all together."""
@@ -72,7 +72,7 @@ class Intake:
         self.wake_up()
         return future
 
-    def looked_back(self, key: WaitKey) -> asyncio.Future[None]:
+    def looked_back(self, key: LookedBack) -> asyncio.Future[None]:
         """Record that a wait's look-back found nothing."""
         self._refuse_when_ended()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -25,6 +25,7 @@ from tenuto.ports import Clock
 from tenuto.store.protocol import (
     Delivery,
     EventResult,
+    LookedBack,
     Mail,
     MatchWrite,
     Store,
@@ -121,7 +122,7 @@ class Postmaster:
     async def look_back(self, wait: WaitRow) -> bool:
         """Offer a new wait the events that came before it was committed, oldest first."""
         intake = self._intake_of(wait.instance_id)
-        key = key_of(wait)
+        opening = LookedBack(*key_of(wait), wait.attempt)
         pattern = None if wait.is_wildcard else wait.pattern
         after = 0
         while True:
@@ -135,7 +136,7 @@ class Postmaster:
                     if taken:
                         return True
             if len(page) < PAGE:
-                await intake.looked_back(key)
+                await intake.looked_back(opening)
                 return False
 
     async def _look_back_if_readable(self, wait: WaitRow) -> bool:

@@ -118,6 +118,15 @@ class WaitKey(NamedTuple):
     iteration: str
 
 
+class LookedBack(NamedTuple):
+    """Which opening of a wait has seen the events that came before it: a retry opens it anew."""
+
+    instance_id: str
+    node: str
+    iteration: str
+    attempt: int
+
+
 class WaitTerm(NamedTuple):
     """A (pattern, term) under which waits are open."""
 
@@ -229,7 +238,7 @@ class Turn(Struct, frozen=True, gc=False, kw_only=True):
     events: tuple[Event, ...] = ()
     """Each id once."""
     matches: tuple[MatchWrite, ...] = ()
-    looked_back: tuple[WaitKey, ...] = ()
+    looked_back: tuple[LookedBack, ...] = ()
 
 
 class Outcome(StrEnum):

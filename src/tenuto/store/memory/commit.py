@@ -24,6 +24,7 @@ from tenuto.store.protocol import (
     Delivery,
     EventResult,
     InstanceWrite,
+    LookedBack,
     Mail,
     MatchWrite,
     Outcome,
@@ -246,8 +247,9 @@ def _put_delivery(disk: MemoryDisk, delivery: Delivery) -> None:
         disk.put(disk.deliveries, key, delivery.outcome)
 
 
-def _mark_looked_back(disk: MemoryDisk, key: WaitKey) -> None:
+def _mark_looked_back(disk: MemoryDisk, opening: LookedBack) -> None:
+    key = WaitKey(*opening[:3])
     stored = disk.waits.get(key)
-    if stored is not None:
-        columns = unpack(WaitColumns, stored)._replace(looked_back=1)
-        disk.put(disk.waits, key, pack(columns))
+    columns = None if stored is None else unpack(WaitColumns, stored)
+    if columns is not None and columns.attempt == opening.attempt:
+        disk.put(disk.waits, key, pack(columns._replace(looked_back=1)))

@@ -322,10 +322,10 @@ WHERE (instance_id, node, iteration) IN (
 );
 
 -- name: mark_looked_back
--- These waits have seen the events that came before them.
+-- These waits, as they were opened then, have seen the events that came before them.
 UPDATE workflow_event_subscriptions SET looked_back = 1
-WHERE (instance_id, node, iteration) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+WHERE (instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
 );
 
 -- name: wait_terms
