@@ -15,7 +15,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.testing.weather import AtWrite, Fault, Weather
 from tests.kit.checker.picture import FINAL
 from tests.kit.simulator.places import InMemory, InSqlite
-from tests.kit.simulator.scenario import Job, Knobs, Scenario, job_of
+from tests.kit.simulator.scenario import Job, Jump, Knobs, Scenario, job_of
 from tests.kit.simulator.verdict import (
     assert_kept,
     counts_of,
@@ -115,6 +115,10 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
         seed=f"families {seed}",
         jobs=jobs,
         weather=weather,
+        jumps=[Jump(random.uniform(0.0, 20.0), random.choice((-45.0, 45.0, 86_400.0)))]
+        if random.random() < 0.25
+        else [],
+        stops=[random.uniform(0.5, 20.0)] if random.random() < 0.3 else [],
         knobs=Knobs(
             snapshot_every=random.choice((1, 4, 100)),
             page=random.choice((1, 2, 500)),
