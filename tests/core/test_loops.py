@@ -323,13 +323,15 @@ def test_a_result_that_comes_after_its_iteration_was_called_off_is_a_dead_letter
         "s>l s>q l:loop>a l:done>j q>j",
         s=start(),
         l=loop([1]),
+        a=task(input={"id": "{{ctx.input.id}}"}),
         j=task(joinMode="any", cancelRest=True),
     )
-    run = play(document).start().succeed("q").later(seconds=10).fire()
+    run = play(document).start({"id": 7}).succeed("q").later(seconds=10).fire()
     assert run.news[0] == "NODE_CANCELLED a[0]#1"
     with run.refusing("TEN-3005"):
         run.succeed("a[0]", attempt=1)
-    assert [letter.kind for letter in run.ledger.dead_letters] == ["late-result"]
+    [letter] = run.ledger.dead_letters
+    assert (letter.kind, letter.input) == ("late-result", {"id": 7})
 
 
 def test_a_loop_may_take_too_long() -> None:

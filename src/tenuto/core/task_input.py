@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenuto.core.deciding import Deciding
+from tenuto.core.scope import scope_of
 from tenuto.expr import Undefined
 from tenuto.model.graph import SubWorkflow, Task
 from tenuto.model.ids import NodeKey
@@ -13,5 +14,8 @@ def render_input(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> JSON:
     """The input of a step as the context stands; without one of its own, the workflow's."""
     if not config.has_input:
         return d.state.input
-    value = d.plan.template(key.node, "input", config.input).render(d.scope(key))
+    # What follows from the instance's own input does so also after its iteration is gone.
+    seen_from = None if key.node in d.plan.fixed_inputs else key
+    scope = scope_of(d.plan, d.state, seen_from)
+    value = d.plan.template(key.node, "input", config.input).render(scope)
     return None if isinstance(value, Undefined) else value
