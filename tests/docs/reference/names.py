@@ -87,7 +87,8 @@ def _types() -> Iterator[tuple[str, str]]:
 
 def _modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(tenuto.__path__, "tenuto."):
-        if not found.name.endswith("__main__"):
+        # The demonstration is no library: to import it is to register its tasks.
+        if not found.name.endswith("__main__") and ".demo" not in found.name:
             yield import_module(found.name)
 
 
