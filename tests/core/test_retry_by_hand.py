@@ -393,6 +393,11 @@ def test_a_loop_goes_on_with_the_iterations_that_it_has() -> None:
     assert run.count("ITERATION_STARTED l[0]#1") == 1
     assert run.count("NODE_COMPLETED a[0]#1") == 1
     assert "NODE_COMPLETED l#2 -> done" in run.log
+    assert [line for line in run.log if line.startswith("ITERATION_ENDED")] == [
+        "ITERATION_ENDED l[0]#1 success",
+        "ITERATION_ENDED l[1]#2 success",
+        "ITERATION_ENDED l[2]#2 success",
+    ]
 
 
 def test_iterations_beside_the_one_that_failed_begin_again() -> None:

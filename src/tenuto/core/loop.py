@@ -51,7 +51,13 @@ def end_quiet_iteration(d: Deciding) -> None:
         _ended(d, place, error=iteration.failure)
     elif iteration.called_off:
         d.emit(
-            IterationEnded(at=d.now, node=place.node, iteration=place.iteration, status="cancelled")
+            IterationEnded(
+                at=d.now,
+                node=place.node,
+                iteration=place.iteration,
+                attempt=attempt_of(d.state, key),
+                status="cancelled",
+            )
         )
     else:
         try:
@@ -149,6 +155,7 @@ def _ended(
             at=d.now,
             node=place.node,
             iteration=place.iteration,
+            attempt=attempt_of(d.state, NodeKey(place.node, around(place.iteration))),
             status="success" if error is None else "error",
             output=output,
             error=error,
