@@ -26,7 +26,7 @@ from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
-from tenuto.model.json import JSON, Object, json_problem
+from tenuto.model.json import JSON, Given, Object, as_json, json_problem
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
@@ -112,7 +112,7 @@ class Tenuto:
     async def start(
         self,
         workflow: str | WorkflowFunction[..., Any],
-        input: JSON = None,
+        input: Given = None,
         *,
         key: str | None = None,
         correlation_id: str | None = None,
@@ -137,11 +137,12 @@ class Tenuto:
         deployed.refuse_unavailable()
         plan = deployed.plan
         refuse_unknown_tasks(plan, self.tasks)
-        refuse_bad_input(plan, input, self.engine.settings.limits)
+        value = as_json(input)
+        refuse_bad_input(plan, value, self.engine.settings.limits)
         started = Started(
             definition_id=workflow,
             definition_version=deployed.version,
-            input=input,
+            input=value,
             correlation_id=correlation_id,
             priority=priority,
             deadline=aware(deadline, "deadline"),
@@ -188,7 +189,7 @@ class Tenuto:
     async def publish(
         self,
         pattern: str,
-        payload: JSON = None,
+        payload: Given = None,
         *,
         id: str | None = None,
         correlation_id: str | None = None,
@@ -198,7 +199,7 @@ class Tenuto:
         refuse_bad_text(id=id, correlationId=correlation_id)
         limits = self.engine.settings.limits
         problems = [
-            *json_problems(payload, limits.event_bytes, "$.payload"),
+            *json_problems(as_json(payload), limits.event_bytes, "$.payload"),
             *_pattern_problems(pattern),
         ]
         if problems:
@@ -207,7 +208,7 @@ class Tenuto:
         event = Event(
             id=id or self.engine.ids.instance_id(now),
             pattern=pattern,
-            payload=payload,
+            payload=as_json(payload),
             received_at=now,
             timestamp=aware(timestamp, "timestamp"),
             correlation_id=correlation_id,

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from tenuto.model.durations import from_epoch_ms
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.status import Status
@@ -57,14 +59,19 @@ def short_ids(ids: list[str]) -> dict[str, str]:
 
 
 async def _newest(store: Store, text: str, statuses: tuple[Status, ...]) -> InstanceRow:
-    page = await store.instances(InstanceQuery(statuses=statuses, limit=1))
-    if not page.items:
-        what = "failed instance" if statuses else "instance"
-        raise NotFound(
-            f"{text}: the store has no {what}",
-            advice="Name another store with --store, or start a workflow: tenuto run FILE",
-        )
-    return page.items[0]
+    """Of those that somebody started: a child is found through its parent."""
+    query: InstanceQuery | None = InstanceQuery(statuses=statuses, limit=_PAGE)
+    while query is not None:
+        page = await store.instances(query)
+        for row in page.items:
+            if row.parent_id is None:
+                return row
+        query = replace(query, after=page.next_after) if page.next_after else None
+    what = "failed instance" if statuses else "instance"
+    raise NotFound(
+        f"{text}: the store has no {what}",
+        advice="Name another store with --store, or start a workflow: tenuto run FILE",
+    )
 
 
 async def _beginning_with(store: Store, prefix: str) -> dict[str, InstanceRow]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
@@ -15,6 +16,13 @@ else:
 
 Object: TypeAlias = dict[str, JSON]
 """A JSON object: text keys, JSON values."""
+Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
+"""JSON from users, also where a type checker only sees `dict[str, int]`."""
+
+
+def as_json(given: Given) -> JSON:
+    """The same; what is not JSON after all is refused by whoever takes it."""
+    return cast("JSON", given)
 
 
 def size_of(value: JSON) -> int:

@@ -17,7 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.model.errors import TenutoError
-from tenuto.testing.driving import Given, Scripted
+from tenuto.model.json import Given
+from tenuto.testing.driving import Scripted
 from tenuto.testing.engine import Engine, Workflow
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance

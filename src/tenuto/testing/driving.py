@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from tenuto.events import fits
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Given, as_json
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
@@ -16,18 +16,11 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""
 
-Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
-"""JSON, also where a type checker only sees `dict[str, int]`."""
 Scripted: TypeAlias = str | tuple[str, Given]
 """An event that a test has ready: its name, or its name and payload."""
 
 _LONG = timedelta(days=366)
 _MOST_LIVES = 100
-
-
-def as_json(given: Given) -> JSON:
-    """The same; what is not JSON after all is refused by whoever takes it."""
-    return cast("JSON", given)
 
 
 class Driver:

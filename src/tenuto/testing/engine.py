@@ -20,13 +20,13 @@ from tenuto.definition import parse_document
 from tenuto.engine.engine import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Given, as_json
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
-from tenuto.testing.driving import Given, Scripted, as_json
+from tenuto.testing.driving import Scripted
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance
 from tenuto.testing.lives import Lives

@@ -15,11 +15,10 @@ from tenuto.engine.held import Held
 from tenuto.events import fits
 from tenuto.instances import InstanceRef
 from tenuto.model.errors import TenutoError
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
-from tenuto.testing.driving import Given, as_json
 from tenuto.testing.stand_ins import Named
 from tenuto.testing.timeline import path_of, timeline
 

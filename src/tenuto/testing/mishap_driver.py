@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.app import Tenuto
 from tenuto.instances import InstanceRef
+from tenuto.model.json import Given
 from tenuto.model.status import Status
-from tenuto.testing.driving import Driver, Given, Scripted
+from tenuto.testing.driving import Driver, Scripted
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
 

@@ -8,8 +8,9 @@ from math import prod
 from random import Random
 from typing import TYPE_CHECKING
 
+from tenuto.model.json import Given
 from tenuto.testing.calls import Call
-from tenuto.testing.driving import Driver, Given, Scripted
+from tenuto.testing.driving import Driver, Scripted
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow
