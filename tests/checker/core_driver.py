@@ -31,6 +31,7 @@ from tenuto.model.effects import (
 )
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
@@ -88,9 +89,9 @@ class CoreDriver:
         self._now = BEGIN_MS
         self._agenda: list[tuple[int, int, Callable[[], object]]] = []
         self._count = itertools.count()
-        self._tries: Counter[str] = Counter()
-        self._calls: dict[tuple[str, int], Fields] = {}
-        self._waits: dict[str, OpenWait] = {}
+        self._tries: Counter[NodeKey] = Counter()
+        self._calls: dict[tuple[NodeKey, int], Fields] = {}
+        self._waits: dict[NodeKey, OpenWait] = {}
         self._timers: dict[TimerKey, int] = {}
         self._events: dict[str, Event] = {}
         self._letters: list[Fields] = []
@@ -126,7 +127,7 @@ class CoreDriver:
             case StartAttempt():
                 self._start(effect)
             case StopAttempt():
-                if behaviour_of(self._behaviours, effect.node, self._tries[effect.node]).obeys:
+                if self._behaviour(_key(effect)).obeys:
                     self._at(self._now + 1, partial(self._obey, effect))
             case SetTimer():
                 self._timers[effect.key] = due = epoch_ms(effect.due)
@@ -134,21 +135,23 @@ class CoreDriver:
             case ClearTimer():
                 self._timers.pop(effect.key, None)
             case OpenWait():
-                self._waits[effect.node] = effect
-                self._at(self._now, partial(self._look_back, effect.node))
+                self._waits[_key(effect)] = effect
+                self._at(self._now, partial(self._look_back, _key(effect)))
             case CloseWait():
-                self._waits.pop(effect.node, None)
+                self._waits.pop(_key(effect), None)
             case KeepDeadLetter():
                 letter = {"kind": str(effect.kind), "node": effect.node, "attempt": effect.attempt}
-                self._letters.append({"id": str(len(self._letters)), **letter})
+                place = {"iteration": effect.iteration}
+                self._letters.append({"id": str(len(self._letters)), **letter, **place})
             case ResolveChild() | SendMail():
                 raise AssertionError("one instance alone has no children")
 
     def _start(self, order: StartAttempt) -> None:
-        behaviour = behaviour_of(self._behaviours, order.node, self._tries[order.node])
-        place = {"instance": self.id, "node": order.node, "attempt": order.attempt}
+        behaviour = self._behaviour(_key(order))
+        place: Fields = {"instance": self.id, "node": order.node, "iteration": order.iteration}
+        place["attempt"] = order.attempt
         call = {"key": order.idempotency_key, **place, "at": self._now, "outcome": "running"}
-        self._calls[order.node, order.attempt] = call
+        self._calls[_key(order), order.attempt] = call
         limit = int(order.timeout.total_seconds() * 1000)
         ends = self._now + min(behaviour.takes_ms, limit)
         if self._random.randrange(100) < self._losing_percent:
@@ -159,13 +162,16 @@ class CoreDriver:
         else:
             self._at(ends, partial(self._report, order, behaviour))
 
+    def _behaviour(self, key: NodeKey) -> Behaviour:
+        return behaviour_of(self._behaviours, key.node, self._tries[key], key.iteration)
+
     def _ends(self, order: StartAttempt | StopAttempt, outcome: str) -> bool:
         """Whether the call was still going on; it now has its outcome."""
-        call = self._calls[order.node, order.attempt]
+        call = self._calls[_key(order), order.attempt]
         if call["outcome"] != "running":
             return False
         call["outcome"] = outcome
-        self._tries[order.node] += outcome in ("completed", "failed")
+        self._tries[_key(order)] += outcome in ("completed", "failed")
         return True
 
     def _report(self, order: StartAttempt, behaviour: Behaviour) -> None:
@@ -175,10 +181,11 @@ class CoreDriver:
             )
             self._fail(order, failure)
         elif self._ends(order, "completed"):
-            self._calls[order.node, order.attempt]["output"] = behaviour.value
+            self._calls[_key(order), order.attempt]["output"] = behaviour.value
             self._feed(
                 TaskSucceeded(
                     node=order.node,
+                    iteration=order.iteration,
                     attempt=order.attempt,
                     output=behaviour.value,
                     handle=behaviour.handle,
@@ -187,18 +194,21 @@ class CoreDriver:
 
     def _fail(self, order: StartAttempt, failure: Failure) -> None:
         if self._ends(order, "failed"):
-            self._feed(TaskFailed(node=order.node, attempt=order.attempt, error=failure))
+            place = {"node": order.node, "iteration": order.iteration}
+            self._feed(TaskFailed(**place, attempt=order.attempt, error=failure))
 
     def _lose(self, order: StartAttempt) -> None:
         if self._ends(order, "lost"):
             clean = self._random.randrange(5) == 0
             self._faults.append({"kind": "stop" if clean else "crash"})
-            self._feed(AttemptLost(node=order.node, attempt=order.attempt, clean=clean))
+            place = {"node": order.node, "iteration": order.iteration}
+            self._feed(AttemptLost(**place, attempt=order.attempt, clean=clean))
 
     def _obey(self, order: StopAttempt) -> None:
         if self._ends(order, "cancelled"):
             failure = Failure(code="CANCELLED", message="told to stop", retryable=False)
-            self._feed(TaskFailed(node=order.node, attempt=order.attempt, error=failure))
+            place = {"node": order.node, "iteration": order.iteration}
+            self._feed(TaskFailed(**place, attempt=order.attempt, error=failure))
 
     def _act(self, action: Action) -> None:
         if isinstance(action, Publish):
@@ -227,20 +237,21 @@ class CoreDriver:
             id=action.id, pattern=action.pattern, payload=action.payload, received_at=received
         )
         self._events[action.id] = event
-        for node in list(self._waits):
-            self._offer(node, event, by_lookback=False)
+        for key in list(self._waits):
+            self._offer(key, event, by_lookback=False)
 
-    def _look_back(self, node: str) -> None:
+    def _look_back(self, key: NodeKey) -> None:
         for event in list(self._events.values()):
-            self._offer(node, event, by_lookback=True)
+            self._offer(key, event, by_lookback=True)
 
-    def _offer(self, node: str, event: Event, *, by_lookback: bool) -> None:
-        wait = self._waits.get(node)
+    def _offer(self, key: NodeKey, event: Event, *, by_lookback: bool) -> None:
+        wait = self._waits.get(key)
         if wait is None or not fits(wait.pattern, event.pattern) or event.received_at < wait.since:
             return
         scope = {"event": {"payload": event.payload}, "workflow": {"input": self._input}}
         if wait.condition is None or truthy(evaluate(wait.condition, scope)):
-            self._feed(EventMatched(node=node, attempt=1, event=event, by_lookback=by_lookback))
+            place = {"node": key.node, "iteration": key.iteration}
+            self._feed(EventMatched(**place, attempt=1, event=event, by_lookback=by_lookback))
 
     def _record(self) -> Run:
         final = self.state.status.is_final
@@ -252,9 +263,9 @@ class CoreDriver:
             document=self.document,
             history=[history_item(found) for found in self.rows],
             row=row,
-            waits=[{"node": node} for node in self._waits],
+            waits=[{"node": key.node, "iteration": key.iteration} for key in self._waits],
             timers=[
-                {"kind": str(key.kind), "node": key.node, "due": due}
+                {"kind": str(key.kind), "node": key.node, "iteration": key.iteration, "due": due}
                 for key, due in self._timers.items()
             ],
             mail=[],
@@ -274,3 +285,7 @@ class CoreDriver:
             faults=self._faults,
             now=self._now,
         )
+
+
+def _key(effect: StartAttempt | StopAttempt | OpenWait | CloseWait) -> NodeKey:
+    return NodeKey(effect.node, effect.iteration)

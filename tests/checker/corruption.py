@@ -22,8 +22,11 @@ def rows(run: Fields) -> list[Fields]:
 
 def row(run: Fields, type: str, node: str | None = None, attempt: int | None = None) -> Fields:
     """The first row of a kind."""
+    name, _, iteration = (node or "").removesuffix("]").partition("[")
     for candidate in rows(run):
-        if candidate["eventType"] != type or (node and candidate["nodeId"] != node):
+        if candidate["eventType"] != type or (node and candidate["nodeId"] != name):
+            continue
+        if iteration and candidate["iteration"] != iteration:
             continue
         if attempt is None or candidate["attempt"] == attempt:
             return candidate
@@ -78,7 +81,7 @@ def add(type: str, node: str | None, /, *, before: tuple[str, str | None], **mor
         place = rows(run).index(row(run, *before))
         at = rows(run)[place]["at"]
         attempt, status = more.pop("attempt", 1), more.pop("status", None)
-        new = {"eventType": type, "nodeId": node, "attempt": attempt, "at": at}
+        new = {"eventType": type, **_place(node), "attempt": attempt, "at": at}
         rows(run).insert(place, {**new, "nodeStatus": status, "payload": more})
         renumber(run)
 
@@ -90,7 +93,7 @@ def append(type: str, node: str | None, /, **more: Any) -> Change:  # noqa: ANN4
 
     def change(run: Fields) -> None:
         last = rows(run)[-1]
-        new = {"seq": last["seq"] + 1, "eventType": type, "nodeId": node, "at": last["at"]}
+        new = {"seq": last["seq"] + 1, "eventType": type, **_place(node), "at": last["at"]}
         rows(run).append({**new, "attempt": more.pop("attempt", 1), "payload": more})
 
     return change
@@ -235,6 +238,17 @@ def attempts(old: int, new: int) -> Change:
     return change
 
 
+def iterations(old: str, new: str) -> Change:
+    """Another path for all rows of an iteration."""
+
+    def change(run: Fields) -> None:
+        for found in rows(run):
+            if found["iteration"] == old:
+                found["iteration"] = new
+
+    return change
+
+
 def draw(source: str, handle: str, target: str) -> Change:
     """One more edge in the definition."""
 
@@ -256,3 +270,8 @@ def without_node(id: str) -> Change:
         renumber(run)
 
     return change
+
+
+def _place(node: str | None) -> Fields:
+    name, _, iteration = (node or "").removesuffix("]").partition("[")
+    return {"nodeId": name or None, "iteration": iteration}

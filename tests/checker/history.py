@@ -23,15 +23,19 @@ class Log:
         return self
 
     def row(self, type: str, node: str | None = None, attempt: int = 1, **more: Any) -> Log:  # noqa: ANN401
-        """A row; `status` and `variable` are columns, everything else is payload."""
+        """A row of `a`, or of `a[0]` in an iteration.
+
+        `status` and `variable` are columns, everything else is payload.
+        """
+        name, _, iteration = (node or "").removesuffix("]").partition("[")
         columns = {"nodeStatus": more.pop("status", None)}
         columns["outputVariable"] = more.pop("variable", None)
         self.rows.append(
             {
                 "seq": len(self.rows) + 1,
                 "eventType": type,
-                "nodeId": node,
-                "iteration": "",
+                "nodeId": name or None,
+                "iteration": iteration,
                 "attempt": attempt,
                 **columns,
                 "payload": {name: value for name, value in more.items() if value is not None},
@@ -121,6 +125,24 @@ class Log:
         # `status` is a column of other rows; here it is said.
         self.row("CHILD_ENDED", node, attempt, childId=id)
         self.rows[-1]["payload"]["status"] = status
+        return self
+
+    def turn(self, place: str, items: list[Any] | None = None, fail_at: int | None = None) -> Log:
+        """A loop begins an iteration: `l[0]`."""
+        return self.row("ITERATION_STARTED", place, items=items, failAt=fail_at)
+
+    def turned_out(self, place: str, output: Any = None) -> Log:  # noqa: ANN401
+        return self.row("ITERATION_ENDED", place, output=output)
+
+    def turned_bad(self, place: str, code: str) -> Log:
+        # `status` is a word of the payload here.
+        self.row("ITERATION_ENDED", place, error={"code": code, "message": "it did not work"})
+        self.rows[-1]["payload"]["status"] = "error"
+        return self
+
+    def turn_called_off(self, place: str) -> Log:
+        self.row("ITERATION_ENDED", place)
+        self.rows[-1]["payload"]["status"] = "cancelled"
         return self
 
     def cancel_asked(self, source: str = "API") -> Log:

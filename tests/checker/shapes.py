@@ -433,6 +433,115 @@ def child_called_off() -> Fields:
     return _with_children(record(document, history), (child_at(BEGIN), told, row))
 
 
+SEEN = {"item": "{{ctx.item}}", "v": "{{ctx.v}}"}
+
+
+def one_after_the_other() -> Fields:
+    """What an iteration writes is seen by the next one, and by nobody afterwards."""
+    document = graph(
+        box("loop", "l", source="{{ctx.input.items}}", outputVariable="all", timeout=60_000),
+        task("a", input=SEEN, outputVariable="v"), task("b"), task("z", input=SEEN),
+        edges="l:loop>a a>b b>l l:done>z",
+    )  # fmt: skip
+    history = log().started({"items": ["x", "y"]}).turn("l[0]", ["x", "y"], BEGIN + 60_000)
+    history.row("NODE_DISPATCHED", "a[0]", input={"item": "x"})
+    history.completed("a[0]", 1, variable="v").dispatched("b[0]").after(5).completed("b[0]", 10)
+    history.turned_out("l[0]", 10).turn("l[1]")
+    history.row("NODE_DISPATCHED", "a[1]", input={"item": "y", "v": 1})
+    history.completed("a[1]", 2, variable="v").dispatched("b[1]").completed("b[1]", 20)
+    history.turned_out("l[1]", 20).completed("l", [10, 20], variable="all", handles=["done"])
+    history.row("NODE_DISPATCHED", "z", input={}).completed("z", 0).turned("COMPLETED")
+    steps = {
+        "l": {"status": "COMPLETED", "output": [10, 20]},
+        "z": {"status": "COMPLETED", "output": 0},
+    }
+    given = {"items": ["x", "y"]}
+    effects = [
+        {"key": f"{ID}:{node}:{path}", "instance": ID, "node": node, "iteration": path}
+        | {"attempt": 1, "outcome": "completed", "output": output}
+        for node, path, output in (("a", "0", 1), ("b", "0", 10), ("a", "1", 2), ("b", "1", 20))
+    ]
+    last = {"key": f"{ID}:z", "instance": ID, "node": "z", "attempt": 1, "outcome": "completed"}
+    state = {"input": given, "variables": {"all": [10, 20]}, "steps": steps}
+    return record(document, history, instance={"state": state}, effects=[*effects, last])
+
+
+def two_at_a_time() -> Fields:
+    """Of three items one fails and is passed over; each has the context of the loop's entry."""
+    document = graph(
+        task("s", outputVariable="v"),
+        box("loop", "l", source=[1, 2, 3], mode="parallel", concurrency=2, onItemError="continue",
+            result={"of": "{{ctx.v}}"}),
+        task("a", input=SEEN, outputVariable="v", retry={"maxAttempts": 1}),
+        box("delay", "d", duration=90_000), edges="s>l l:loop>a l:loop>d",
+    )  # fmt: skip
+    history = log().started().dispatched("s").completed("s", 7, variable="v")
+    history.turn("l[0]", [1, 2, 3]).turn("l[1]")
+    for number in (0, 1):
+        history.row("NODE_DISPATCHED", f"a[{number}]", input={"item": number + 1, "v": 7})
+        history.sleeps(f"d[{number}]", 90_000)
+    history.after(5).failed("a[0]", "BAD", "iteration").called_off("d[0]").turned_bad("l[0]", "BAD")
+    history.turn("l[2]").row("NODE_DISPATCHED", "a[2]", input={"item": 3, "v": 7})
+    history.sleeps("d[2]", 90_000).completed("a[2]", 33, variable="v")
+    history.completed("a[1]", 22, variable="v").after(89_995).woke("d[1]").completed("d[1]")
+    history.turned_out("l[1]", {"of": 22}).after(5).woke("d[2]").completed("d[2]")
+    history.turned_out("l[2]", {"of": 33})
+    output = [None, {"of": 22}, {"of": 33}]
+    history.completed("l", output, handles=["done"]).turned("COMPLETED")
+    errors = [{"index": 0, "error": {"code": "BAD"}}]
+    steps = {
+        "s": {"status": "COMPLETED", "output": 7},
+        "l": {"status": "COMPLETED", "output": output, "errors": errors},
+    }
+    state = {"input": {}, "variables": {"v": 7}, "steps": steps}
+    return record(document, history, instance={"state": state, "row": {"output": output}})
+
+
+def one_is_enough() -> Fields:
+    """The first of two ends the loop, which calls off the other with the loop that is in it."""
+    document = graph(
+        box("loop", "l", source=[1, 2], mode="parallel", enough=1, cancelRest=True),
+        box("loop", "m", source=[8, 9]), task("a"), task("z"),
+        edges="l:loop>m m:loop>a l:done>z",
+    )  # fmt: skip
+    history = log().started().turn("l[0]", [1, 2]).turn("l[1]")
+    for number in (0, 1):
+        history.turn(f"m[{number}/0]", [8, 9]).dispatched(f"a[{number}/0]")
+    history.completed("a[0/0]", 1).turned_out("m[0/0]", 1).turn("m[0/1]").dispatched("a[0/1]")
+    history.completed("a[0/1]", 2).turned_out("m[0/1]", 2).completed(
+        "m[0]", [1, 2], handles=["done"]
+    )
+    history.turned_out("l[0]", [1, 2]).completed("l", [[1, 2]], handles=["done"])
+    history.called_off("m[1]").told_to_stop("a[1/0]").dispatched("z").after(9)
+    history.called_off("a[1/0]").turn_called_off("m[1/0]").turn_called_off("l[1]")
+    history.completed("z").turned("COMPLETED")
+    return record(document, history)
+
+
+def while_it_goes_on() -> Fields:
+    document = graph(
+        box("loop", "l", **{"while": "ctx.index < 5 && ctx.last !== 9"}), task("a"),
+        edges="l:loop>a",
+    )  # fmt: skip
+    history = log().started().turn("l[0]").dispatched("a[0]").completed("a[0]", 1)
+    history.turned_out("l[0]", 1).turn("l[1]").dispatched("a[1]").completed("a[1]", 9)
+    history.turned_out("l[1]", 9).completed("l", [1, 9], handles=["done"]).turned("COMPLETED")
+    return record(document, history, instance={"row": {"output": [1, 9]}})
+
+
+def item_fails_its_loop() -> Fields:
+    """The loop hands the failure on as its own; the other item is called off just before."""
+    document = graph(
+        box("loop", "l", source=[1, 2], mode="parallel"),
+        task("a", retry={"maxAttempts": 1}), task("e"), edges="l:loop>a l:error>e",
+    )  # fmt: skip
+    history = log().started().turn("l[0]", [1, 2]).turn("l[1]").dispatched("a[0]", "a[1]")
+    history.failed("a[1]", "BAD", "iteration").told_to_stop("a[0]").routed("l", "BAD")
+    history.turned_bad("l[1]", "BAD").dispatched("e").after(9).called_off("a[0]")
+    history.turn_called_off("l[0]").completed("e").turned("COMPLETED")
+    return record(document, history)
+
+
 SHAPES: tuple[Callable[[], Fields], ...] = (
     linear,
     linear_in_steps_form,
@@ -461,6 +570,11 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     deadline_passed,
     terminated,
     two_ends,
+    one_after_the_other,
+    two_at_a_time,
+    one_is_enough,
+    while_it_goes_on,
+    item_fails_its_loop,
     parent_and_child,
     child_called_off,
 )

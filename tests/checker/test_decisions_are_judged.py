@@ -20,6 +20,7 @@ from tests.kit.workload import (
     Seeded,
     Taste,
     deep,
+    loop_shapes,
     make_input,
     plan_actions,
     plan_behaviours,
@@ -54,7 +55,7 @@ def end_of(run: Run, document: Document) -> tuple[str, object, dict[str, str]]:
     picture = Picture(instance.id, read(document))
     for item in instance.history:
         picture.apply(row_of(item))
-    nodes = {life.node.id: min(life.statuses) for life in picture.lives.values()}
+    nodes = {life.name: min(life.statuses) for life in picture.lives.values()}
     output = (instance.row or {}).get("output")
     return picture.status if picture.is_final else "OPEN", output, nodes
 
@@ -75,7 +76,8 @@ def test_the_checker_finds_nothing_in_random_work(losing_percent: int) -> None:
     for name in (
         "COMPLETED", "FAILED", "CANCELLED", "join", "skipped when", "skipped dead-path",
         "skipped cancelled", "region called off", "event taken", "TIMER_FIRED", "RETRY_SCHEDULED",
-        "PAUSE_REQUESTED", "NODE_CANCEL_REQUESTED",
+        "PAUSE_REQUESTED", "NODE_CANCEL_REQUESTED", "iteration success", "iteration error",
+        "iteration cancelled",
     ):  # fmt: skip
         assert counts[name] > 0, name
     assert (counts["LOST"] > 0) == (losing_percent > 0)
@@ -88,10 +90,13 @@ def test_a_node_that_is_always_lost_is_poison() -> None:
     assert counted(run)["POISON"] >= 1
 
 
-@pytest.mark.parametrize("id", topologies())
+SHAPES = topologies() | loop_shapes()
+
+
+@pytest.mark.parametrize("id", SHAPES)
 @pytest.mark.parametrize("failing_percent", [0, 100])
 def test_every_topology_ends_as_the_oracle_says(id: str, failing_percent: int) -> None:
-    document, given = topologies()[id], {"k": 5, "flag": True}
+    document, given = SHAPES[id], {"k": 5, "flag": True}
     sure = 0
     for seed in range(6):
         behaviours = plan_behaviours(document, seed, failing_percent=failing_percent)
@@ -117,16 +122,18 @@ def test_a_topology_in_steps_form_ends_as_in_graph_form(id: str) -> None:
 
 @pytest.mark.slow
 def test_random_work_ends_as_the_oracle_says() -> None:
-    sure = 0
+    sure = in_loops = 0
     for seed in range(80):
         made = work(seed, Taste(races=seed % 2 == 0))
         expected = certain(*made)
         if expected is None:
             continue
         sure += 1
+        in_loops += any("[" in name for name in expected.nodes)
         found = end_of(driven(made), made.document)
         assert agrees(expected, *found), (seed, expected, found)
     assert sure >= 60, "an oracle that is never sure says nothing"
+    assert in_loops >= 5, "vacuous: hardly any loops"
 
 
 @pytest.mark.parametrize("document", [wide(300), deep(300)], ids=lambda made: made["id"])

@@ -15,6 +15,7 @@ from tests.kit.workload import (
     Taste,
     behaviour_of,
     deep,
+    loop_shapes,
     make_input,
     plan_actions,
     plan_behaviours,
@@ -68,7 +69,7 @@ def test_documents_of_seeds_are_valid_in_both_forms() -> None:
 @given(document=documents(), given_input=inputs())
 def test_drawn_documents_are_valid(document: Document, given_input: Document) -> None:
     assert problems(document) == []
-    assert set(given_input) == {"k", "flag"}
+    assert set(given_input) == {"k", "flag", "items"}
 
 
 def test_documents_have_everything_that_this_part_of_the_product_does() -> None:
@@ -78,11 +79,48 @@ def test_documents_have_everything_that_this_part_of_the_product_does() -> None:
         for node in random_document(seed)["nodes"]:
             types.add(node["type"])
             settings_seen |= node["config"].keys()
-    assert types == {"start", "end", "task", "condition", "delay", "eventWait", "terminate"}
+    assert types == {"start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop"}
     assert settings_seen >= {
         "joinMode", "cancelRest", "cancels", "when", "conditions", "onError", "retry", "handles",
         "timeout", "errorHandling", "eventTimeout", "lookback", "outputVariable", "select",
     }  # fmt: skip
+
+
+def test_loops_are_of_every_kind() -> None:
+    seen: set[str] = set()
+    bodies: set[str] = set()
+    for seed in range(300):
+        graph = read(random_document(seed))
+        for node in graph.nodes.values():
+            if node.loop is not None:
+                bodies |= {node.type, *node.config} | (
+                    {"join"} if len(node.incoming) > 1 else set()
+                )
+                bodies |= {f"{edge.handle} edge" for edge in node.outgoing}
+                bodies |= (
+                    {"back"} if node.handles - {edge.handle for edge in node.outgoing} else set()
+                )
+            if node.type == "loop":
+                seen |= {*node.config, f"enough {type(node.config.get('enough')).__name__}"}
+                seen |= {f"{node.config.get('mode')} {node.config.get('onItemError')}"}
+                seen |= {f"{handle} edge" for handle in node.handles}
+                seen |= {"nested"} if node.loop is not None else set()
+    assert seen >= {
+        "source", "while", "concurrency", "maxIterations", "enough int", "enough str", "cancelRest",
+        "result", "timeout", "nested", "done edge", "error edge", "parallel continue",
+        "parallel fail", "sequential continue", "None None",
+    }  # fmt: skip
+    assert bodies >= {
+        "task", "condition", "delay", "eventWait", "terminate", "loop", "join", "joinMode",
+        "cancelRest", "cancels", "when", "error edge", "timeout edge", "back",
+    }  # fmt: skip
+
+
+def test_loop_shapes_are_valid_in_both_forms() -> None:
+    for document in loop_shapes().values():
+        assert problems(document) == []
+        steps = to_steps(document)
+        assert steps is None or problems(steps) == []
 
 
 def test_a_taste_without_races_has_none() -> None:

@@ -1,13 +1,15 @@
 """What holds of every instance of every document, whatever happens to it in whatever order.
 
 1. It ends, once everything has happened that is outstanding.
-2. Each node completes at most once, and is either skipped or begun.
+2. Each node completes at most once in each iteration, and is either skipped or begun.
 3. Nothing is dispatched after an end was asked for, and nothing at all follows the end, until a
    failed instance is retried.
-4. When it completes, no node is left over.
-5. While it goes on, whatever may begin has begun.
+4. When it completes, no node and no iteration is left over.
+5. While it goes on, whatever may begin has begun, and whatever is over has ended.
 6. Equal inputs give equal logs.
 7. The same workflow in another form gives the same log.
+8. An iteration begins once, in the order of items, and ends once; in between, and only then, do its
+   nodes begin; there are never more at once than the loop allows.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from tenuto.definition import compile_definition, to_graph_form, to_steps_form
 from tenuto.model.entries import (
     CancelRequested,
     Entry,
+    IterationEnded,
+    IterationStarted,
     NodeCompleted,
     NodeDispatched,
     NodeEntry,
@@ -30,7 +34,11 @@ from tenuto.model.entries import (
     NodeSkipped,
     RetryRequested,
     StatusChanged,
+    TimerSet,
+    WaitOpened,
 )
+from tenuto.model.graph import Loop
+from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tests.core.holding import check_new_entries, check_snapshot, folded
@@ -48,7 +56,8 @@ def check(run: Run, before: InstanceState, decision: Decision) -> None:
     state = decision.state
     if decision.entries and not state.status.is_final:
         settled = state.pause is not None or state.ending is not None
-        assert settled or not (state.ready or state.doomed), "something may begin and has not"
+        waiting = state.ready or state.doomed or state.quiet
+        assert settled or not waiting, "something may begin or end and has not"
 
 
 def walk(
@@ -64,21 +73,55 @@ def check_end(run: Run) -> None:
     assert run.status.is_final
     check_each_node(run.entries)
     check_nothing_follows(run.entries)
+    check_iterations(run)
     assert folded(run.plan, run.state.id, run.entries) == run.state
     check_snapshot(run.state, run.entries)
     if run.status is Status.COMPLETED and run.state.ending is None:
-        assert {key.node for key in run.state.nodes} == set(run.plan.nodes)
+        at_the_top = {name for name, planned in run.plan.nodes.items() if planned.loop is None}
+        assert {key.node for key in run.state.nodes if not key.iteration} == at_the_top
+        assert (run.state.iterations, run.state.loops) == ({}, {})
+
+
+def check_iterations(run: Run) -> None:
+    started: Counter[NodeKey] = Counter()
+    active: dict[NodeKey, set[str]] = {}
+    for entry in run.entries:
+        match entry:
+            case IterationStarted():
+                config = run.plan[entry.node].node.config
+                assert isinstance(config, Loop)
+                assert index_of(entry.iteration) == started[entry.loop]
+                started[entry.loop] += 1
+                now = active.setdefault(entry.loop, set())
+                now.add(entry.iteration)
+                assert len(now) <= (config.concurrency if config.mode == "parallel" else 1)
+            case IterationEnded():
+                active[entry.loop].remove(entry.iteration)
+            case NodeDispatched() | WaitOpened() | TimerSet() | NodeSkipped() | NodeCompleted():
+                loop = run.plan[entry.node].loop
+                assert (loop is None) == (not entry.iteration)
+                if loop is not None:
+                    assert entry.iteration in active[NodeKey(loop, around(entry.iteration))]
+            case _:
+                pass
+    if run.status is Status.COMPLETED and run.state.ending is None:
+        assert not any(active.values())
 
 
 def check_each_node(entries: list[Entry]) -> None:
-    completed = Counter(entry.node for entry in entries if isinstance(entry, NodeCompleted))
+    of_nodes = [
+        entry
+        for entry in entries
+        if isinstance(entry, NodeEntry) and not isinstance(entry, IterationStarted | IterationEnded)
+    ]
+    completed = Counter(entry.key for entry in of_nodes if isinstance(entry, NodeCompleted))
     assert set(completed.values()) <= {1}
-    skipped = Counter(entry.node for entry in entries if isinstance(entry, NodeSkipped))
+    skipped = Counter(entry.key for entry in of_nodes if isinstance(entry, NodeSkipped))
     assert set(skipped.values()) <= {1}
     assert not skipped.keys() & completed.keys()
     # What was re-opened may be passed over, as the attempt that it would have been.
-    never_begun = {e.node for e in entries if isinstance(e, NodeSkipped) and e.attempt == 1}
-    begun = {e.node for e in entries if isinstance(e, NodeEntry) and not isinstance(e, NodeSkipped)}
+    never_begun = {e.key for e in of_nodes if isinstance(e, NodeSkipped) and e.attempt == 1}
+    begun = {entry.key for entry in of_nodes if not isinstance(entry, NodeSkipped)}
     assert not begun & never_begun
 
 

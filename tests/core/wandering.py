@@ -8,7 +8,7 @@ from functools import partial
 from tenuto.model.events import Event
 from tenuto.model.graph import Task
 from tenuto.model.json import JSON
-from tests.core.play import Run
+from tests.core.play import Run, key_of, spelled
 from tests.kit.workload.choices import Choices, chance, pick
 
 Move = Callable[[], object]
@@ -55,7 +55,7 @@ def _go_on(run: Run, choices: Choices) -> None:
 def _progress(run: Run, choices: Choices) -> list[Move]:
     """Results, events and timers: one of them there always is until the end."""
     moves: list[Move] = [partial(_report, run, node, choices) for node in run.running]
-    moves += [partial(_hand, run, key.node, choices) for key in sorted(run.ledger.waits)]
+    moves += [partial(_hand, run, spelled(key), choices) for key in sorted(run.ledger.waits)]
     if run.ledger.timers:
         moves.append(run.skip)
     return moves
@@ -68,6 +68,10 @@ def _disturbances(run: Run, choices: Choices) -> list[Move]:
             moves.append(partial(run.lose, node, clean=chance(choices, 50)))
             moves.append(partial(run.fail, node, "FLAKY", retryable=True))
             moves.append(partial(run.succeed, node, attempt=run.attempt(node) + 1))
+    if chance(choices, 10):
+        called_off = [key for key, node in run.state.nodes.items() if node.status == "CANCELLED"]
+        names = [spelled(key) for key in sorted(called_off)]
+        moves += [partial(run.succeed, name, attempt=run.attempt(name)) for name in names]
     if chance(choices, 30):
         moves += [run.pause, run.resume, partial(run.later, seconds=choices.below(30))]
     if chance(choices, 3):
@@ -79,7 +83,7 @@ def _report(run: Run, node: str, choices: Choices) -> None:
     if chance(choices, 8):
         run.fail(node, pick(choices, ["OUT", "BAD", "GONE", "CANCELLED"]))
         return
-    config = run.plan[node].node.config
+    config = run.plan[key_of(node).node].node.config
     handles = config.handles if isinstance(config, Task) else ()
     run.succeed(node, pick(choices, VALUES), handle=pick(choices, ["default", *handles]))
 

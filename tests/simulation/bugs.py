@@ -14,11 +14,12 @@ from tenuto.core import InstanceState, outstanding, snapshot
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
+from tenuto.core.state import LoopState
 from tenuto.core.timer import _fire
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import Effect, StartAttempt
-from tenuto.model.graph import Node
+from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerDue
 from tenuto.model.log import LogRow
@@ -164,3 +165,47 @@ def far_timers_are_not_written() -> AbstractContextManager[Any]:
 
     obligations = commit._write_obligations
     return patch.object(commit, "_write_obligations", forget)
+
+
+def loops_forget_how_far_they_are() -> AbstractContextManager[Any]:
+    """After a restart the newest iteration is begun once more."""
+
+    def encode(state: InstanceState) -> bytes:
+        loops = {key: replace(loop, started=loop.started - 1) for key, loop in state.loops.items()}
+        return snapshot.encode(replace(state, loops=loops))
+
+    return patch("tenuto.engine.draft.encode_snapshot", encode)
+
+
+def parallel_iterations_see_each_other() -> AbstractContextManager[Any]:
+    """What an iteration wrote is where the next one begins, in every mode."""
+    return patch("tenuto.core.loop_entries._is_parallel", lambda _plan, _loop: False)
+
+
+def failures_are_enough() -> AbstractContextManager[Any]:
+    """`enough` counts iterations that ended, however they did."""
+
+    def is_enough(_d: Deciding, _key: NodeKey, config: Loop, loop: LoopState) -> bool:
+        ended = len(loop.results) + len(loop.errors)
+        return isinstance(config.enough, int) and ended >= config.enough
+
+    return patch("tenuto.core.loop._is_enough", is_enough)
+
+
+def all_at_once() -> AbstractContextManager[Any]:
+    """Nobody looks at `concurrency`."""
+    return patch("tenuto.core.loop._width", lambda _config: 1_000)
+
+
+def called_off_iterations_go_on() -> AbstractContextManager[Any]:
+    """A join in an iteration that is over fires when its last edge dies."""
+    return patch("tenuto.core.edges._is_over", lambda _plan, _state, _key: False)
+
+
+def results_come_as_they_end() -> AbstractContextManager[Any]:
+    return patch("tenuto.core.loop._results", lambda loop: list(loop.results.values()))
+
+
+def iterations_share_a_key() -> AbstractContextManager[Any]:
+    """The key of a step in a loop names no iteration."""
+    return patch("tenuto.core.attempt.idempotency_key", lambda id, key: f"{id}:{key.node}")

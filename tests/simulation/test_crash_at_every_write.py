@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tenuto.testing.weather import AtWrite, Fault
-from tests.kit.simulator.scenario import Scenario, plain_jobs
+from tests.kit.simulator.scenario import Job, Scenario, plain_jobs
 from tests.kit.simulator.verdict import assert_kept, run_scenario
-from tests.kit.workload import topologies
+from tests.kit.workload import (
+    Behaviour,
+    Behaviours,
+    Publish,
+    loop_shapes,
+    plan_behaviours,
+    topologies,
+)
 
 MODES = (
     Fault.CRASH_BEFORE,
@@ -18,10 +25,29 @@ MODES = (
 )
 
 
+GIVES_UP = Behaviour("fail", 500, code="OUT", retryable=False)
+FAILING: dict[str, Behaviours] = {
+    "items-may-fail": {("a[1]", 1): GIVES_UP},
+    "failing-loop": {("a[1]", 1): GIVES_UP},
+    "busy-body": {("a[1]", 1): GIVES_UP},
+}
+EVENT = Publish(4_000, "e", "evt.wait", {"k": 5}, "matching")
+
+
+def jobs_for(shape: str) -> list[Job]:
+    """One instance; a loop gets as far as it can, so that there is something to lose."""
+    if shape in topologies():
+        return plain_jobs([topologies()[shape]], shape)
+    document = loop_shapes()[shape]
+    steady = plan_behaviours(document, shape, failing_percent=0, calm=True)
+    behaviours = {**steady, **FAILING.get(shape, {})}
+    return [Job(document, {"k": 5, "flag": True}, behaviours, [EVENT], "the key")]
+
+
 def runs_with(shape: str, faults: dict[int, Fault]) -> int:
     """Run a shape with these faults; returns how many durable writes it made."""
     weather = AtWrite(faults)
-    scenario = Scenario(shape, plain_jobs([topologies()[shape]], shape), weather)
+    scenario = Scenario(shape, jobs_for(shape), weather)
     finished = run_scenario(scenario)
     assert_kept(finished, f"runs_with({shape!r}, {faults!r})")
     happened = len(finished.ledgers.faults)
@@ -44,7 +70,22 @@ def test_nothing_is_lost_at_any_write(shape: str, mode: Fault) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", ["quorum", "error-path", "event-wait", "delay"])
+@pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.replace(" ", "-"))
+@pytest.mark.parametrize("shape", loop_shapes())
+def test_no_iteration_is_lost_or_done_twice_at_any_write(shape: str, mode: Fault) -> None:
+    """I16, at every durable write: "child indexes are 0…n-1 once each; body ends after the last
+    child".
+    """
+    writes = runs_with(shape, {})
+    assert writes >= 8
+    for number in range(1, writes + 1):
+        runs_with(shape, {number: mode})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "shape", ["quorum", "error-path", "event-wait", "delay", "first-item-wins"]
+)
 def test_nothing_is_lost_when_recovery_itself_crashes(shape: str) -> None:
     """R3: "also pairs of crash points (second crash during recovery)"."""
     writes = runs_with(shape, {})

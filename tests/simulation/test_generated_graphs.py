@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tenuto.testing.weather import Calm
 from tests.kit.checker.graph import read
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
-from tests.kit.simulator.verdict import assert_kept, run_scenario
+from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.simulator.weather import Stormy
 from tests.kit.simulator.world import Finished
-from tests.kit.workload import Document, Taste, topologies
+from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
 
 UNHURRIED = settings(
@@ -50,10 +50,30 @@ def test_hundreds_of_instances_at_once_all_end(shape: str) -> None:
     assert len(list(finished.run.instances)) == 200
 
 
+@pytest.mark.slow
+def test_loops_of_many_instances_at_once_all_end() -> None:
+    """Every kind of loop, many instances of each beside each other, in bad weather."""
+    random = Random("loops")
+    jobs = [
+        job_of(f"{shape}-{number}", document, random)
+        for shape, document in loop_shapes().items()
+        for number in range(20)
+    ]
+    weather = Stormy(Random("weather of loops"), faults=40, rate=0.05)
+    finished = run_scenario(Scenario("loops", jobs, weather, knobs=Knobs(snapshot_every=4)))
+    assert_kept(finished, "20 instances of each loop")
+    _each_node_completes_once(finished)
+    counts = counts_of(finished)
+    assert counts["completed loop"] > 100
+    assert counts["ITERATION_ENDED"] > 300
+
+
 def _each_node_completes_once(finished: Finished) -> None:
     for instance in finished.run.instances:
         completed = Counter(
-            row["nodeId"] for row in instance.history if row["eventType"] == "NODE_COMPLETED"
+            (row["nodeId"], row["iteration"])
+            for row in instance.history
+            if row["eventType"] == "NODE_COMPLETED"
         )
         assert all(number == 1 for number in completed.values()), (instance.id, completed)
-        assert completed.keys() <= read(instance.document).nodes.keys()
+        assert {node for node, _ in completed} <= read(instance.document).nodes.keys()

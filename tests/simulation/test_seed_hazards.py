@@ -200,14 +200,29 @@ def test_z12_a_key_is_of_one_step_of_one_instance() -> None:
     over attempts, distinct over (node, iteration, kind)".
     """
     retried = 0
-    owners: dict[str, tuple[str, str]] = {}
+    iterations: set[str] = set()
+    owners: dict[str, tuple[str, str, str]] = {}
     for seed in range(30):
         for call in run_seed(seed).ledgers.effects:
-            owner = (call["instance"], call["node"])
+            owner = (call["instance"], call["node"], call["iteration"])
             assert owners.setdefault(f"{seed} {call['key']}", owner) == owner
-            assert call["key"] == f"{call['instance']}:{call['node']}"
+            assert call["key"] == ":".join(part for part in owner if part)
             retried += call["attempt"] > 1
+            iterations.add(call["iteration"])
     assert retried > 20, "vacuous: hardly any second attempts"
+    assert {"", "0", "1", "0/0"} <= iterations, "vacuous: hardly any iterations"
+
+
+def test_z11_no_iteration_is_taken_for_a_repetition() -> None:
+    """Z11: "Same index, no iteration column … Second loop iteration is taken for a duplicate and
+    dropped" → "Loop of 3".
+    """
+    shape = document("three", [node("l", "loop", source=[1, 2, 3]), task("a")], edges("l:loop > a"))
+    finished = run(shape, {("a", 1): DONE})
+    assert [row["iteration"] for row in rows_of(finished, "ITERATION_ENDED")] == ["0", "1", "2"]
+    ran = [call["key"].rpartition(":")[2] for call in finished.ledgers.effects]
+    assert ran == ["0", "1", "2"]
+    assert ended(finished) == ["COMPLETED"]
 
 
 def test_z13_a_long_delay_outlives_a_restart() -> None:

@@ -13,10 +13,17 @@ from tests.kit.simulator.verdict import counts_of, run_seed
 
 SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000"))
 CHUNK = 100
-NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate")
+NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED")
 REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok")
-QUOTAS = (*map(str, Fault), *(f"completed {kind}" for kind in NODE_KINDS), *ENDS, *REQUESTS)
+ITERATIONS = ("iteration success", "iteration error", "iteration cancelled", "iteration in another")
+QUOTAS = (
+    *map(str, Fault),
+    *(f"completed {kind}" for kind in NODE_KINDS),
+    *ENDS,
+    *REQUESTS,
+    *ITERATIONS,
+)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tests.kit.workload import (
     Behaviours,
     Document,
     Publish,
+    loop_shapes,
     plan_behaviours,
     topologies,
 )
@@ -71,6 +72,34 @@ def work_then_wait() -> Document:
     return document("work-then-wait", [task("a"), wait], edges("a > wait"))
 
 
+def loop(name: str) -> Document:
+    return loop_shapes()[name]
+
+
+def join_in_a_loop() -> Document:
+    """An iteration fails while a join in it has one edge, and waits for the other."""
+    nodes = [
+        node("each", "loop", source=[1, 2], onItemError="continue"),
+        task("a"),
+        node("nap", "delay", duration="PT20S"),
+        task("late", retry={"maxAttempts": 1}),
+        task("both"),
+    ]
+    arrows = edges("each:loop > a > both", "each:loop > nap > both", "each:loop > late")
+    return document("join-in-a-loop", nodes, arrows)
+
+
+def one_by_one() -> Document:
+    """With nothing in it that the store itself would not take twice."""
+    nodes = [node("each", "loop", source=[1, 2, 3]), node("nap", "delay", duration="PT5S")]
+    return document("one-by-one", nodes, edges("each:loop > nap"))
+
+
+def two_of_three() -> Document:
+    each = node("each", "loop", source=[1, 2, 3], mode="parallel", onItemError="continue", enough=2)
+    return document("two-of-three", [each, task("a")], edges("each:loop > a"))
+
+
 CONDITION = "event.payload.k <= workflow.input.k"
 TOO_OFTEN = {
     ("risky", number): Behaviour("fail", 100, code="FLAKY", retryable=True)
@@ -80,6 +109,12 @@ SLOW = {("a", 1): Behaviour("succeed", 2_000, {"value": 1})}
 EARLY = (Publish(500, "early", "evt.wait", {"k": 5}, "early"),)
 NEAR_MISS = (Publish(9_000, "miss", "evt.wait", {"k": 6}, "near miss"),)
 CRASH = {6: Fault.CRASH_AFTER}
+GIVES_UP = Behaviour("fail", 500, code="OUT", retryable=False)
+FAILS_LATE = {
+    (f"late[{number}]", 1): Behaviour("fail", 8_000, code="OUT", retryable=False)
+    for number in range(3)
+}
+LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
 TRAPS = {
     "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("linear"), engines=2)),
@@ -120,6 +155,31 @@ TRAPS = {
         "I20",
         lambda: one(shape("delay"), weather=AtWrite({7: Fault.CRASH_AFTER})),
     ),
+    "next iteration": Trap(
+        bugs.loops_forget_how_far_they_are,
+        "I16",
+        lambda: one(
+            one_by_one(), weather=AtWrite({6: Fault.CRASH_AFTER}), knobs=Knobs(snapshot_every=1)
+        ),
+    ),
+    "scope": Trap(
+        bugs.parallel_iterations_see_each_other, "SCOPE", lambda: one(loop("parallel-loop"))
+    ),
+    "enough": Trap(
+        bugs.failures_are_enough,
+        "LOOP",
+        lambda: one(two_of_three(), behaviours={("a[1]", 1): GIVES_UP}),
+    ),
+    "concurrency": Trap(bugs.all_at_once, "I16", lambda: one(loop("parallel-loop"))),
+    "iteration that is over": Trap(
+        bugs.called_off_iterations_go_on,
+        "I16",
+        lambda: one(join_in_a_loop(), behaviours=FAILS_LATE),
+    ),
+    "order of results": Trap(
+        bugs.results_come_as_they_end, "LOOP", lambda: one(loop("parallel-loop"), behaviours=LATER)
+    ),
+    "key of an iteration": Trap(bugs.iterations_share_a_key, "I17", lambda: one(loop("for-each"))),
 }
 
 

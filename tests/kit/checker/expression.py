@@ -62,6 +62,24 @@ def truthy(value: Json) -> bool:
     return bool(value)
 
 
+def render(template: Json, scope: Mapping[str, Json], evaluate: Evaluate = evaluate) -> Json:
+    """A template's value: what is wholly `{{…}}` is that expression's own, undefined is left out
+    of objects and null in arrays. Text around expressions is not known here.
+    """
+    if isinstance(template, dict):
+        rendered = {name: render(value, scope, evaluate) for name, value in template.items()}
+        return {name: value for name, value in rendered.items() if value is not UNDEFINED}
+    if isinstance(template, list):
+        values = [render(value, scope, evaluate) for value in template]
+        return [None if value is UNDEFINED else value for value in values]
+    if not isinstance(template, str) or "{{" not in template:
+        return template
+    inner = template[2:-2]
+    if not (template.startswith("{{") and template.endswith("}}")) or "{{" in inner:
+        raise Unknown(template)
+    return evaluate(inner, scope)
+
+
 def same(left: Json, right: Json) -> bool:
     """`===`: equal and of one kind; arrays and objects are never equal here."""
     if isinstance(left, bool) or isinstance(right, bool):

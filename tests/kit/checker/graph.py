@@ -10,6 +10,8 @@ from tests.kit.checker.moments import duration_ms
 
 GRACE_MS: Final = 10_000
 TASK_TIMEOUT_MS: Final = 600_000
+DEFAULT_CONCURRENCY: Final = 10
+MAX_ITERATIONS: Final = 1_000
 
 _STEP_TYPES = {
     "TASK": "task",
@@ -66,7 +68,17 @@ class Node:
     needs: int | None
     """How many incoming edges must be taken; None: all resolved and one of them taken."""
     incoming: list[Edge] = field(default_factory=list)
+    """Without those that lead back to a loop from its own body."""
     outgoing: list[Edge] = field(default_factory=list)
+    """To nodes that are in the same body."""
+    inward: list[Edge] = field(default_factory=list)
+    """From a loop to the first nodes of its body."""
+    handles: set[str] = field(default_factory=set)
+    """Those that have an edge of any kind."""
+    loop: str | None = None
+    """The innermost loop around it."""
+    body: list[str] = field(default_factory=list)
+    """The nodes whose innermost loop it is."""
 
     @property
     def runs_outside(self) -> bool:
@@ -90,8 +102,20 @@ class Node:
             return duration_ms(given)
         return TASK_TIMEOUT_MS if self.type == "task" else None
 
+    @property
+    def concurrency(self) -> int:
+        """How many iterations of a loop may be under way at once."""
+        if self.config.get("mode") != "parallel":
+            return 1
+        return int(self.config.get("concurrency", DEFAULT_CONCURRENCY))
+
+    @property
+    def continues(self) -> bool:
+        """Whether a loop makes do with iterations that fail."""
+        return self.config.get("onItemError") == "continue"
+
     def has_edge_on(self, handle: str) -> bool:
-        return any(edge.handle == handle for edge in self.outgoing)
+        return handle in self.handles
 
     def error_handle(self, code: str) -> str | None:
         """Where a failure with `code` goes; None: nowhere, the workflow fails."""
@@ -107,6 +131,8 @@ class Node:
         if self.type == "condition":
             branches = {str(branch["id"]) for branch in self.config.get("branches") or ()}
             return frozenset(branches | {"else"})
+        if self.type == "loop":
+            return frozenset({"done"})
         names = {"default"}
         names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
         if self.type == "task":
@@ -154,7 +180,8 @@ def read(document: dict[str, Json]) -> Graph:
         )
         for edge in document["edges"]
     ]
-    targets = {edge.target for edge in edges}
+    back = _edges_back([id for id, kind, _ in settings if kind == "loop"], edges)
+    targets = {edge.target for edge in edges if edge not in back}
     starts = {id for id, kind, _ in settings if kind == "start"}
     roots = starts or {id for id, _, _ in settings if id not in targets}
     return _assemble(settings, edges, frozenset(roots), options)
@@ -220,10 +247,46 @@ def _assemble(
         id: Node(id, kind, config, _policy(config, options), _needs(config))
         for id, kind, config in settings
     }
+    loops = [id for id, kind, _ in settings if kind == "loop"]
+    back = _edges_back(loops, edges)
     for edge in edges:
-        nodes[edge.source].outgoing.append(edge)
+        source = nodes[edge.source]
+        source.handles.add(edge.handle)
+        if edge in back:
+            continue
+        inward = source.type == "loop" and edge.handle == "loop"
+        (source.inward if inward else source.outgoing).append(edge)
         nodes[edge.target].incoming.append(edge)
+    for id in sorted(loops, key=lambda id: -len(_body(id, edges))):
+        # The outermost first, so that what is left is the innermost.
+        for name in _body(id, edges):
+            nodes[name].loop = id
+    for node in nodes.values():
+        if node.loop is not None:
+            nodes[node.loop].body.append(node.id)
     return Graph(nodes, roots, options)
+
+
+def _body(loop: str, edges: list[Edge]) -> set[str]:
+    """Every node reachable from handle `loop`."""
+    following: dict[str, list[str]] = {}
+    for edge in edges:
+        if edge.source != loop or edge.handle == "loop":
+            following.setdefault(edge.source, []).append(edge.target)
+    found: set[str] = set()
+    queue = list(following.get(loop, ()))
+    while queue:
+        id = queue.pop()
+        if id != loop and id not in found:
+            found.add(id)
+            queue += following.get(id, ())
+    return found
+
+
+def _edges_back(loops: list[str], edges: list[Edge]) -> set[Edge]:
+    """Edges that mean the end of an iteration."""
+    bodies = {loop: _body(loop, edges) for loop in loops}
+    return {edge for edge in edges if edge.target in bodies and edge.source in bodies[edge.target]}
 
 
 def _needs(config: dict[str, Json]) -> int | None:

@@ -29,6 +29,7 @@ class Life:
 
     node: Node
     total: int
+    iteration: str = ""
     taken: int = 0
     dead: int = 0
     begun: int = 0
@@ -74,6 +75,16 @@ class Life:
     """The version that its children run."""
     outcomes: dict[int, str] = field(default_factory=dict)
     """The recorded outcome of each attempt."""
+
+    @property
+    def name(self) -> str:
+        """`a`, or `a[2/0]` in an iteration."""
+        return f"{self.node.id}[{self.iteration}]" if self.iteration else self.node.id
+
+    @property
+    def place(self) -> tuple[str, str] | None:
+        """The iteration around it, as its loop and its path; None at the top."""
+        return None if self.node.loop is None else (self.node.loop, self.iteration)
 
     @property
     def satisfied(self) -> bool:

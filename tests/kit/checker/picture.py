@@ -12,6 +12,7 @@ from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import Graph, Node
 from tests.kit.checker.life import Life, Wait
 from tests.kit.checker.record import Fields, Row
+from tests.kit.checker.turns import Iteration, Turns, index_of, outcome_of, outer
 
 FINAL: Final = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 UNCOUNTED: Final = frozenset({"LOST", "STOPPED"})
@@ -27,6 +28,10 @@ class Picture:
     ctx: Fields = field(default_factory=dict)
     system: Fields = field(default_factory=dict)
     lives: dict[tuple[str, str], Life] = field(default_factory=dict)
+    turns: dict[tuple[str, str], Turns] = field(default_factory=dict)
+    """Loop and the iteration around it → its iterations."""
+    iterations: dict[tuple[str, str], Iteration] = field(default_factory=dict)
+    """Loop and path → one iteration."""
     seen: set[tuple[str | None, str, str, int]] = field(default_factory=set)
     version: int = 0
     created_at: int = 0
@@ -55,12 +60,15 @@ class Picture:
     taken_events: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
     """Event id → the waits that it resolved."""
     cancel_rest: list[Node] = field(default_factory=list)
-    fired_rest: set[str] = field(default_factory=set)
+    fired_rest: set[tuple[str, str]] = field(default_factory=set)
+    unexplained: list[tuple[Life, Row]] = field(default_factory=list)
+    """What was called off in a loop, which may be about to fail."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes.values():
-            self.lives[node.id, ""] = Life(node, total=len(node.incoming))
+            if node.loop is None:
+                self.lives[node.id, ""] = Life(node, total=len(node.incoming))
         self.cancel_rest = self.graph.cancel_rest_joins()
 
     @property
@@ -69,7 +77,28 @@ class Picture:
 
     def life(self, row: Row) -> Life | None:
         """The activation that a row is about; None for rows of the instance itself."""
-        return None if row.node is None else self.lives.get((row.node, row.iteration))
+        if row.node is None:
+            return None
+        path = outer(row.iteration) if row.type in OF_ITERATIONS else row.iteration
+        return self.lives.get((row.node, path))
+
+    def loops_around(self, life: Life) -> list[Life]:
+        """The loops in which an activation is, the innermost first."""
+        found: list[Life] = []
+        loop, path = life.node.loop, life.iteration
+        while loop is not None:
+            path = outer(path)
+            found.append(self.lives[loop, path])
+            loop = self.graph.nodes[loop].loop
+        return found
+
+    def is_over(self, life: Life) -> bool:
+        """Whether the iteration around an activation failed, was called off or ended."""
+        return life.place is not None and self.iterations[life.place].is_over
+
+    def ctx_of(self, place: tuple[str, str] | None) -> Fields:
+        """The context at the top, or of an iteration."""
+        return self.ctx if place is None else self.iterations[place].ctx
 
     def begins(self, row: Row) -> bool:
         """Whether this row is the first sign that a node was started (dead paths are not)."""
@@ -80,20 +109,31 @@ class Picture:
             return row.payload.get("reason") == "when"
         return row.type in _BEGINNINGS
 
-    def scope(self, expression: str, **more: Json) -> Fields:
-        """What `expression` would see now."""
-        wants_steps = "steps" in expression
-        steps = {
-            life.node.id: {"status": min(life.statuses), "output": life.output}
-            for life in self.lives.values()
-            if wants_steps and (life.begun or life.ended)
-        }
-        variables = {name: value for name, value in self.ctx.items() if name != "input"}
+    def scope(self, expression: str, place: tuple[str, str] | None = None) -> Fields:
+        """What `expression` would see now, at the top or in an iteration."""
+        steps = self._steps(place) if "steps" in expression else {}
+        ctx = dict(self.ctx_of(place))
+        if place is not None:
+            ctx |= self.iterations[place].names
+        variables = {name: value for name, value in ctx.items() if name != "input"}
         state = {"steps": steps, "variables": variables}
         given = self.ctx.get("input")
         instance = {"id": self.instance, "status": self.status, "input": given, "state": state}
         workflow = {"input": given, "instance": instance}
-        return {"ctx": dict(self.ctx), "workflow": workflow, "steps": steps, **more}
+        return {"ctx": ctx, "workflow": workflow, "steps": steps}
+
+    def _steps(self, place: tuple[str, str] | None) -> Fields:
+        """Those of the same iteration, and of what is around it."""
+        loop, path = (None, "") if place is None else place
+        steps: Fields = {}
+        while True:
+            for node in self.graph.nodes.values():
+                life = self.lives.get((node.id, path)) if node.loop == loop else None
+                if life is not None and (life.begun or life.ended):
+                    steps[node.id] = {"status": min(life.statuses), "output": life.output}
+            if loop is None:
+                return steps
+            loop, path = self.graph.nodes[loop].loop, outer(path)
 
     def apply(self, row: Row) -> None:
         """Take a row in."""
@@ -110,61 +150,91 @@ class Picture:
             join = self.firing_rest_of(life)
             if join is not None:
                 self.mark_rest(join, row)
+            else:
+                self.unexplained.append((life, row))
         if self.begins(row):
             self._count_beginning(life)
             life.begun = row.seq
-            self.mark_rest(life.node, row)
+            self.mark_rest(life, row)
         if (change := _CHANGES.get(row.type)) is not None:
             change(self, life, row)
 
-    def mark_rest(self, join: Node, row: Row) -> None:
+    def mark_rest(self, join: Life, row: Row) -> None:
         """A join with `cancelRest` fires: mark what it has to, and what it may, call off."""
-        if not join.cancels_rest or join.id in self.fired_rest or self.ending:
+        key = (join.node.id, join.iteration)
+        if not join.node.cancels_rest or key in self.fired_rest or self.ending:
             return
-        self.fired_rest.add(join.id)
+        self.fired_rest.add(key)
         for id in self._reaching(join, only_live=True):
-            self._mark(id, row)
+            self._mark(self.lives[id, join.iteration], row)
         for id in self._reaching(join, only_live=False):
-            if not self.lives[id, ""].ended:
-                self.lives[id, ""].may_cancel = True
+            if not self.lives[id, join.iteration].ended:
+                self.lives[id, join.iteration].may_cancel = True
 
-    def firing_rest_of(self, life: Life) -> Node | None:
+    def firing_rest_of(self, life: Life) -> Life | None:
         """A `cancelRest` join that may go but has not shown yet, and that reaches over `life`."""
         for join in self.cancel_rest:
-            candidate = self.lives[join.id, ""]
+            if join.loop != life.node.loop:
+                continue
+            candidate = self.lives[join.id, life.iteration]
             if candidate.begun or candidate.ended or not candidate.satisfied:
                 continue
-            if life.node.id in self._reaching(join, only_live=False):
-                return join
+            if life.node.id in self._reaching(candidate, only_live=False):
+                return candidate
         return None
 
-    def _mark(self, id: str, row: Row) -> None:
-        life = self.lives.get((id, ""))
+    def _mark(self, life: Life | None, row: Row) -> None:
         if life is not None and not life.ended and not life.called_off:
             life.must_cancel = life.must_cancel or row.seq
             life.may_cancel = True
 
-    def _reaching(self, join: Node, *, only_live: bool) -> set[str]:
+    def _named(self, life: Life, id: str) -> Life | None:
+        """The activation of `id` that a node means: in its own iteration, or around it."""
+        path, loop = life.iteration, life.node.loop
+        while loop is not None and self.graph.nodes[id].loop != loop:
+            path, loop = outer(path), self.graph.nodes[loop].loop
+        return self.lives.get((id, path))
+
+    def _call_off_iterations(self, loop: Life, row: Row) -> None:
+        """Nothing more begins in what a loop has under way, and what is open has to end."""
+        turns = self.turns.get((loop.node.id, loop.iteration))
+        for iteration in turns.active if turns is not None else ():
+            iteration.called_off = True
+            self._call_off_body(loop.node, iteration.path, row)
+
+    def _call_off_body(self, loop: Node, path: str, row: Row) -> None:
+        for id in loop.body:
+            inner = self.lives[id, path]
+            if inner.open:
+                self._mark(inner, row)
+            if inner.node.type == "loop":
+                self._call_off_iterations(inner, row)
+
+    def _reaching(self, join: Life, *, only_live: bool) -> set[str]:
         """Nodes from which an edge of `join` that has not arrived can be reached.
 
         `only_live` leaves out paths through nodes that have begun: nothing arrives over these.
         """
         found: set[str] = set()
-        queue = [edge.source for edge in join.incoming if not self.lives[edge.source, ""].cut]
+        queue = [id for id in self._before(join) if not self.lives[id, join.iteration].cut]
         while queue:
             id = queue.pop()
             if id in found:
                 continue
             found.add(id)
-            life = self.lives[id, ""]
+            life = self.lives[id, join.iteration]
             if only_live and life.begun:
                 continue
             queue.extend(
-                edge.source
-                for edge in life.node.incoming
-                if not only_live or not self.lives[edge.source, ""].cut
+                before
+                for before in self._before(life)
+                if not only_live or not self.lives[before, join.iteration].cut
             )
         return found
+
+    def _before(self, life: Life) -> list[str]:
+        """Those from which an edge leads to a node, without the loop around it."""
+        return [edge.source for edge in life.node.incoming if edge.source != life.node.loop]
 
     def _count_beginning(self, life: Life) -> None:
         if life.total > 1:
@@ -229,19 +299,25 @@ class Picture:
         life.running = False
         life.output = row.payload.get("output")
         life.handles = tuple(row.handles)
+        ctx = self.ctx_of(life.place)
         if row.variable is not None:
-            self.ctx[row.variable] = life.output
-        self.ctx.update(row.payload.get("variables") or {})
+            ctx[row.variable] = life.output
+        ctx.update(row.payload.get("variables") or {})
         if life.node.type == "end":
             self._merge_output(life.output)
             self.ctx["output"] = self.end_output
         self._resolve(life, set(row.handles))
         self._end(life, row, "COMPLETED" if row.status != "error" else "FAILED")
         for id in life.node.config.get("cancels") or ():
+            named = self._named(life, id)
             if row.status != "error" and life.told is None and not self.ending:
-                self._mark(id, row)
-            elif (named := self.lives.get((id, ""))) is not None:
+                self._mark(named, row)
+            elif named is not None:
                 named.may_cancel = True
+        if life.node.type == "loop" and (
+            row.status == "error" or life.node.config.get("cancelRest")
+        ):
+            self._call_off_iterations(life, row)
         if life.node.type == "terminate" and life.told is None:
             self.terminated = row
             self.ending.append((str(life.node.config.get("status", "COMPLETED")), row))
@@ -264,13 +340,42 @@ class Picture:
         life.failures += row.code not in UNCOUNTED
         if row.code in UNCOUNTED or row.code == "POISON":
             self.counts[row.code] = self.counts.get(row.code, 0) + 1
+        if life.node.type == "loop":
+            self._explain(life, row)
         if life.then == "fail":
             self._end(life, row, "FAILED")
             self.ending.append(("FAILED", row))
+        elif life.then == "iteration":
+            self._end(life, row, "FAILED")
+            self._item_failed(life, row)
         elif life.then == "cancel":
             life.called_off = True
             self._resolve(life, set())
             self._end(life, row, "CANCELLED")
+
+    def _item_failed(self, life: Life, row: Row) -> None:
+        """The rest of the iteration goes with its node; so does the loop, unless it continues."""
+        if life.node.type == "loop":
+            self._call_off_iterations(life, row)
+        if life.place is None:
+            return
+        iteration = self.iterations[life.place]
+        iteration.failure = iteration.failure or row
+        loop = self.loops_around(life)[0]
+        self._call_off_body(loop.node, life.iteration, row)
+        if loop.open and not loop.node.continues:
+            self.turns[loop.node.id, loop.iteration].must_fail = row
+            self._call_off_iterations(loop, row)
+
+    def _explain(self, loop: Life, row: Row) -> None:
+        """A loop fails: that is why its iterations were called off just before."""
+        left: list[tuple[Life, Row]] = []
+        for life, why in self.unexplained:
+            if why.at == row.at and any(loop is around for around in self.loops_around(life)):
+                life.may_cancel = True
+            else:
+                left.append((life, why))
+        self.unexplained = left
 
     def _skipped(self, life: Life, row: Row) -> None:
         reason = row.payload.get("reason")
@@ -289,6 +394,44 @@ class Picture:
         life.called_off = True
         self._resolve(life, set())
         self._end(life, row, "CANCELLED")
+        if life.node.type == "loop":
+            self._call_off_iterations(life, row)
+
+    def _iteration_started(self, loop: Life, row: Row) -> None:
+        key, path = (loop.node.id, loop.iteration), row.iteration
+        if (loop.node.id, path) in self.iterations:
+            return
+        turns = self.turns.get(key)
+        if turns is None:
+            loop.fail_at = row.moment("failAt")
+            items = row.payload.get("items")
+            turns = self.turns[key] = Turns(loop.node, items, dict(self.ctx_of(loop.place)))
+        index, items = index_of(path), turns.items
+        names: Fields = {"index": index, "last": turns.last}
+        if items is not None:
+            names = {"index": index, "item": items[index] if index < len(items) else None}
+        iteration = Iteration(path, row, dict(turns.next_ctx), names)
+        turns.iterations.append(iteration)
+        self.iterations[loop.node.id, path] = iteration
+        for id in loop.node.body:
+            node = self.graph.nodes[id]
+            self.lives[id, path] = Life(node, total=len(node.incoming), iteration=path)
+        for edge in loop.node.inward:
+            self.lives[edge.target, path].taken += 1
+
+    def _iteration_ended(self, loop: Life, row: Row) -> None:
+        iteration = self.iterations.get((loop.node.id, row.iteration))
+        if iteration is None or iteration.ended is not None:
+            return
+        iteration.ended = row
+        turns = self.turns[loop.node.id, loop.iteration]
+        turns.ends[index_of(row.iteration)] = row
+        if outcome_of(row) != "cancelled":
+            turns.last = row.payload.get("output")
+        if loop.node.config.get("mode") != "parallel":
+            turns.next_ctx = dict(iteration.ctx)
+        name = f"iteration {outcome_of(row)}"
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def _retry_scheduled(self, life: Life, row: Row) -> None:
         life.retry = row
@@ -299,7 +442,7 @@ class Picture:
         condition = life.node.config.get("eventCondition")
         life.wait = Wait(
             opened=row,
-            scope=None if condition is None else self.scope(condition),
+            scope=None if condition is None else self.scope(condition, life.place),
             pattern=str(row.payload.get("pattern")),
             since=row.moment("since"),
             timeout_at=row.moment("timeoutAt"),
@@ -312,7 +455,7 @@ class Picture:
         life.resolved = row
         if row.payload.get("outcome") == "event":
             event = str(row.payload.get("eventId"))
-            self.taken_events.setdefault(event, []).append((life.node.id, row))
+            self.taken_events.setdefault(event, []).append((life.name, row))
 
     def _timer_set(self, life: Life, row: Row) -> None:
         life.slept = True
@@ -327,7 +470,7 @@ class Picture:
             return
         life.cut = True
         for edge in life.node.outgoing:
-            target = self.lives[edge.target, ""]
+            target = self.lives[edge.target, life.iteration]
             if edge.handle in handles and not life.called_off:
                 target.taken += 1
             else:
@@ -358,8 +501,10 @@ def _losses_after(losses: int, code: str) -> int:
     return losses if code == "STOPPED" else 0
 
 
+OF_ITERATIONS: Final = frozenset({"ITERATION_STARTED", "ITERATION_ENDED"})
 _BEGINNINGS = frozenset(
     {"NODE_DISPATCHED", "NODE_COMPLETED", "NODE_FAILED", "WAIT_OPENED", "TIMER_SET"}
+    | {"ITERATION_STARTED"}
 )
 _CHANGES = {
     "NODE_DISPATCHED": Picture._dispatched,
@@ -373,6 +518,8 @@ _CHANGES = {
     "WAIT_RESOLVED": Picture._wait_resolved,
     "TIMER_SET": Picture._timer_set,
     "TIMER_FIRED": Picture._timer_fired,
+    "ITERATION_STARTED": Picture._iteration_started,
+    "ITERATION_ENDED": Picture._iteration_ended,
     "CHILD_STARTED": Picture._child_started,
     "CHILD_ENDED": Picture._child_ended,
 }

@@ -10,15 +10,17 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-from tests.kit.checker.expression import UNDEFINED, Json, evaluate, truthy
-from tests.kit.checker.graph import Graph, Node, read
+from tests.kit.checker.expression import UNDEFINED, Json, evaluate, render, truthy
+from tests.kit.checker.graph import Graph, read
 from tests.kit.checker.moments import duration_ms
+from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
+from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of
 from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume
-from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of
+from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
 
 Later = Callable[[], None]
@@ -43,42 +45,11 @@ class Outcome:
     status: str
     output: Json
     nodes: dict[str, str]
-    """Node → COMPLETED, FAILED, SKIPPED, CANCELLED, or PENDING, RUNNING, WAITING."""
+    """Node → COMPLETED, FAILED, SKIPPED, CANCELLED, or PENDING, RUNNING, WAITING.
+
+    Those in iterations are `a[0]`, `a[0/1]`.
+    """
     variables: dict[str, Json]
-
-
-@dataclass(slots=True)
-class _Node:
-    plan: Node
-    status: str = "PENDING"
-    taken: int = 0
-    dead: int = 0
-    tries: int = 0
-    serial: int = 0
-    """Rises whenever what was planned for this node no longer counts."""
-    told: bool = False
-    retrying: bool = False
-    retry_due: bool = False
-    behaviour: Behaviour | None = None
-    since: int = 0
-    scope: dict[str, Json] = field(default_factory=dict)
-    output: Json = None
-
-    @property
-    def open(self) -> bool:
-        return self.status in ("RUNNING", "WAITING")
-
-    @property
-    def fires(self) -> bool:
-        total = len(self.plan.incoming)
-        if self.plan.needs is None:
-            return self.taken + self.dead == total and (self.taken > 0 or total == 0)
-        return self.taken >= self.plan.needs
-
-    @property
-    def doomed(self) -> bool:
-        total = len(self.plan.incoming)
-        return total > 0 and total - self.dead < (self.plan.needs or 1)
 
 
 class Model:
@@ -88,9 +59,11 @@ class Model:
         self, document: Document, input: Json, behaviours: Behaviours, schedule: Schedule
     ) -> None:
         self.graph: Graph = read(document)
-        ids = sorted(self.graph.nodes, key=schedule.place)
-        self.nodes = {id: _Node(self.graph.nodes[id]) for id in ids}
-        self.ctx: dict[str, Json] = {"input": input}
+        self.top = Scope({"input": input})
+        self.scopes: list[Scope] = []
+        """The top, and every iteration that is under way."""
+        self.past: dict[str, str] = {}
+        """How the nodes of iterations that have ended did so."""
         self.now = 0
         self.ending: str | None = None
         self.final: str | None = None
@@ -104,6 +77,21 @@ class Model:
         self._schedule = schedule
         self._agenda: list[tuple[int, int, Later]] = []
         self._count = itertools.count()
+        self.open(self.top, [id for id, node in self.graph.nodes.items() if node.loop is None])
+
+    @property
+    def nodes(self) -> list[Activation]:
+        return [node for scope in self.scopes for node in scope.nodes.values()]
+
+    def open(self, scope: Scope, ids: Iterable[str]) -> None:
+        """Begin an iteration, or the instance itself."""
+        for id in sorted(ids, key=self._schedule.place):
+            scope.nodes[id] = Activation(self.graph.nodes[id], scope)
+        self.scopes.append(scope)
+
+    def leave(self, scope: Scope) -> None:
+        self.scopes.remove(scope)
+        self.past |= {scope.name(id): node.status for id, node in scope.nodes.items()}
 
     def run(self, actions: Iterable[Action]) -> Outcome:
         for action in actions:
@@ -124,7 +112,9 @@ class Model:
     def _at(self, moment: int, happen: Later) -> None:
         heapq.heappush(self._agenda, (moment, next(self._count), happen))
 
-    def _after(self, node: _Node, milliseconds: int, happen: Callable[[_Node], None]) -> None:
+    def _after(
+        self, node: Activation, milliseconds: int, happen: Callable[[Activation], None]
+    ) -> None:
         """Later, unless what was planned for this node no longer counts by then."""
         node.serial += 1
         serial = node.serial
@@ -167,7 +157,7 @@ class Model:
             return
         self.paused = False
         self.pauses += 1
-        for node in self.nodes.values():
+        for node in self.nodes:
             if node.retry_due and node.open and self.ending is None:
                 node.retry_due = False
                 self._try(node)
@@ -177,9 +167,9 @@ class Model:
             return
         event = Received(action.id, action.pattern, action.payload, self.now)
         self.inbox.append(event)
-        for node in list(self.nodes.values()):
+        for node in self.nodes:
             waits = node.status == "WAITING" and node.plan.type == "eventWait"
-            if waits and matches(node.plan, node.since, event, node.scope):
+            if waits and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
 
     # Going on
@@ -190,13 +180,13 @@ class Model:
         if self.paused or self.final is not None:
             return
         if self.ending is not None:
-            for node in self.nodes.values():
+            for node in self.nodes:
                 self._call_off(node)
-        if not any(node.open for node in self.nodes.values()):
+        if not any(node.open for node in self.nodes):
             self.final = self.ending or "COMPLETED"
 
     def _step(self) -> bool:
-        pending = [node for node in self.nodes.values() if node.status == "PENDING"]
+        pending = [node for node in self.nodes if node.status == "PENDING" and not node.scope.over]
         for node in pending:
             if node.doomed:
                 self._finish(node, "SKIPPED", ())
@@ -206,14 +196,14 @@ class Model:
             if node.fires and (root or node.plan.incoming):
                 self._begin(node)
                 return True
-        return False
+        return end_a_quiet_iteration(self)
 
-    def _begin(self, node: _Node) -> None:
+    def _begin(self, node: Activation) -> None:
         config = node.plan.config
         if node.plan.cancels_rest:
-            for late in self._reaching(node.plan):
+            for late in self._reaching(node):
                 self._call_off(late, never_began="SKIPPED")
-        if config.get("when") is not None and not self._true(config["when"]):
+        if config.get("when") is not None and not self.true(config["when"], node.scope):
             self._finish(node, "SKIPPED", ("default",))
             return
         match node.plan.type:
@@ -225,51 +215,53 @@ class Model:
             case "eventWait":
                 self._wait(node)
             case "condition":
-                self._complete(node, {"branches": self._branches(node)}, self._branches(node))
+                self.complete(node, {"branches": self._branches(node)}, self._branches(node))
+            case "loop":
+                enter(self, node)
             case "start":
-                given = self.ctx["input"]
-                self._complete(node, {"started": True, "inputReceived": given}, ["default"])
+                given = self.top.ctx["input"]
+                self.complete(node, {"started": True, "inputReceived": given}, ["default"])
             case "end":
-                self.outputs.append(self._rendered(config.get("outputParameters")))
-                self._complete(node, self.outputs[-1], ["default"])
+                self.outputs.append(self.rendered(config.get("outputParameters"), node.scope) or {})
+                self.complete(node, self.outputs[-1], ["default"])
             case "terminate":
                 self.terminated = config.get("output")
-                self._complete(node, self.terminated, ["default"])
+                self.complete(node, self.terminated, ["default"])
                 self._end(str(config.get("status", "COMPLETED")))
             case type:
                 message = f"{node.plan.id}: the oracle knows no {type}"
                 raise AssertionError(message)
 
-    def _branches(self, node: _Node) -> list[str]:
+    def _branches(self, node: Activation) -> list[str]:
         config = node.plan.config
-        true = [str(way["id"]) for way in config["branches"] if self._true(way["when"])]
+        true = [str(way["id"]) for way in config["branches"] if self.true(way["when"], node.scope)]
         if config.get("select", "first") == "first":
             true = true[:1]
         return true or ["else"]
 
     # Tasks
 
-    def _try(self, node: _Node) -> None:
+    def _try(self, node: Activation) -> None:
         node.status = "RUNNING"
-        node.behaviour = behaviour_of(self._behaviours, node.plan.id, node.tries)
+        node.behaviour = behaviour_of(self._behaviours, node.plan.id, node.tries, node.scope.path)
         limit = node.plan.timeout_ms or 0
         if node.behaviour.takes_ms > limit:
-            self._after(node, limit, lambda late: self._failed(late, "TIMEOUT", retryable=True))
+            self._after(node, limit, lambda late: self.failed(late, "TIMEOUT", retryable=True))
         else:
             self._after(node, node.behaviour.takes_ms, self._reported)
 
-    def _reported(self, node: _Node) -> None:
+    def _reported(self, node: Activation) -> None:
         behaviour = node.behaviour
         assert behaviour is not None
         if behaviour.does == "fail":
-            self._failed(node, behaviour.code, retryable=behaviour.retryable)
+            self.failed(node, behaviour.code, retryable=behaviour.retryable)
             return
         handles = [behaviour.handle]
         if behaviour.handle == "default":
             handles = [self._routed(node, behaviour.value)]
-        self._complete(node, behaviour.value, handles)
+        self.complete(node, behaviour.value, handles)
 
-    def _failed(self, node: _Node, code: str, *, retryable: bool) -> None:
+    def failed(self, node: Activation, code: str, *, retryable: bool) -> None:
         if node.told:
             self._finish(node, "CANCELLED", ())
             return
@@ -283,20 +275,48 @@ class Model:
             and self.ending is None
         ):
             wait = policy.wait_ms(node.tries)
-            wait += int(wait * self._schedule.jitter(node.plan.id, node.tries))
+            wait += int(wait * self._schedule.jitter(node.scope.name(node.plan.id), node.tries))
             node.retrying = True
             self._after(node, wait, self._retry)
             return
+        for scope in iterations_of(self, node):
+            self.call_off_scope(scope)
         handle = node.plan.error_handle(code)
         if handle is None:
+            fails_item = self._fails_only_its_item(node, code)
             self._finish(node, "FAILED", (), resolves=False)
-            self._end("FAILED")
+            if fails_item:
+                self._item_failed(node, code)
+            else:
+                self._end("FAILED")
             return
         error = {"code": code}
         self._write(node, {"error": error})
         self._finish(node, "FAILED", (handle,))
 
-    def _retry(self, node: _Node) -> None:
+    def _fails_only_its_item(self, node: Activation, code: str) -> bool:
+        """Whether a loop around it makes do with that, handles it as its own, or is over."""
+        scope = node.scope
+        while (loop := scope.loop) is not None:
+            if not loop.open or loop.plan.continues or loop.plan.error_handle(code) is not None:
+                return True
+            scope = loop.scope
+        return False
+
+    def _item_failed(self, node: Activation, code: str) -> None:
+        node.scope.failed = True
+        self.call_off_scope(node.scope)
+        loop = node.scope.loop
+        if loop is not None and loop.open and not loop.plan.continues:
+            self.failed(loop, code, retryable=False)
+
+    def limit(self, loop: Activation) -> None:
+        """The loop's own `timeout` bounds all of it."""
+        if loop.plan.timeout_ms is not None:
+            late = partial(self.failed, code="TIMEOUT", retryable=False)
+            self._after(loop, loop.plan.timeout_ms, late)
+
+    def _retry(self, node: Activation) -> None:
         node.retrying = False
         if self.paused:
             node.retry_due = True
@@ -305,16 +325,16 @@ class Model:
 
     # Waits and delays
 
-    def _woken(self, node: _Node) -> None:
-        self._complete(node, None, [self._routed(node, None)])
+    def _woken(self, node: Activation) -> None:
+        self.complete(node, None, [self._routed(node, None)])
 
-    def _wait(self, node: _Node) -> None:
+    def _wait(self, node: Activation) -> None:
         config = node.plan.config
         node.status = "WAITING"
         node.since = since(node.plan, self.now)
-        node.scope = self._scope()
+        node.sees = self._sight(node.scope)
         for event in self.inbox:
-            if event.id not in self.taken and matches(node.plan, node.since, event, node.scope):
+            if event.id not in self.taken and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
                 return
         limit = duration_ms((config.get("eventTimeout") or {}).get("duration"))
@@ -322,48 +342,58 @@ class Model:
         if limit is not None and (whole is None or limit <= whole):
             self._after(node, limit, self._timed_out)
         elif whole is not None:
-            self._after(node, whole, lambda late: self._failed(late, "TIMEOUT", retryable=False))
+            self._after(node, whole, lambda late: self.failed(late, "TIMEOUT", retryable=False))
 
-    def _got(self, node: _Node, event: Received) -> None:
+    def _got(self, node: Activation, event: Received) -> None:
         self.taken.add(event.id)
         mapping = node.plan.config.get("eventPayloadMapping") or {}
         for name, path in mapping.items():
             value = evaluate(f"payload.{path}", {"payload": event.payload})
-            self.ctx[name] = None if value is UNDEFINED else value
+            node.scope.ctx[name] = None if value is UNDEFINED else value
         output = {"eventId": event.id, "pattern": event.pattern, "payload": event.payload}
-        self._complete(node, output, [self._routed(node, output)])
+        self.complete(node, output, [self._routed(node, output)])
 
-    def _timed_out(self, node: _Node) -> None:
+    def _timed_out(self, node: Activation) -> None:
         if node.plan.has_edge_on("timeout"):
-            self._complete(node, None, ["timeout"])
+            self.complete(node, None, ["timeout"])
         else:
-            self._failed(node, "WAIT_TIMEOUT", retryable=False)
+            self.failed(node, "WAIT_TIMEOUT", retryable=False)
 
     # Outcomes
 
-    def _complete(self, node: _Node, output: Json, handles: list[str]) -> None:
+    def complete(self, node: Activation, output: Json, handles: list[str]) -> None:
         self._write(node, output)
         self._finish(node, "COMPLETED", handles)
         for id in node.plan.config.get("cancels") or ():
-            self._call_off(self.nodes[id], never_began="SKIPPED")
+            self._call_off(self._named(node, id), never_began="SKIPPED")
 
-    def _write(self, node: _Node, output: Json) -> None:
+    def _write(self, node: Activation, output: Json) -> None:
         node.output = output
         variable = node.plan.config.get("outputVariable")
         if variable is not None:
-            self.ctx[variable] = output
+            node.scope.ctx[variable] = output
 
     def _finish(
-        self, node: _Node, status: str, handles: Iterable[str], *, resolves: bool = True
+        self, node: Activation, status: str, handles: Iterable[str], *, resolves: bool = True
     ) -> None:
         node.status = status
         node.serial += 1
         if not node.told and resolves:
             self._resolve(node, set(handles))
 
-    def _resolve(self, node: _Node, handles: set[str]) -> None:
+    def _named(self, node: Activation, id: str) -> Activation:
+        """The node that is meant inside an iteration: there, or around it."""
+        scope = node.scope
+        while id not in scope.nodes:
+            assert scope.loop is not None, id
+            scope = scope.loop.scope
+        return scope.nodes[id]
+
+    def _resolve(self, node: Activation, handles: set[str]) -> None:
+        if node.scope.over:
+            return
         for edge in node.plan.outgoing:
-            target = self.nodes[edge.target]
+            target = node.scope.nodes[edge.target]
             if edge.handle in handles:
                 target.taken += 1
             else:
@@ -376,15 +406,27 @@ class Model:
                 self.ending = status
                 self.paused = False
 
-    def _call_off(self, node: _Node, *, never_began: str | None = None) -> None:
+    def _call_off(self, node: Activation, *, never_began: str | None = None) -> None:
         if node.status == "PENDING" and never_began is not None:
             self._finish(node, never_began, ())
+        elif node.open and node.plan.type == "loop":
+            self._finish(node, "CANCELLED", ())
+            for scope in iterations_of(self, node):
+                self.call_off_scope(scope)
         elif node.open and node.status == "RUNNING" and not node.retrying and not node.retry_due:
             self._tell(node)
         elif node.open:
             self._finish(node, "CANCELLED", ())
 
-    def _tell(self, node: _Node) -> None:
+    def call_off_scope(self, scope: Scope) -> None:
+        """Nothing more of an iteration begins, and what is open ends; also what is in loops."""
+        scope.called_off = True
+        for node in scope.nodes.values():
+            self._call_off(node)
+            for inner in iterations_of(self, node):
+                self.call_off_scope(inner)
+
+    def _tell(self, node: Activation) -> None:
         if node.told:
             return
         self._resolve(node, set())
@@ -400,52 +442,50 @@ class Model:
 
         self._at(self.now + patience, give_up)
 
-    def _reaching(self, join: Node) -> list[_Node]:
+    def _reaching(self, join: Activation) -> list[Activation]:
         """Nodes from which an edge of this join that has not arrived can be reached."""
-        found: set[str] = set()
+        nodes, found = join.scope.nodes, set[str]()
         queue = [
             edge.source
-            for edge in join.incoming
-            if self.nodes[edge.source].status in ("PENDING", "RUNNING", "WAITING")
-            and not self.nodes[edge.source].told
+            for edge in join.plan.incoming
+            if edge.source in nodes
+            and nodes[edge.source].status in ("PENDING", "RUNNING", "WAITING")
+            and not nodes[edge.source].told
         ]
         while queue:
             id = queue.pop()
             if id not in found:
                 found.add(id)
-                queue += [edge.source for edge in self.nodes[id].plan.incoming]
-        return [node for id, node in self.nodes.items() if id in found]
+                queue += [edge.source for edge in nodes[id].plan.incoming if edge.source in nodes]
+        return [node for id, node in nodes.items() if id in found]
 
     # Expressions
 
-    def _scope(self) -> dict[str, Json]:
-        return {"ctx": dict(self.ctx), "workflow": {"input": self.ctx["input"]}}
+    def _sight(self, scope: Scope) -> dict[str, Json]:
+        ctx = {**scope.ctx, **scope.names}
+        return {"ctx": ctx, "workflow": {"input": self.top.ctx["input"]}, "steps": _steps(scope)}
 
-    def _true(self, expression: str) -> bool:
-        return truthy(evaluate(expression, self._scope()))
+    def true(self, expression: str, scope: Scope) -> bool:
+        return truthy(evaluate(expression, self._sight(scope)))
 
-    def _routed(self, node: _Node, output: Json) -> str:
-        scope = self._scope()
+    def _routed(self, node: Activation, output: Json) -> str:
+        sight = self._sight(node.scope)
         variable = node.plan.config.get("outputVariable")
         if variable is not None:
-            scope["ctx"][variable] = output
+            sight["ctx"][variable] = output
         for route in node.plan.config.get("conditions") or ():
-            if truthy(evaluate(route["when"], scope)):
+            if truthy(evaluate(route["when"], sight)):
                 return str(route["handle"])
         return "default"
 
-    def _rendered(self, template: Json) -> Json:
-        if isinstance(template, dict):
-            rendered = {name: self._rendered(value) for name, value in template.items()}
-            return {name: value for name, value in rendered.items() if value is not UNDEFINED}
-        if isinstance(template, str) and template.startswith("{{"):
-            return evaluate(template[2:-2], self._scope())
-        return {} if template is None else template
+    def rendered(self, template: Json, scope: Scope) -> Json:
+        return render(template, self._sight(scope))
 
     def _outcome(self) -> Outcome:
         status = self.final or "OPEN"
-        nodes = {id: node.status for id, node in self.nodes.items()}
-        variables = {name: value for name, value in self.ctx.items() if name != "input"}
+        nodes = {node.scope.name(node.plan.id): node.status for node in self.nodes}
+        nodes |= self.past
+        variables = {name: value for name, value in self.top.ctx.items() if name != "input"}
         return Outcome(status, self._output() if status == "COMPLETED" else None, nodes, variables)
 
     def _output(self) -> Json:
@@ -458,7 +498,17 @@ class Model:
             return merged
         sinks = {
             id: node.output
-            for id, node in self.nodes.items()
+            for id, node in self.top.nodes.items()
             if node.status == "COMPLETED" and not node.plan.outgoing
         }
         return next(iter(sinks.values())) if len(sinks) == 1 else sinks
+
+
+def _steps(scope: Scope) -> dict[str, Json]:
+    """Those of the same iteration, and of what is around it."""
+    found = {} if scope.loop is None else _steps(scope.loop.scope)
+    return found | {
+        id: {"status": node.status, "output": node.output}
+        for id, node in scope.nodes.items()
+        if node.status != "PENDING"
+    }

@@ -26,8 +26,9 @@ def _never_ran(broken: Violation, run: Run) -> bool:
     """An attempt that was withdrawn before it ran has no grace to wait for."""
     if broken.invariant != "GRACE" or "is given up" not in broken.message:
         return False
-    node = broken.message.split()[0]
+    node, _, iteration = broken.message.split()[0].removesuffix("]").partition("[")
     return not any(
-        effect["instance"] == broken.instance and effect["node"] == node
+        effect["instance"] == broken.instance
+        and (effect["node"], effect["iteration"]) == (node, iteration)
         for effect in run.effects or ()
     )

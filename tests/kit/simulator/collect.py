@@ -106,6 +106,7 @@ class _Reader:
                     "id": letter.id,
                     "kind": letter.kind,
                     "node": letter.node,
+                    "iteration": letter.iteration,
                     "attempt": letter.attempt,
                 }
                 for letter in self._letters

@@ -19,12 +19,15 @@ class Ledgers:
         self.faults: list[Fields] = []
         self.shut_out = 0
         """How often a write found that another engine's entry was there already."""
-        self.refused: set[tuple[str, str, int]] = set()
-        """Results (instance, node, attempt) that no store takes, however often they are sent."""
+        self.refused: set[tuple[str, str, str, int]] = set()
+        """Results (instance, node, iteration, attempt) that no store takes, however often they are
+        sent."""
+        self.accepted: set[tuple[str, str, str, int]] = set()
+        """Results that are durable."""
         self.refusals_owed = 0
         """Refusals that wait for a turn with a task's result in it."""
         self._seen: set[tuple[str, str]] = set()
-        self._tries: Counter[tuple[str, str]] = Counter()
+        self._tries: Counter[tuple[str, str, str]] = Counter()
 
     def fault(self, kind: Fault, at: float) -> None:
         self.faults.append({"kind": str(kind), "at": round(at * 1000)})
@@ -38,9 +41,6 @@ class Ledgers:
                 {"gseq": number, "instance": instance, "first": first, "last": last}
             )
 
-    def has_committed(self, turn: str, instance: str) -> bool:
-        return (turn, instance) in self._seen
-
     def request(self, op: str, **what: object) -> Fields:
         """Note that a client asks; what came of it is filled in, and is unknown until then."""
         entry: Fields = {"op": op, "outcome": "unknown", **what}
@@ -48,12 +48,12 @@ class Ledgers:
         return entry
 
     def call(self, key: str, instance: str, node: str, attempt: int) -> Fields:
-        """Note that a task runs."""
+        """Note that a task runs; its key tells in which iteration."""
         effect: Fields = {
             "key": key,
             "instance": instance,
             "node": node,
-            "iteration": "",
+            "iteration": iteration_of(key, instance, node),
             "attempt": attempt,
             "outcome": "running",
         }
@@ -64,13 +64,14 @@ class Ledgers:
         """Whether a node is one that runs tasks."""
         return any(each["instance"] == instance and each["node"] == node for each in self.effects)
 
-    def tries(self, instance: str, node: str) -> int:
+    def tries(self, instance: str, node: str, iteration: str = "") -> int:
         """How many attempts of a node have come to an end of their own."""
-        return self._tries[instance, node]
+        return self._tries[instance, node, iteration]
 
     def ended(self, effect: Fields, outcome: Literal["completed", "failed", "cancelled"]) -> None:
         effect["outcome"] = outcome
-        self._tries[str(effect["instance"]), str(effect["node"])] += 1
+        place = (str(effect["instance"]), str(effect["node"]), str(effect["iteration"]))
+        self._tries[place] += 1
 
     def process_ended(self, outcome: Literal["lost", "stopped"]) -> None:
         """Whatever still runs went with its process."""
@@ -81,3 +82,9 @@ class Ledgers:
     def counts(self) -> Counter[str]:
         """How often each fault happened."""
         return Counter(str(fault["kind"]) for fault in self.faults)
+
+
+def iteration_of(key: str, instance: str, node: str) -> str:
+    """The iteration that an idempotency key names; none when it is not such a key."""
+    start = f"{instance}:{node}:"
+    return key.removeprefix(start) if key.startswith(start) else ""

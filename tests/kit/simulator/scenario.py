@@ -15,6 +15,7 @@ from tests.kit.workload import (
     Document,
     Seeded,
     Taste,
+    loop_shapes,
     make_input,
     plan_actions,
     plan_behaviours,
@@ -22,6 +23,7 @@ from tests.kit.workload import (
     topologies,
 )
 from tests.kit.workload.drawing import document, edges, node, task
+from tests.kit.workload.families import families, random_family
 
 
 @dataclass(slots=True)
@@ -95,6 +97,8 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
         job_of(f"{seed}-{number}", random.choice(documents), random)
         for number in range(random.randint(1, 5))
     ]
+    if random.random() < 0.15:
+        jobs.append(family_job(f"{seed}-family", random))
     weather = Stormy(
         random=Random(f"weather {seed}"),
         faults=random.choice((3, 6, 12, 20)),
@@ -131,10 +135,18 @@ def job_of(name: str, document: Document, random: Random, *, interrupts: bool = 
     )
 
 
+def family_job(name: str, random: Random) -> Job:
+    """A job whose steps start instances of their own."""
+    family = random.choice([*families().values(), random_family(name)])
+    job = job_of(name, family.parent, random)
+    job.children = list(family.children)
+    return job
+
+
 def _document(name: str, random: Random, taste: Taste) -> Document:
     if random.random() < 0.6:
         return random_document(name, taste)
-    shapes = topologies()
+    shapes = topologies() | loop_shapes()
     # Waits are where most goes wrong in this trade.
     seldom = [shapes["event-wait"], shapes["event-wait"], terminated()]
     return random.choice([*shapes.values(), *seldom])

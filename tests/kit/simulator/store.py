@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.store.protocol import DataRefused, Outcome, Turn, TurnResult
+from tenuto.store.protocol import DataRefused, InstanceWrite, Outcome, Turn, TurnResult
 from tenuto.testing.faulty_store import FaultyStore, Handle
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
@@ -42,12 +42,12 @@ class WitnessedStore(FaultyStore):
     def _refuse_a_result(self, turn: Turn | None) -> bool:
         """Choose a task's result in this turn and never take it; False when there is none.
 
-        What was taken once cannot be refused when it is sent again.
+        What was taken once, also from another engine, cannot be refused when it is sent again.
         """
-        for instance, node, attempt in _results(turn):
-            is_taken = turn is not None and self._ledgers.has_committed(turn.id, instance)
-            if self._ledgers.has_called(instance, node) and not is_taken:
-                self._ledgers.refused.add((instance, node, attempt))
+        for result in _results(turn):
+            instance, node, *_ = result
+            if self._ledgers.has_called(instance, node) and result not in self._ledgers.accepted:
+                self._ledgers.refused.add(result)
                 return True
         return False
 
@@ -60,14 +60,18 @@ class WitnessedStore(FaultyStore):
                 self._ledgers.commit(
                     turn.id, write.instance_id, write.rows[0].seq, write.rows[-1].seq
                 )
+                self._ledgers.accepted.update(_results_of(write))
             elif outcome is Outcome.LOST:
                 self._ledgers.shut_out += 1
 
 
-def _results(turn: Turn | None) -> list[tuple[str, str, int]]:
+def _results(turn: Turn | None) -> list[tuple[str, str, str, int]]:
+    return [result for write in (turn.writes if turn else ()) for result in _results_of(write)]
+
+
+def _results_of(write: InstanceWrite) -> list[tuple[str, str, str, int]]:
     return [
-        (write.instance_id, row.node_id, row.attempt)
-        for write in (turn.writes if turn is not None else ())
+        (write.instance_id, row.node_id, row.iteration, row.attempt)
         for row in write.rows
         if row.event_type == "NODE_COMPLETED"
         and row.node_status == "success"

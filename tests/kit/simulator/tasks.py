@@ -11,7 +11,7 @@ from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result
 from tenuto.tasks.registry import Registry
 from tenuto.testing.virtual_clock import VirtualClock
-from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.ledgers import Ledgers, iteration_of
 from tests.kit.workload import TASKS, Behaviour, Behaviours, behaviour_of
 
 
@@ -33,9 +33,10 @@ class ScriptedTasks:
 
     async def _run(self, ctx: Context) -> Result:
         instance, node = ctx.instance_id, ctx.step_id
-        tried = self._ledgers.tries(instance, node)
+        iteration = iteration_of(ctx.idempotency_key, instance, node)
+        tried = self._ledgers.tries(instance, node, iteration)
         effect = self._ledgers.call(ctx.idempotency_key, instance, node, ctx.attempt)
-        behaviour = behaviour_of(self._behaviours_of(instance), node, tried)
+        behaviour = behaviour_of(self._behaviours_of(instance), node, tried, iteration)
         try:
             await self._spend(behaviour)
         except asyncio.CancelledError:

@@ -71,6 +71,9 @@ def counts_of(finished: Finished) -> Counter[str]:
                 counts[f"completed {nodes[row['nodeId']].type}"] += 1
             else:
                 counts[row["eventType"]] += 1
+            if row["eventType"] == "ITERATION_ENDED":
+                counts[f"iteration {row['payload'].get('status', 'success')}"] += 1
+                counts["iteration in another"] += "/" in row["iteration"]
     for request in finished.run.client or ():
         counts[f"{request['op']} {request['outcome']}"] += 1
     return counts

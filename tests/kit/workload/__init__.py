@@ -10,8 +10,10 @@ from __future__ import annotations
 from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume, plan_actions
 from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of, plan_behaviours
 from tests.kit.workload.choices import Seeded
+from tests.kit.workload.draft import Taste
 from tests.kit.workload.drawing import TASKS, Document
-from tests.kit.workload.generator import Taste, make_document, make_input, random_document
+from tests.kit.workload.generator import make_document, make_input, random_document
+from tests.kit.workload.loop_shapes import loop_shapes
 from tests.kit.workload.steps_form import to_steps
 from tests.kit.workload.topologies import deep, topologies, topologies_in_steps_form, wide
 
@@ -29,6 +31,7 @@ __all__ = [
     "Taste",
     "behaviour_of",
     "deep",
+    "loop_shapes",
     "make_document",
     "make_input",
     "plan_actions",

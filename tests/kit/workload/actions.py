@@ -71,7 +71,9 @@ def plan_actions(
     if finishing:
         last = MOMENTS_MS[-1] * 4
         actions.append(Resume(last))
-        for number, node in enumerate(waits * 2):
+        for number, node in enumerate(
+            waits * (2 if all(node.loop is None for node in waits) else 4)
+        ):
             pattern = concrete(str(node.config["eventPattern"]), node.id)
             id = f"{prefix}last-{number}"
             payload = {"k": input["k"], "amount": number}

@@ -28,7 +28,11 @@ class Behaviour:
 
 
 Behaviours: TypeAlias = Mapping[tuple[str, int], Behaviour]
-"""(node, number of the try) → behaviour. Attempts that were lost or stopped are no tries."""
+"""(node, number of the try) → behaviour. Attempts that were lost or stopped are no tries.
+
+Iterations of a loop differ: `a[0]` to `a[2]` are what the node `a` does in every third of them.
+"""
+VARIANTS = 3
 
 
 def plan_behaviours(
@@ -37,28 +41,47 @@ def plan_behaviours(
     """The table for a document; `calm` leaves out what runs into a time limit."""
     table: dict[tuple[str, int], Behaviour] = {}
     for place, node in enumerate(read(document).nodes.values()):
-        if node.type == "task":
-            chooser = random.Random(f"{seed}:{node.id}")
-            _plan_node(node, place, chooser, table, failing_percent, calm=calm)
+        if node.type != "task":
+            continue
+        names = [node.id]
+        if node.loop is not None:
+            names = [variant_of(node.id, str(number)) for number in range(VARIANTS)]
+        for name in names:
+            chooser = random.Random(f"{seed}:{name}")
+            # Of many iterations one is enough to fail a loop.
+            percent = failing_percent if node.loop is None else failing_percent // 2
+            _plan_node(node, place, chooser, percent, calm=calm, name=name, table=table)
     return table
 
 
-def behaviour_of(behaviours: Behaviours, node: str, tried: int) -> Behaviour:
+def behaviour_of(behaviours: Behaviours, node: str, tried: int, iteration: str = "") -> Behaviour:
     """What the try after `tried` others does; the last one planned goes on for ever."""
+    name = variant_of(node, iteration)
+    if (name, 1) not in behaviours:
+        name = node
     number = tried + 1
-    while number > 1 and (node, number) not in behaviours:
+    while number > 1 and (name, number) not in behaviours:
         number -= 1
-    return behaviours[node, number]
+    return behaviours[name, number]
+
+
+def variant_of(node: str, iteration: str) -> str:
+    """Under which name the table has what a node does in an iteration."""
+    if not iteration:
+        return node
+    indexes = map(int, iteration.split("/"))
+    return f"{node}[{sum(index * 7 + depth for depth, index in enumerate(indexes)) % VARIANTS}]"
 
 
 def _plan_node(
     node: Node,
     place: int,
     chooser: random.Random,
-    table: dict[tuple[str, int], Behaviour],
     failing_percent: int,
     *,
     calm: bool,
+    name: str,
+    table: dict[tuple[str, int], Behaviour],
 ) -> None:
     tries = node.policy.max_attempts
     failing = 0
@@ -74,7 +97,7 @@ def _plan_node(
         obeys = chooser.randrange(4) > 0
         if number <= failing:
             code = chooser.choice(CODES)
-            table[node.id, number] = Behaviour(
+            table[name, number] = Behaviour(
                 "fail", takes, code=code, retryable=code != "GONE", obeys=obeys
             )
             continue
@@ -83,4 +106,4 @@ def _plan_node(
         if declared and chooser.randrange(2):
             handle = str(chooser.choice(declared))
         value = {"value": chooser.randrange(10), "node": node.id}
-        table[node.id, number] = Behaviour("succeed", takes, value, handle, obeys=obeys)
+        table[name, number] = Behaviour("succeed", takes, value, handle, obeys=obeys)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
+from tests.kit.workload.draft import Taste
 from tests.kit.workload.drawing import Document, Json, document, edges, node, task
-from tests.kit.workload.generator import Taste, random_document
+from tests.kit.workload.generator import random_document
 
 
 class Family(NamedTuple):

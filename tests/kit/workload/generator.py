@@ -2,48 +2,16 @@
 
 Nodes are made in topological order. Each one hangs on handles of earlier nodes, so that everything
 is reachable and nothing runs in a circle; a join never needs more edges than were once seen taken
-together.
+together. A loop's body is made in the same way, and hangs on the loop alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tests.kit.workload.choices import Choices, Seeded, between, chance, pick, weighted
+from tests.kit.workload.draft import Draft, Taste
 from tests.kit.workload.drawing import TASKS, Document, Json, document, edge, node
+from tests.kit.workload.loops import DEEPEST, add_body, loop_config
 from tests.kit.workload.witness import most_taken_together
-
-SAMPLE_INPUTS = ({"k": 1, "flag": True}, {"k": 4, "flag": False}, {"k": 8, "flag": True})
-
-
-@dataclass(frozen=True, slots=True)
-class Taste:
-    """What may appear in a document."""
-
-    smallest: int = 1
-    largest: int = 40
-    races: bool = True
-    """Whatever depends on who is first: any, atLeast, cancelRest, cancels, terminate."""
-    waits: bool = True
-    delays: bool = True
-    time_limits: bool = True
-    endless_waits: bool = True
-    """Waits that only an event ends."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """A document under construction."""
-
-    choices: Choices
-    taste: Taste
-    nodes: list[Document] = field(default_factory=list)
-    edges: list[Document] = field(default_factory=list)
-    ports: list[tuple[str, str]] = field(default_factory=list)
-    """Handles on which further nodes may hang."""
-    ancestors: dict[str, set[str]] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-    """Node → its outputVariable."""
 
 
 def random_document(seed: int | str, taste: Taste | None = None) -> Document:
@@ -65,8 +33,15 @@ def make_document(choices: Choices, taste: Taste, *, id: str = "doc") -> Documen
 
 
 def make_input(choices: Choices) -> Document:
-    """An input that the documents' conditions speak of."""
-    return {"k": choices.below(10), "flag": chance(choices, 50)}
+    """An input that the documents' conditions and loops speak of."""
+    return {"k": choices.below(10), "flag": chance(choices, 50), "items": _items(choices)}
+
+
+def _items(choices: Choices) -> list[Json]:
+    return [
+        {"n": choices.below(4), "parts": list(range(choices.below(3)))}
+        for _ in range(choices.below(5))
+    ]
 
 
 def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
@@ -86,9 +61,13 @@ def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
         _add_common(draft, id, type, config)
     if len(parents) > 1:
         _add_join(draft, parents, config)
-    draft.nodes.append(node(id, type, **config))
+    made = node(id, type, **config)
+    draft.nodes.append(made)
+    draft.around[id] = draft.loop
     draft.edges += [edge(source, id, handle) for source, handle in parents]
-    draft.ports += [(id, handle) for handle in _handles(draft, type, config)]
+    if type == "loop":
+        add_body(draft, made, _add_node)
+    draft.ports += [(id, handle) for handle in _handles(draft, type, made["config"])]
 
 
 def _type(draft: Draft, *, first: bool) -> str:
@@ -97,8 +76,11 @@ def _type(draft: Draft, *, first: bool) -> str:
         weights["delay"] = 7
     if draft.taste.waits:
         weights["eventWait"] = 10
+    if draft.taste.loops and draft.depth < DEEPEST:
+        weights["loop"] = 7
     if not first:
-        weights["end"] = 5
+        if draft.loop is None:
+            weights["end"] = 5
         if draft.taste.races:
             weights["terminate"] = 2
     return weighted(draft.choices, weights)
@@ -120,7 +102,7 @@ def _task(draft: Draft, id: str) -> Document:
     choices = draft.choices
     config: Document = {"taskId": pick(choices, TASKS)}
     if chance(choices, 70):
-        config["input"] = {"node": id, "k": "{{ctx.input.k}}"}
+        config["input"] = _input(draft, id)
     if chance(choices, 50):
         config["retry"] = {
             "maxAttempts": between(choices, 1, 4),
@@ -140,6 +122,16 @@ def _task(draft: Draft, id: str) -> Document:
     if chance(choices, 12):
         config["handles"] = ["left", "right"]
     return config
+
+
+def _input(draft: Draft, id: str) -> Document:
+    shown: Document = {"node": id, "k": "{{ctx.input.k}}"}
+    if draft.loop is not None:
+        # What a task in a body is given shows which iteration it saw.
+        shown |= {f"i{place}": f"{{{{{path}}}}}" for place, path in enumerate(draft.sights)}
+        names = sorted({*draft.variables.values()} - {draft.variables.get(id, "")})[-2:]
+        shown |= {name: f"{{{{ctx.{name}}}}}" for name in names}
+    return shown
 
 
 def _condition(draft: Draft, id: str) -> Document:
@@ -195,6 +187,7 @@ _CONFIGS = {
     "condition": _condition,
     "delay": _delay,
     "eventWait": _event_wait,
+    "loop": lambda draft, id: loop_config(draft),
     "end": _end,
     "terminate": _terminate,
 }
@@ -202,11 +195,11 @@ _CONFIGS = {
 
 def _add_common(draft: Draft, id: str, type: str, config: Document) -> None:
     choices = draft.choices
-    if type == "task" and chance(choices, 60):
+    if type in ("task", "loop") and chance(choices, 60):
         config["outputVariable"] = draft.variables[id] = f"v_{id}"
     if chance(choices, 9):
         config["when"] = _expression(draft, id)
-    if type != "condition" and chance(choices, 15):
+    if type not in ("condition", "loop") and chance(choices, 15):
         config["conditions"] = [{"when": _expression(draft, id), "handle": "alt"}]
 
 
@@ -230,6 +223,10 @@ def _handles(draft: Draft, type: str, config: Document) -> list[str]:
     if type == "condition":
         found = [branch["id"] for branch in config["branches"]] + ["else"]
         return [*found, "default"] if "when" in config else found
+    if type == "loop":
+        found = ["done", *(route["handle"] for route in config.get("onError", ()))]
+        found += [] if "errorHandling" in config else ["error"]
+        return [*found, "default"] if "when" in config else found
     found = ["default", *(route["handle"] for route in config.get("conditions", ()))]
     found += config.get("handles", ())
     if "eventTimeout" in config:
@@ -244,6 +241,9 @@ def _expression(draft: Draft, id: str) -> str:
     """Something that may be true, about the input or about what came before."""
     choices = draft.choices
     names = sorted(_variables_before(draft, id))
+    if draft.sights and chance(choices, 40):
+        sight = pick(choices, draft.sights)
+        return f"{sight} {pick(choices, ['>', '<', '==='])} {choices.below(3)}"
     if names and chance(choices, 60):
         name = pick(choices, names)
         return f"ctx.{name}.value {pick(choices, ['>', '<', '>='])} {choices.below(10)}"
@@ -280,15 +280,32 @@ def _add_cancels(draft: Draft) -> None:
     for made in draft.nodes:
         if made["type"] not in ("task", "delay", "eventWait") or not chance(choices, 6):
             continue
+        id = str(made["id"])
+        loop = draft.around[id]
+        if loop is not None and chance(choices, 20):
+            made["config"]["cancels"] = [loop]
+            continue
+        seen = _loops_around(draft, id)
         others = [
             other["id"]
             for other in draft.nodes
-            if other["id"] != made["id"]
-            and other["id"] not in draft.ancestors[made["id"]]
-            and made["id"] not in draft.ancestors[other["id"]]
+            if other["id"] != id
+            and draft.around[other["id"]] in seen
+            and other["id"] not in draft.ancestors[id]
+            and id not in draft.ancestors[other["id"]]
         ]
         if others:
             made["config"]["cancels"] = [pick(choices, others)]
+
+
+def _loops_around(draft: Draft, id: str) -> set[str | None]:
+    """The bodies whose steps a step sees: its own, those around it, and the top."""
+    loop = draft.around[id]
+    found = {None, loop}
+    while loop is not None:
+        loop = draft.around[loop]
+        found.add(loop)
+    return found
 
 
 def _options(draft: Draft) -> dict[str, Json]:

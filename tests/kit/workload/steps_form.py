@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.kit.checker.graph import read
 from tests.kit.workload.drawing import Document, ends_of
 
 _TYPES = {
@@ -10,16 +11,16 @@ _TYPES = {
     "condition": "CONDITION",
     "delay": "DELAY",
     "terminate": "TERMINATE",
+    "loop": "LOOP",
 }
 
 
 def to_steps(document: Document) -> Document | None:
     """None when it has what steps cannot say: `start`, `end`, or several beginnings."""
-    targets = {ends_of(arrow)[2] for arrow in document["edges"]}
-    roots = [node["id"] for node in document["nodes"] if node["id"] not in targets]
+    roots = read(document).roots
     if len(roots) != 1 or any(node["type"] not in _TYPES for node in document["nodes"]):
         return None
-    nodes = sorted(document["nodes"], key=lambda node: node["id"] != roots[0])
+    nodes = sorted(document["nodes"], key=lambda node: node["id"] not in roots)
     steps = [_step(node, document["edges"]) for node in nodes]
     rest: Document = {name: document[name] for name in ("id", "options") if name in document}
     return {**rest, "name": document.get("title"), "steps": steps}

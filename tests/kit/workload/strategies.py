@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tests.kit.workload.choices import Drawn
+from tests.kit.workload.draft import Taste
 from tests.kit.workload.drawing import Document
-from tests.kit.workload.generator import Taste, make_document, make_input
+from tests.kit.workload.generator import make_document, make_input
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""The twelve shapes that every engine must run, loops excepted, in graph form."""
+"""The twelve shapes that every engine must run, in graph form; loops have shapes of their own."""
 
 from __future__ import annotations
 

@@ -15,8 +15,11 @@ def most_taken_together(
     choices = Seeded("witness")
     incoming: dict[str, list[tuple[str, str]]] = {node["id"]: [] for node in nodes}
     used: dict[str, set[str]] = {node["id"]: set() for node in nodes}
+    places = {node["id"]: place for place, node in enumerate(nodes)}
     for source, handle, target in map(ends_of, arrows):
-        incoming[target].append((source, handle))
+        # What leads back to a loop from its body ends an iteration, and nothing else.
+        if places[source] < places[target]:
+            incoming[target].append((source, handle))
         used[source].add(handle)
     for source, handle in parents:
         used[source].add(handle)
@@ -38,9 +41,10 @@ def _fires(node: Document, incoming: list[tuple[str, str]], taken: set[tuple[str
 
 def _some(node: Document, used: dict[str, set[str]], choices: Seeded) -> list[str]:
     """Handles that this node may take together; those that lead somewhere."""
-    handles = sorted(used[node["id"]])
-    if not handles:
-        return []
+    handles = sorted(used[node["id"]] - {"loop"})
+    inward = ["loop"] if node["type"] == "loop" else []
+    if not handles or inward:
+        return inward + ([pick(choices, handles)] if handles else [])
     together = [handle for handle in handles if handle not in ("else", "default", "error")]
     if node["config"].get("select") == "all" and together and chance(choices, 80):
         return together

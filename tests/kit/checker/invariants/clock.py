@@ -15,6 +15,8 @@ _BY_THE_CLOCK = frozenset({"system", "timer", "clock"})
 def no_timer_fires_early(moment: Moment) -> Iterator[str]:
     """I19: No timer fires before due by `store_time`."""
     row, life = moment.row, moment.life
+    if life is not None and _fails_with_its_item(moment, life):
+        return
     due = _due_of_instance(moment) if life is None else _due_of_node(row, life)
     if due is not None and row.at < due:
         place = f" of {row.node}" if row.node else ""
@@ -33,7 +35,8 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
         timeout = config.get("eventTimeout") or {}
         yield from _as_long_as(row, "timeoutAt", timeout.get("duration"))
     first_child = row.type == "CHILD_STARTED" and life.fail_at is None
-    if row.type in ("TIMER_SET", "WAIT_OPENED") or first_child:
+    enters_loop = row.type == "ITERATION_STARTED" and not life.begun
+    if row.type in ("TIMER_SET", "WAIT_OPENED") or first_child or enters_loop:
         yield from _as_long_as(row, "failAt", config.get("timeout"))
 
 
@@ -52,7 +55,7 @@ def no_timer_is_overdue(rest: Rest) -> Iterator[str]:
     for life in rest.picture.lives.values():
         for kind, due in _pending(life, paused=rest.picture.status == "PAUSED"):
             if due is not None and due < latest:
-                yield f"{kind} of {life.node.id} was due {now - due} ms ago"
+                yield f"{kind} of {life.name} was due {now - due} ms ago"
     deadline = _deadline(
         rest.picture.deadline, rest.picture.started_at, rest.picture.graph.timeout_ms
     )
@@ -83,10 +86,17 @@ def _pending(life: Life, *, paused: bool) -> Iterator[tuple[str, int | None]]:
         yield "the retry", life.retry.moment("due")
     if life.wait is not None:
         yield "the time-out", life.wait.timeout_at
-    if life.wait is not None or life.due is not None or life.child is not None:
+    in_loop = life.node.type == "loop" and life.open
+    if life.wait is not None or life.due is not None or life.child is not None or in_loop:
         yield "the time limit", life.fail_at
     if life.told is not None and not life.ended:
         yield "the grace", life.told.moment("graceUntil")
+
+
+def _fails_with_its_item(moment: Moment, life: Life) -> bool:
+    """Whether a loop hands on what an item failed with, which may be that item's own time-out."""
+    turns = moment.picture.turns.get((life.node.id, life.iteration))
+    return life.node.type == "loop" and turns is not None and turns.must_fail is not None
 
 
 def _due_of_node(row: Row, life: Life) -> int | None:

@@ -35,12 +35,12 @@ def nothing_enabled_is_left(rest: Rest) -> Iterator[str]:
     if not done and not (rest.run.at_rest and rest.moves and not rest.picture.is_final):
         return
     for life in rest.picture.lives.values():
-        if life.begun or life.ended:
+        if life.begun or life.ended or rest.picture.is_over(life):
             continue
         if life.satisfied and (life.total or life.node.id in rest.picture.graph.roots):
-            yield f"{life.node.id} may start and was not started"
+            yield f"{life.name} may start and was not started"
         elif life.dead_path:
-            yield f"{life.node.id} can never start and was not skipped"
+            yield f"{life.name} can never start and was not skipped"
 
 
 def joins_fire_once(moment: Moment) -> Iterator[str]:
@@ -64,9 +64,11 @@ def tokens_are_conserved(rest: Rest) -> Iterator[str]:
         return
     for life in rest.picture.lives.values():
         if life.begun and not life.ended:
-            yield f"completed while {life.node.id} is open"
+            yield f"completed while {life.name} is open"
+        elif rest.picture.is_over(life):
+            continue
         elif not life.ended and not life.satisfied and not life.dead_path:
-            yield f"completed while {life.node.id} still waits for an edge"
+            yield f"completed while {life.name} still waits for an edge"
 
 
 def routes_are_its_own(moment: Moment) -> Iterator[str]:
@@ -113,17 +115,37 @@ def failures_are_decided_rightly(moment: Moment) -> Iterator[str]:
     then, handle = row.payload.get("then"), life.node.error_handle(row.code)
     if then == "route" and handle is None:
         yield f"{row.node} routes {row.code} and has nothing to route it to"
-    if then == "fail" and handle is not None and life.node.has_edge_on(handle):
+    if then in ("fail", "iteration") and handle is not None and life.node.has_edge_on(handle):
         yield f"{row.node} fails the workflow though {row.code} goes to {handle}"
+    elif then in ("fail", "iteration") and then != (right := _fate(moment, life)):
+        yield f"{life.name} fails with `{then}`, the loops around it say `{right}`"
     if then == "cancel" and not life.called_off and not moment.picture.ending:
         yield f"{row.node} failed as if it were being cancelled"
+
+
+def _fate(moment: Moment, life: Life) -> str:
+    """What becomes of a failure that the node itself does not handle: a loop around it may make do
+    with it, may handle it as its own, or has ended, so that nothing changes any more.
+    """
+    for loop in moment.picture.loops_around(life):
+        handled = loop.node.error_handle(moment.row.code) is not None
+        if loop.ended or loop.node.continues or handled:
+            return "iteration"
+    return "fail"
 
 
 def routed_failures_arrive(rest: Rest) -> Iterator[str]:
     """ROUTE: a handled failure is NODE_FAILED and one NODE_COMPLETED with status error."""
     for life in rest.picture.lives.values():
         if life.then == "route" and not life.ended:
-            yield f"{life.node.id} was to be routed and never was"
+            yield f"{life.name} was to be routed and never was"
+
+
+def failed_items_fail_their_loop(rest: Rest) -> Iterator[str]:
+    """ROUTE: `"fail"`: a loop fails with its item, unless it is told to continue."""
+    for key, turns in rest.picture.turns.items():
+        if turns.must_fail is not None and not rest.picture.lives[key].failures:
+            yield f"{rest.picture.lives[key].name} did not fail with row {turns.must_fail.seq}"
 
 
 def conditions_hold(moment: Moment) -> Iterator[str]:
@@ -134,7 +156,7 @@ def conditions_hold(moment: Moment) -> Iterator[str]:
     config = life.node.config
     if moment.picture.begins(row) and (when := config.get("when")) is not None:
         said = row.payload.get("reason") != "when"
-        held = moment.truth(when, moment.picture.scope(when))
+        held = moment.truth(when, moment.picture.scope(when, life.place))
         if held is not None and held != said and row.type != "NODE_FAILED":
             yield f"{row.node}: `{when}` is {held}"
     if row.type == "NODE_SKIPPED" and row.payload.get("reason") == "when" and "when" not in config:
@@ -149,7 +171,7 @@ def conditions_hold(moment: Moment) -> Iterator[str]:
 def _right_branches(moment: Moment, life: Life) -> Iterator[str]:
     right: list[str] = []
     for branch in life.node.config.get("branches") or ():
-        held = moment.truth(branch["when"], moment.picture.scope(branch["when"]))
+        held = moment.truth(branch["when"], moment.picture.scope(branch["when"], life.place))
         if held is None:
             return
         if held:
@@ -165,7 +187,7 @@ def _right_condition(moment: Moment, life: Life) -> Iterator[str]:
         return
     row, right = moment.row, "default"
     for route in life.node.config["conditions"]:
-        scope = moment.picture.scope(route["when"])
+        scope = moment.picture.scope(route["when"], life.place)
         if row.variable is not None:
             scope["ctx"][row.variable] = row.payload.get("output")
         scope["ctx"].update(row.payload.get("variables") or {})
@@ -184,8 +206,15 @@ def only_the_region_is_called_off(moment: Moment) -> Iterator[str]:
     row, life = moment.row, moment.life
     if life is None or not calls_off(row) or moment.picture.ending or life.may_cancel:
         return
-    if moment.picture.firing_rest_of(life) is None:
+    if moment.picture.firing_rest_of(life) is None and life.node.loop is None:
         yield f"{row.node} is called off and nothing asked for it"
+
+
+def called_off_bodies_had_a_reason(rest: Rest) -> Iterator[str]:
+    """CANCEL: what was called off in a body was asked for, or its loop failed just then."""
+    for life, row in rest.picture.unexplained:
+        if life.node.loop is not None:
+            yield f"{life.name} is called off at row {row.seq} and nothing asked for it"
 
 
 def what_is_called_off_stays_so(moment: Moment) -> Iterator[str]:
@@ -205,7 +234,7 @@ def the_region_is_called_off(rest: Rest) -> Iterator[str]:
     """CANCEL: every unfinished node of the region is called off, and ends."""
     for life in rest.picture.lives.values():
         if life.must_cancel and not life.called_off and not rest.picture.ending:
-            yield f"{life.node.id} had to be called off at row {life.must_cancel} and was not"
+            yield f"{life.name} had to be called off at row {life.must_cancel} and was not"
 
 
 def grace_is_kept(moment: Moment) -> Iterator[str]:
@@ -231,16 +260,22 @@ def grace_is_waited_for(rest: Rest) -> Iterator[str]:
     if rest.ledgers.effects is None:
         return
     calls = rest.ledgers.effects.get(rest.instance.id, [])
-    told: dict[str | None, Row] = {}
+    told: dict[tuple[str | None, str], Row] = {}
     for row in rest.rows:
+        key = (row.node, row.iteration)
         if row.type == "NODE_CANCEL_REQUESTED":
-            told[row.node] = row
-        if row.type != "NODE_CANCELLED" or row.node not in told:
+            told[key] = row
+        if row.type != "NODE_CANCELLED" or key not in told:
             continue
-        early = (told[row.node].moment("graceUntil") or 0) - row.at
-        outcomes = [call.get("outcome") for call in calls if call["node"] == row.node]
+        early = (told[key].moment("graceUntil") or 0) - row.at
+        outcomes = [
+            call.get("outcome")
+            for call in calls
+            if (call["node"], call.get("iteration") or "") == key
+        ]
         if early > 0 and not _ended_by_itself(outcomes) and not rest.run.faults:
-            yield f"{row.node} is given up {early} ms before its grace is over"
+            name = rest.picture.lives[row.node or "", row.iteration].name
+            yield f"{name} is given up {early} ms before its grace is over"
 
 
 def _ended_by_itself(outcomes: list[Json]) -> bool:
@@ -269,7 +304,7 @@ def expected_output(rest: Rest) -> list[Json]:
     sinks: dict[str, Json] = {}
     open_ended = False
     for life in picture.lives.values():
-        if life.outcome != "COMPLETED":
+        if life.outcome != "COMPLETED" or life.node.loop is not None:
             continue
         if not life.node.outgoing:
             sinks[life.node.id] = life.output

@@ -12,7 +12,7 @@ from tests.kit.checker.record import Row
 
 LOSSES_UNTIL_POISON = 5
 _OUTCOMES = ("NODE_COMPLETED", "NODE_FAILED")
-_STARTS = ("NODE_DISPATCHED", "WAIT_OPENED", "TIMER_SET", "RETRY_SCHEDULED")
+_STARTS = ("NODE_DISPATCHED", "WAIT_OPENED", "TIMER_SET", "RETRY_SCHEDULED", "ITERATION_STARTED")
 
 
 def one_order_one_outcome(moment: Moment) -> Iterator[str]:
@@ -59,6 +59,8 @@ def budget_is_kept(moment: Moment) -> Iterator[str]:
     row, life = moment.row, moment.life
     if row.type != "NODE_FAILED" or life is None or life.ended or row.code == "POISON":
         return
+    if life.node.type == "loop":
+        return  # it fails as its item did
     policy, then = life.node.policy, row.payload.get("then")
     if row.code in UNCOUNTED:
         repeats = policy.on_lost == "retry" or row.code == "STOPPED"
@@ -74,7 +76,7 @@ def budget_is_kept(moment: Moment) -> Iterator[str]:
     retries = retries and row.code not in policy.non_retryable
     if then == "retry" and not retries:
         yield f"{row.node} #{row.attempt} is repeated after {row.code}, which must not be"
-    given_up = then in ("route", "fail") and not _being_ended(moment.picture, life)
+    given_up = then in ("route", "fail", "iteration") and not _being_ended(moment.picture, life)
     if given_up and retries and row.attempt == life.attempt:
         yield f"{row.node} #{row.attempt} is given up after {failures} of {policy.max_attempts}"
 
@@ -117,14 +119,14 @@ def nothing_starts_after_the_end(moment: Moment) -> Iterator[str]:
     elif picture.ending:
         status, cause = picture.ending[0]
         yield f"{row.type} of {row.node} after row {cause.seq} decided for {status}"
-    elif picture.paused and row.type == "NODE_DISPATCHED":
+    elif picture.paused and row.type in ("NODE_DISPATCHED", "ITERATION_STARTED"):
         yield f"{row.node} ordered while paused"
 
 
 def poison_after_five_losses(moment: Moment) -> Iterator[str]:
     """POISON: five losses in a row of one node fail it (`POISON`), not before and not later."""
     row, life = moment.row, moment.life
-    if row.type != "NODE_FAILED" or life is None or life.ended:
+    if row.type != "NODE_FAILED" or life is None or life.ended or life.node.type == "loop":
         return
     if row.code == "POISON" and life.losses not in (LOSSES_UNTIL_POISON - 1, LOSSES_UNTIL_POISON):
         yield f"{row.node} is POISON after {life.losses + 1} losses"
@@ -140,7 +142,10 @@ def poison_after_five_losses(moment: Moment) -> Iterator[str]:
 def poison_is_told(rest: Rest) -> Iterator[str]:
     """POISON: a `SYSTEM_SET` entry says so, and a dead letter is kept."""
     for row in rest.rows:
-        if row.type != "NODE_FAILED" or row.code != "POISON":
+        life = rest.picture.life(row)
+        if row.type != "NODE_FAILED" or row.code != "POISON" or life is None:
+            continue
+        if life.node.type == "loop":
             continue
         if not any(_names(other, row.node) for other in rest.rows):
             yield f"no SYSTEM_SET says that {row.node} is POISON"
@@ -171,6 +176,7 @@ def _letter(letters: list[dict[str, object]], row: Row, kinds: tuple[str, ...]) 
     return any(
         letter["kind"] in kinds
         and letter.get("node") == row.node
+        and letter.get("iteration", row.iteration) == row.iteration
         and letter.get("attempt", row.attempt) == row.attempt
         for letter in letters
     )

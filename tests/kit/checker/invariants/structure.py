@@ -11,6 +11,7 @@ from tests.kit.checker.life import Life
 from tests.kit.checker.moments import moment_ms
 from tests.kit.checker.picture import FINAL, Picture
 from tests.kit.checker.record import Fields
+from tests.kit.checker.turns import outcome_of
 from tests.kit.checker.violation import Violation
 
 TRANSITIONS = {
@@ -73,10 +74,27 @@ def _same_state(picture: Picture, state: Fields) -> Iterator[str]:
     if "variables" in state and state["variables"] != variables:
         yield f"state.variables are {state['variables']!r}, by the log {variables!r}"
     steps: dict[str, Fields] = state.get("steps") or {}
-    for life in picture.lives.values():
-        yield from _same_step(life, steps.get(life.node.id))
-    for id in steps.keys() - picture.graph.nodes.keys():
-        yield f"state.steps has {id}, which is no node"
+    at_the_top = {id: life for (id, path), life in picture.lives.items() if not path}
+    for id, life in at_the_top.items():
+        yield from _same_step(life, steps.get(id))
+        yield from _same_errors(picture, id, steps.get(id) or {})
+    for id in steps.keys() - at_the_top.keys():
+        yield f"state.steps has {id}, which is no node outside of loops"
+
+
+def _same_errors(picture: Picture, id: str, step: Fields) -> Iterator[str]:
+    turns, life = picture.turns.get((id, "")), picture.lives[id, ""]
+    if turns is None or not life.ended or life.outcome == "CANCELLED":
+        return
+    until = life.ended
+    right = [
+        (index, row.code)
+        for index, row in sorted(turns.ends.items())
+        if outcome_of(row) == "error" and row.seq < until
+    ]
+    shown = [(each["index"], each["error"]["code"]) for each in step.get("errors") or ()]
+    if "output" in step and life.outcome == "COMPLETED" and shown != right:
+        yield f"steps.{id}.errors are {shown}, by the log {right}"
 
 
 def _same_step(life: Life, step: Fields | None) -> Iterator[str]:
@@ -190,7 +208,7 @@ def derived_status(picture: Picture) -> str:
     """RUNNING or WAITING_FOR_EVENT, from what is open."""
     waits = False
     for life in picture.lives.values():
-        if life.open and life.wait is None:
+        if life.open and life.wait is None and life.node.type != "loop":
             return "RUNNING"
         waits = waits or life.wait is not None
     return "WAITING_FOR_EVENT" if waits else "RUNNING"

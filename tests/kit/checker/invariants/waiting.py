@@ -18,19 +18,22 @@ def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
     owned = rest.instance.owner is not None
     waits, timers = rest.instance.waits, rest.instance.timers
     stored = {(str(row["node"]), str(row.get("iteration") or "")) for row in waits or ()}
-    kinds = {(str(row["kind"]), str(row.get("node") or "")) for row in timers or ()}
+    kinds = {
+        (str(row["kind"]), str(row.get("node") or ""), str(row.get("iteration") or ""))
+        for row in timers or ()
+    }
     for key, life in rest.picture.lives.items():
-        id = life.node.id
+        id = life.name
         if life.wait is not None and waits is not None and key not in stored:
             yield f"{id} waits in the log and has no stored wait"
         if timers is None or owned:
             continue
-        if life.due is not None and ("delay", id) not in kinds:
+        if life.due is not None and ("delay", *key) not in kinds:
             yield f"{id} sleeps, nobody owns it and no timer is stored"
-        if life.retry is not None and ("retry", id) not in kinds:
+        if life.retry is not None and ("retry", *key) not in kinds:
             yield f"{id} is to be tried again, nobody owns it and no timer is stored"
         timed = life.wait is not None and life.wait.timeout_at is not None
-        if timed and ("wait-timeout", id) not in kinds:
+        if timed and ("wait-timeout", *key) not in kinds:
             yield f"{id} waits with a time limit, nobody owns it and no timer is stored"
     in_flight = any(life.running for life in rest.picture.lives.values())
     if in_flight and not owned and not rest.instance.mail:
@@ -63,7 +66,7 @@ def nothing_is_open_at_the_end(rest: Rest) -> Iterator[str]:
         return
     for life in rest.picture.lives.values():
         if life.open:
-            yield f"{rest.picture.status} while {life.node.id} is open"
+            yield f"{rest.picture.status} while {life.name} is open"
 
 
 def one_wins(moment: Moment) -> Iterator[str]:
@@ -135,7 +138,7 @@ def accepted_events_arrive(rest: Rest) -> Iterator[str]:
         condition = life.node.config.get("eventCondition")
         for event in _owed(events, life.wait, condition, rest):
             if str(event["id"]) not in rest.picture.taken_events:
-                yield f"{life.node.id} waits for {event['id']}, which was accepted"
+                yield f"{life.name} waits for {event['id']}, which was accepted"
 
 
 def _owed(

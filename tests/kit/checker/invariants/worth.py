@@ -21,10 +21,10 @@ def every_instance_ends_or_rightly_waits(rest: Rest) -> Iterator[str]:
     sources = 0
     for life in picture.lives.values():
         if life.running:
-            yield f"{life.node.id} #{life.attempt} is in flight at rest"
+            yield f"{life.name} #{life.attempt} is in flight at rest"
         elif life.then == "retry" and life.retry is None and life.open:
-            yield f"{life.node.id} is to be tried again and nothing is scheduled"
-        sources += life.open
+            yield f"{life.name} is to be tried again and nothing is scheduled"
+        sources += life.open and life.node.type != "loop"
     if not sources:
         yield "nothing is open and it has not ended"
 

@@ -1,0 +1,80 @@
+"""Nodes and iterations as the oracle keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.kit.checker.expression import Json
+from tests.kit.checker.graph import Node
+from tests.kit.workload.behaviours import Behaviour
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The top of an instance, or one iteration of a loop: its context and its nodes."""
+
+    ctx: dict[str, Json]
+    loop: Activation | None = None
+    path: str = ""
+    names: dict[str, Json] = field(default_factory=dict)
+    """What is in `ctx` here alone: the item and its index, or the index and what came last."""
+    nodes: dict[str, Activation] = field(default_factory=dict)
+    failed: bool = False
+    called_off: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Nothing more of it begins."""
+        return self.failed or self.called_off
+
+    def name(self, id: str) -> str:
+        return f"{id}[{self.path}]" if self.path else id
+
+
+@dataclass(slots=True, eq=False)
+class Activation:
+    """A node, in one iteration of the loops around it."""
+
+    plan: Node
+    scope: Scope
+    status: str = "PENDING"
+    taken: int = 0
+    dead: int = 0
+    tries: int = 0
+    serial: int = 0
+    """Rises whenever what was planned for this node no longer counts."""
+    told: bool = False
+    retrying: bool = False
+    retry_due: bool = False
+    behaviour: Behaviour | None = None
+    since: int = 0
+    sees: dict[str, Json] = field(default_factory=dict)
+    output: Json = None
+    # Of a loop alone.
+    items: list[Json] | None = None
+    started: int = 0
+    succeeded: int = 0
+    results: dict[int, Json] = field(default_factory=dict)
+    last: Json = None
+    next_ctx: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        return self.status in ("RUNNING", "WAITING")
+
+    @property
+    def fires(self) -> bool:
+        total = len(self.plan.incoming)
+        if self.plan.needs is None:
+            return self.taken + self.dead == total and (self.taken > 0 or total == 0)
+        return self.taken >= self.plan.needs
+
+    @property
+    def doomed(self) -> bool:
+        total = len(self.plan.incoming)
+        return total > 0 and total - self.dead < (self.plan.needs or 1)
+
+    @property
+    def collected(self) -> list[Json]:
+        """What a loop's iterations gave, in the order of items."""
+        return [self.results[index] for index in sorted(self.results)]

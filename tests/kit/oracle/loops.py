@@ -1,0 +1,129 @@
+"""Loops again: entered, one iteration after another or several at once, over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.kit.checker.expression import UNDEFINED, Json
+from tests.kit.checker.graph import MAX_ITERATIONS
+from tests.kit.oracle.activation import Activation, Scope
+
+if TYPE_CHECKING:
+    from tests.kit.oracle.model import Model
+
+
+def enter(model: Model, loop: Activation) -> None:
+    """Read the source, once, and begin as many iterations as may run."""
+    config = loop.plan.config
+    loop.next_ctx = dict(loop.scope.ctx)
+    if "while" in config:
+        _again(model, loop)
+        return
+    items = model.rendered(config["source"], loop.scope)
+    if not isinstance(items, list):
+        model.failed(loop, "LOOP_SOURCE", retryable=False)
+    elif not items:
+        model.complete(loop, [], ["done"])
+    else:
+        loop.items = items
+        for _ in range(min(loop.plan.concurrency, len(items))):
+            _iterate(model, loop)
+
+
+def iterations_of(model: Model, loop: Activation) -> list[Scope]:
+    """Those that are under way."""
+    return [scope for scope in model.scopes if scope.loop is loop]
+
+
+def end_a_quiet_iteration(model: Model) -> bool:
+    """End an iteration of which nothing is active; whether there was one."""
+    for scope in reversed(model.scopes[1:]):
+        within = any(inner.loop is not None and inner.loop.scope is scope for inner in model.scopes)
+        if within or any(node.open for node in scope.nodes.values()):
+            continue
+        _end(model, scope)
+        return True
+    return False
+
+
+def _end(model: Model, scope: Scope) -> None:
+    loop = scope.loop
+    assert loop is not None
+    index = int(scope.path.rpartition("/")[2])
+    if scope.failed:
+        loop.results[index] = loop.last = None
+    elif not scope.called_off:
+        loop.results[index] = loop.last = _result(model, loop, scope)
+        loop.succeeded += 1
+    if loop.plan.config.get("mode") != "parallel":
+        loop.next_ctx = scope.ctx
+    model.leave(scope)
+    if loop.open:
+        _go_on(model, loop)
+
+
+def _go_on(model: Model, loop: Activation) -> None:
+    if _is_enough(model, loop):
+        _finish(model, loop)
+    elif loop.items is None:
+        _again(model, loop)
+    elif loop.started < len(loop.items):
+        _iterate(model, loop)
+    elif not iterations_of(model, loop):
+        _finish(model, loop)
+
+
+def _again(model: Model, loop: Activation) -> None:
+    names = {"index": loop.started, "last": loop.last}
+    seen = Scope({**loop.next_ctx, **names})
+    if not model.true(loop.plan.config["while"], seen):
+        _finish(model, loop)
+    elif loop.started >= int(loop.plan.config.get("maxIterations", MAX_ITERATIONS)):
+        model.failed(loop, "LOOP_LIMIT", retryable=False)
+    else:
+        _iterate(model, loop)
+
+
+def _iterate(model: Model, loop: Activation) -> None:
+    index = loop.started
+    if index == 0:
+        loop.status = "RUNNING"
+        model.limit(loop)
+    loop.started += 1
+    names: dict[str, Json] = {"index": index, "last": loop.last}
+    if loop.items is not None:
+        names = {"index": index, "item": loop.items[index]}
+    around = loop.scope.path
+    path = f"{around}/{index}" if around else str(index)
+    scope = Scope(dict(loop.next_ctx), loop, path, names)
+    model.open(scope, loop.plan.body)
+    for edge in loop.plan.inward:
+        scope.nodes[edge.target].taken += 1
+
+
+def _finish(model: Model, loop: Activation) -> None:
+    late = iterations_of(model, loop)
+    model.complete(loop, loop.collected, ["done"])
+    if loop.plan.config.get("cancelRest"):
+        for scope in late:
+            model.call_off_scope(scope)
+
+
+def _is_enough(model: Model, loop: Activation) -> bool:
+    enough = loop.plan.config.get("enough")
+    if enough is None or isinstance(enough, int):
+        return enough is not None and loop.succeeded >= enough
+    return model.true(enough, Scope({**loop.scope.ctx, "results": loop.collected}))
+
+
+def _result(model: Model, loop: Activation, scope: Scope) -> Json:
+    template = loop.plan.config.get("result")
+    if template is not None:
+        value = model.rendered(template, scope)
+        return None if value is UNDEFINED else value
+    sinks = {
+        id: node.output
+        for id, node in scope.nodes.items()
+        if not node.plan.outgoing and node.status in ("COMPLETED", "FAILED")
+    }
+    return next(iter(sinks.values())) if len(sinks) == 1 else sinks

@@ -1,0 +1,110 @@
+"""Loops with their bodies, for documents under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tests.kit.workload.choices import Choices, between, chance, pick, weighted
+from tests.kit.workload.draft import Draft
+from tests.kit.workload.drawing import Document, Json, edge
+
+DEEPEST = 2
+"""So many loops may be around a node."""
+OBJECTS = ("ctx.item.n", "ctx.index")
+NUMBERS = ("ctx.item", "ctx.index")
+NO_ITEM = ("ctx.index",)
+
+AddNode = Callable[..., None]
+
+
+def loop_config(draft: Draft) -> Document:
+    """The settings of a loop, apart from those that speak of its body."""
+    choices = draft.choices
+    config: Document = {}
+    kind = weighted(choices, {"source": 75, "while": 25})
+    if kind == "while":
+        bound = between(choices, 0, 3)
+        more = pick(choices, ["", "", " && ctx.last.value !== 3", " && ctx.input.flag"])
+        config["while"] = f"ctx.index < {bound}{more}"
+        if chance(choices, 15):
+            config["maxIterations"] = 2
+    else:
+        config["source"] = _source(draft)
+        if chance(choices, 60):
+            config["mode"] = "parallel"
+            if chance(choices, 70):
+                config["concurrency"] = between(choices, 1, 3)
+        elif chance(choices, 30):
+            config["mode"] = "sequential"
+    if chance(choices, 55):
+        config["onItemError"] = pick(choices, ["continue", "continue", "fail"])
+    if draft.taste.races and chance(choices, 25):
+        number = between(choices, 1, 2)
+        config["enough"] = pick(choices, [number, f"ctx.results.length >= {number}"])
+        if chance(choices, 50):
+            config["cancelRest"] = True
+    if draft.taste.time_limits and chance(choices, 8):
+        config["timeout"] = pick(choices, ["PT5S", "PT5M"])
+    if chance(choices, 10):
+        config["errorHandling"] = "fail_workflow"
+    elif chance(choices, 15):
+        config["onError"] = [{"codes": ["OUT", "LOOP_SOURCE"], "handle": "oops"}]
+    return config
+
+
+def add_body(draft: Draft, made: Document, add_node: AddNode) -> None:
+    """Nodes that hang on the loop `made`, and what it says about them."""
+    choices, id, config = draft.choices, str(made["id"]), made["config"]
+    body = replace(
+        draft,
+        ports=[(id, "loop")],
+        ancestors=draft.ancestors,
+        loop=id,
+        depth=draft.depth + 1,
+        sights=_sights(config),
+    )
+    for number in range(between(choices, 1, 5 - 2 * draft.depth)):
+        add_node(body, f"{id}b{number}", first=False, with_start=True)
+    if chance(choices, 30):
+        back = pick(choices, [port for port in body.ports if port[0] != id] or body.ports)
+        if back[0] != id:
+            draft.edges.append(edge(back[0], id, back[1]))
+    if chance(choices, 45):
+        config["result"] = _result(choices, body)
+
+
+def _source(draft: Draft) -> Json:
+    choices = draft.choices
+    if "ctx.item.n" in draft.sights and chance(choices, 50):
+        return "{{ctx.item.parts}}"
+    kind = weighted(choices, {"literal": 45, "input": 40, "empty": 7, "wrong": 8})
+    match kind:
+        case "literal":
+            return [
+                {"n": number % 3, "parts": [number]} for number in range(between(choices, 1, 4))
+            ]
+        case "input":
+            return "{{ctx.input.items}}"
+        case "empty":
+            return []
+        case _:
+            return pick(choices, ["{{ctx.input.k}}", "{{ctx.input.nothing}}", "{{ctx.input}}"])
+
+
+def _sights(config: Document) -> tuple[str, ...]:
+    if "while" in config:
+        return NO_ITEM
+    return NUMBERS if config["source"] == "{{ctx.item.parts}}" else OBJECTS
+
+
+def _result(choices: Choices, body: Draft) -> Json:
+    inside = [made for made in body.nodes if body.around.get(str(made["id"])) == body.loop]
+    names = [body.variables[made["id"]] for made in inside if made["id"] in body.variables]
+    some = str(pick(choices, inside)["id"]) if inside else None
+    shapes: list[Json] = ["{{ctx.index}}", {"i": "{{ctx.index}}", "k": "{{ctx.input.k}}"}]
+    shapes += [{"of": f"{{{{ctx.{name}.value}}}}"} for name in names[:2]]
+    shapes += [f"{{{{ctx.{name}}}}}" for name in names[-1:]]
+    if some is not None:
+        shapes.append({"status": f"{{{{steps.{some}.status}}}}"})
+    return pick(choices, shapes)
