@@ -7,7 +7,7 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.model.json import JSON
-from tests.cli.conftest import WAIT, Terminal, one_of_each
+from tests.cli.conftest import DOUBLE, WAIT, Terminal, one_of_each
 from tests.engine.situations import until_waiting
 
 
@@ -126,3 +126,15 @@ def test_verify_exits_1_and_shows_the_difference(past: Terminal) -> None:
     assert "TEN-4007" in ended.err
     assert "stored   RUNNING" in ended.err
     assert "the log  FAILED" in ended.err
+
+
+async def parent_of_one(app: Tenuto) -> None:
+    await app.deploy({"id": "double", **DOUBLE})
+    step: JSON = {"stepId": "twice", "type": "SUB_WORKFLOW", "workflowId": "double"}
+    await app.deploy({"id": "parent", "steps": [step]})
+    await (await app.start("parent", 21)).result(timeout=10)
+
+
+def test_the_last_one_is_what_somebody_started_and_no_child(terminal: Terminal) -> None:
+    terminal.past(parent_of_one)
+    assert terminal.call("show", "@last", "-o", "json").json["workflowDefinitionId"] == "parent"
