@@ -39,6 +39,7 @@ from tenuto.model.inputs import (
     Input,
     PauseAsked,
     ResumeAsked,
+    RetryAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -59,6 +60,7 @@ from tests.kit.workload import (
     Document,
     Pause,
     Publish,
+    Retry,
     behaviour_of,
 )
 
@@ -91,6 +93,8 @@ class CoreDriver:
         self._count = itertools.count()
         self._tries: Counter[NodeKey] = Counter()
         self._calls: dict[tuple[NodeKey, int], Fields] = {}
+        self._told: set[tuple[NodeKey, int]] = set()
+        """Calls that were told to stop: whatever they do is no try."""
         self._waits: dict[NodeKey, OpenWait] = {}
         self._timers: dict[TimerKey, int] = {}
         self._events: dict[str, Event] = {}
@@ -127,6 +131,7 @@ class CoreDriver:
             case StartAttempt():
                 self._start(effect)
             case StopAttempt():
+                self._told.add((_key(effect), effect.attempt))
                 if self._behaviour(_key(effect)).obeys:
                     self._at(self._now + 1, partial(self._obey, effect))
             case SetTimer():
@@ -171,7 +176,8 @@ class CoreDriver:
         if call["outcome"] != "running":
             return False
         call["outcome"] = outcome
-        self._tries[_key(order)] += outcome in ("completed", "failed")
+        is_told = (_key(order), order.attempt) in self._told
+        self._tries[_key(order)] += outcome in ("completed", "failed") and not is_told
         return True
 
     def _report(self, order: StartAttempt, behaviour: Behaviour) -> None:
@@ -221,6 +227,8 @@ class CoreDriver:
             until = action.until_ms
             moment = None if until is None else from_epoch_ms(BEGIN_MS + until)
             asked = PauseAsked(by="client", until=moment)
+        elif isinstance(action, Retry):
+            asked = RetryAsked(by="client")
         else:
             asked = ResumeAsked(by="client")
         refused = self._feed(asked).rejection is not None
@@ -251,7 +259,9 @@ class CoreDriver:
         scope = {"event": {"payload": event.payload}, "workflow": {"input": self._input}}
         if wait.condition is None or truthy(evaluate(wait.condition, scope)):
             place = {"node": key.node, "iteration": key.iteration}
-            self._feed(EventMatched(**place, attempt=1, event=event, by_lookback=by_lookback))
+            self._feed(
+                EventMatched(**place, attempt=wait.attempt, event=event, by_lookback=by_lookback)
+            )
 
     def _record(self) -> Run:
         final = self.state.status.is_final

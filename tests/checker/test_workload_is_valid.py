@@ -155,5 +155,5 @@ def test_clients_repeat_themselves_and_nearly_miss() -> None:
             kinds.add(action.why if isinstance(action, Publish) else type(action).__name__)
     assert kinds == {
         "matching", "near miss", "duplicate", "early", "late", "finishing", "Cancel", "Pause",
-        "Resume",
+        "Resume", "Retry",
     }  # fmt: skip

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tenuto.testing.weather import AtWrite, Fault
-from tests.kit.simulator.scenario import Job, Scenario, plain_jobs
-from tests.kit.simulator.verdict import assert_kept, run_scenario
+from tests.kit.checker.graph import read
+from tests.kit.simulator.scenario import Job, Scenario, job_of, plain_jobs
+from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.workload import (
     Behaviour,
     Behaviours,
     Publish,
+    Retry,
     loop_shapes,
     plan_behaviours,
     topologies,
@@ -93,3 +97,30 @@ def test_nothing_is_lost_when_recovery_itself_crashes(shape: str) -> None:
         for later in (1, 2, 3, 5):
             runs_with(shape, {number: Fault.CRASH_AFTER, number + later: Fault.CRASH_BEFORE})
             runs_with(shape, {number: Fault.CRASH_BEFORE, number + later: Fault.CRASH_AFTER})
+
+
+def retried_and_rerun(shape: str, faults: dict[int, Fault]) -> int:
+    """An instance whose tasks fail at first is retried until it completes, and rerun from each of
+    its steps in turn by the number of the fault; returns how many durable writes that made.
+    """
+    document = topologies()[shape]
+    steps = sorted(read(document).nodes)
+    job = job_of(shape, document, Random(shape))
+    job.behaviours = plan_behaviours(document, shape, failing_percent=100)
+    job.actions = [Retry(at_ms) for at_ms in (40_000, 90_000, 140_000)]
+    job.rerun_from = steps[sum(faults) % len(steps)]
+    weather = AtWrite(faults)
+    finished = run_scenario(Scenario(f"retried {shape}", [job], weather))
+    assert_kept(finished, f"retried_and_rerun({shape!r}, {faults!r})")
+    counts = counts_of(finished)
+    assert counts["rerun ok"] == 1, "vacuous: it was not rerun"
+    return weather.writes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.replace(" ", "-"))
+@pytest.mark.parametrize("shape", ["quorum", "fan-in", "event-wait"])
+def test_nothing_is_lost_around_a_retry_and_a_rerun(shape: str, mode: Fault) -> None:
+    """ "crash at every durable write of each"."""
+    for number in range(1, retried_and_rerun(shape, {}) + 1):
+        retried_and_rerun(shape, {number: mode})

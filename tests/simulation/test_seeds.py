@@ -15,7 +15,7 @@ SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000"))
 CHUNK = 100
 NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED")
-REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok")
+REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok", "retry ok", "rerun ok")
 ITERATIONS = ("iteration success", "iteration error", "iteration cancelled", "iteration in another")
 QUOTAS = (
     *map(str, Fault),

@@ -66,7 +66,8 @@ def _check_instance(
         for name, each_row in invariants:
             for message in each_row(moment):
                 yield Violation(name, instance.id, row.seq, message, _excerpt(rows, row))
-        if picture.is_final:
+        is_retry = (picture.status, row.type) == ("FAILED", "RETRY_REQUESTED")
+        if picture.is_final and not is_retry:
             picture.version = row.seq
         else:
             picture.apply(row)
@@ -75,10 +76,10 @@ def _check_instance(
         for message in at_rest(rest):
             tail = tuple(str(row) for row in rows[-_EXCERPT:])
             yield Violation(name, instance.id, 0, message, tail)
-    _summarise(picture, instance, whole)
+    _summarise(picture, instance, rows, whole)
 
 
-def _summarise(picture: Picture, instance: Instance, whole: Whole) -> None:
+def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Whole) -> None:
     whole.counts.update(picture.counts)
     whole.counts[picture.status] += 1
     whole.counts["instances"] += 1
@@ -101,12 +102,26 @@ def _summarise(picture: Picture, instance: Instance, whole: Whole) -> None:
             deaths=picture.deaths,
             given_up=picture.given_up,
             asked=frozenset(str(row.payload.get("source")) for _, row in picture.ending),
-            ended_at=picture.finals[0].at if picture.finals else None,
+            ended_at=picture.finals[-1].at if picture.finals else None,
+            rerun_of=picture.rerun_of,
+            reused=picture.reused,
+            completed=_completed(rows),
+            ordered=frozenset(
+                row.node for row in rows if row.type == "NODE_DISPATCHED" and row.node is not None
+            ),
             deadline=picture.deadline,
             output=stored.get("output"),
             outputs=_outputs(picture),
         )
     )
+
+
+def _completed(rows: list[Row]) -> dict[str, Row]:
+    return {
+        row.node: row
+        for row in rows
+        if row.type == "NODE_COMPLETED" and row.node is not None and not row.iteration
+    }
 
 
 def _outputs(picture: Picture) -> dict[str, object]:

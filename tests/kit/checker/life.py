@@ -63,6 +63,12 @@ class Life:
     """Its outgoing edges are resolved."""
     must_cancel: int = 0
     may_cancel: bool = False
+    withdrawn: bool = False
+    """The instance's end called it off, no part of the workflow: its edges stay open."""
+    highest: int = 0
+    """The newest attempt that any row is about."""
+    reopened: int = 0
+    """The newest attempt before a retry by hand re-opened it."""
     called_off: bool = False
     """A row says that it was cancelled, is being cancelled, or was skipped for that."""
     output: Json = None

@@ -11,6 +11,7 @@ from typing import Final
 from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import Graph, Node
 from tests.kit.checker.life import Life, Wait
+from tests.kit.checker.moments import duration_ms
 from tests.kit.checker.record import Fields, Row
 from tests.kit.checker.turns import Iteration, Turns, index_of, outcome_of, outer
 
@@ -64,6 +65,11 @@ class Picture:
     unexplained: list[tuple[Life, Row]] = field(default_factory=list)
     """What was called off in a loop, which may be about to fail."""
     counts: dict[str, int] = field(default_factory=dict)
+    rerun_of: str | None = None
+    reused: dict[str, Row] = field(default_factory=dict)
+    """What was copied from that instance."""
+    retrying: bool = False
+    """From a retry by hand until the status follows."""
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes.values():
@@ -73,7 +79,7 @@ class Picture:
 
     @property
     def is_final(self) -> bool:
-        return self.status in FINAL
+        return self.status in FINAL and not self.retrying
 
     def life(self, row: Row) -> Life | None:
         """The activation that a row is about; None for rows of the instance itself."""
@@ -146,6 +152,8 @@ class Picture:
         life = self.life(row)
         if life is None:
             return
+        if row.type != "RETRY_SCHEDULED":
+            life.highest = max(life.highest, row.attempt)
         if not life.may_cancel and not self.ending and calls_off(row):
             join = self.firing_rest_of(life)
             if join is not None:
@@ -178,6 +186,8 @@ class Picture:
                 continue
             candidate = self.lives[join.id, life.iteration]
             if candidate.begun or candidate.ended or not candidate.satisfied:
+                continue
+            if (join.id, life.iteration) in self.fired_rest:
                 continue
             if life.node.id in self._reaching(candidate, only_live=False):
                 return candidate
@@ -248,11 +258,13 @@ class Picture:
                 self.created_at = row.at
                 self.deadline = row.moment("deadline")
                 self.parent = row.payload.get("parent")
+                self.rerun_of = row.payload.get("rerunOf")
                 version = row.payload.get("definitionVersion")
                 self.definition = (row.payload.get("definitionId"), version)
             case "SYSTEM_SET":
                 self.system |= row.payload.get("values") or {}
             case "STATUS_CHANGED":
+                self.retrying = False
                 self.paused = row.payload.get("to") == "PAUSED"
                 self.status = str(row.payload.get("to"))
                 if self.status == "RUNNING" and not self.started_at:
@@ -266,8 +278,49 @@ class Picture:
                 self.paused = True
             case "RESUME_REQUESTED":
                 self.paused = False
+            case "RETRY_REQUESTED":
+                self._retried(row)
             case _:
                 pass
+
+    def _retried(self, row: Row) -> None:
+        """What failed unhandled and what that withdrew may begin; what completed goes on."""
+        self.ending.clear()
+        self.paused = False
+        self.retrying = True
+        completed = [
+            life for life in self.lives.values() if life.withdrawn and life.outcome == "COMPLETED"
+        ]
+        for key, life in self.lives.items():
+            is_failed = life.outcome == "FAILED" and life.then == "fail"
+            if is_failed or (life.outcome == "CANCELLED" and life.withdrawn):
+                self.lives[key] = self._reopened(life, row)
+        for life in completed:
+            life.withdrawn = life.called_off = life.cut = False
+            life.told = None
+            self._resolve(life, set(life.handles))
+            for id in life.node.config.get("cancels") or ():
+                self._mark(self._named(life, id), row)
+
+    def _reopened(self, life: Life, row: Row) -> Life:
+        """A node that may begin again; a loop goes on with the iterations that it has."""
+        again = Life(
+            life.node,
+            life.total,
+            iteration=life.iteration,
+            taken=life.taken,
+            dead=life.dead,
+            attempt=life.attempt,
+            highest=life.highest,
+            reopened=life.highest,
+            outcomes=life.outcomes,
+            may_cancel=life.may_cancel,
+        )
+        if (life.node.id, life.iteration) in self.turns:
+            again.begun = life.begun
+            limit = duration_ms(life.node.config.get("timeout"))
+            again.fail_at = None if limit is None else row.at + limit
+        return again
 
     # What each kind of row does to the node it is about.
 
@@ -295,6 +348,10 @@ class Picture:
     def _completed(self, life: Life, row: Row) -> None:
         if life.ended:
             return
+        if row.reused is not None:
+            self.reused[life.node.id] = row
+            # A copy of what ended well in its grace: it was called off then, and starts nothing.
+            life.called_off = life.must_cancel > 0
         life.outcomes[row.attempt] = "COMPLETED"
         life.running = False
         life.output = row.payload.get("output")
@@ -379,6 +436,8 @@ class Picture:
 
     def _skipped(self, life: Life, row: Row) -> None:
         reason = row.payload.get("reason")
+        if row.reused is not None:
+            self.reused[life.node.id] = row
         life.called_off |= reason == "cancelled"
         name = f"skipped {reason}"
         self.counts[name] = self.counts.get(name, 0) + 1
@@ -388,13 +447,17 @@ class Picture:
     def _told(self, life: Life, row: Row) -> None:
         life.told = row
         life.called_off = True
+        life.withdrawn = bool(self.ending) and not self.paused
         self._resolve(life, set())
 
     def _cancelled(self, life: Life, row: Row) -> None:
         life.called_off = True
+        if life.told is None and self.ending:
+            # While paused nothing is withdrawn yet, but what was lost is not started again either.
+            life.withdrawn = not self.paused or life.running
         self._resolve(life, set())
         self._end(life, row, "CANCELLED")
-        if life.node.type == "loop":
+        if life.node.type == "loop" and not life.withdrawn:
             self._call_off_iterations(life, row)
 
     def _iteration_started(self, loop: Life, row: Row) -> None:
@@ -466,7 +529,7 @@ class Picture:
         life.due = None
 
     def _resolve(self, life: Life, handles: set[str]) -> None:
-        if life.cut:
+        if life.cut or life.withdrawn:
             return
         life.cut = True
         for edge in life.node.outgoing:

@@ -37,6 +37,12 @@ class Row:
         """The handles that a NODE_COMPLETED row names."""
         return list(self.payload.get("handles", ["default"]))
 
+    @property
+    def reused(self) -> str | None:
+        """The instance that a row was copied from."""
+        found = self.payload.get("reusedFrom")
+        return None if found is None else str(found)
+
     def moment(self, name: str) -> int | None:
         """A moment in the payload, in milliseconds."""
         return moment_ms(self.payload.get(name))
@@ -101,7 +107,7 @@ class Run:
     `events`: the inbox, `{id, pattern, payload, receivedAt, correlationId?}`.
     `effects`: `{key, instance, node, iteration, attempt, at?, outcome, output?}` for every call,
     where `outcome` is completed, failed, cancelled (it obeyed), lost, stopped or running.
-    `client`: `{op: start|publish|cancel|pause|resume, outcome: ok|unknown|refused, …}` with
+    `client`: `{op: start|publish|cancel|pause|resume|retry, outcome: ok|unknown|refused, …}` with
     `instance`, `key?`, `input?` or `event`, `pattern`, `payload`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.
     """

@@ -44,6 +44,14 @@ class Activation:
     serial: int = 0
     """Rises whenever what was planned for this node no longer counts."""
     told: bool = False
+    tells: int = 0
+    withdrawn: bool = False
+    """The instance's end called it off: its edges stay as they are."""
+    held_back: tuple[str, ...] = ()
+    failures: int = 0
+    """Those that use up the budget: since it was re-opened, if it was."""
+    reopened: bool = False
+    unhandled: bool = False
     retrying: bool = False
     retry_due: bool = False
     behaviour: Behaviour | None = None

@@ -46,6 +46,16 @@ def end_a_quiet_iteration(model: Model) -> bool:
     return False
 
 
+def resume(model: Model, loop: Activation) -> None:
+    """Go on with a loop that was re-opened: begin the iterations that there is room for."""
+    while loop.open and model.ending is None:
+        active = len(iterations_of(model, loop))
+        is_short = loop.items is not None and loop.started < len(loop.items)
+        if active and not (is_short and active < loop.plan.concurrency):
+            return
+        _go_on(model, loop)
+
+
 def _end(model: Model, scope: Scope) -> None:
     loop = scope.loop
     assert loop is not None

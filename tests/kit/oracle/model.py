@@ -18,8 +18,8 @@ from tests.kit.checker.graph import Graph, read
 from tests.kit.checker.moments import duration_ms
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
-from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of
-from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume
+from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of, resume
+from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume, Retry
 from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
 
@@ -77,6 +77,7 @@ class Model:
         self._schedule = schedule
         self._agenda: list[tuple[int, int, Later]] = []
         self._count = itertools.count()
+        self._retries = 0
         self.open(self.top, [id for id, node in self.graph.nodes.items() if node.loop is None])
 
     @property
@@ -94,13 +95,15 @@ class Model:
         self.past |= {scope.name(id): node.status for id, node in scope.nodes.items()}
 
     def run(self, actions: Iterable[Action]) -> Outcome:
+        actions = list(actions)
         for action in actions:
             self._at(action.at_ms + self._schedule.client_ms, partial(self._act, action))
         limit = self.graph.timeout_ms
         if limit is not None:
             self._at(limit, lambda: self._end("CANCELLED"))
         self._settle()
-        while self._agenda and self.final is None:
+        self._retries = sum(isinstance(action, Retry) for action in actions)
+        while self._agenda and (self.final is None or self._may_be_retried):
             at, _, happen = heapq.heappop(self._agenda)
             self.now = max(self.now, at)
             happen()
@@ -132,13 +135,55 @@ class Model:
             case Publish():
                 self._publish(action)
             case Cancel():
-                if self.ending is None or self.paused:
+                if self.final is None and (self.ending is None or self.paused):
                     self._end("CANCELLED")
             case Pause():
-                if not self.paused and self.ending is None:
+                if not self.paused and self.ending is None and self.final is None:
                     self._pause(action)
             case Resume():
                 self._resume()
+            case Retry():
+                self._retries -= 1
+                if self._can_go_on:
+                    self._reopen()
+
+    @property
+    def _can_go_on(self) -> bool:
+        limit = self.graph.timeout_ms
+        is_late = limit is not None and self.now >= limit
+        return self.final == "FAILED" and self.terminated is UNDEFINED and not is_late
+
+    @property
+    def _may_be_retried(self) -> bool:
+        return self._retries > 0 and self._can_go_on
+
+    def _reopen(self) -> None:
+        self.ending = self.final = None
+        nodes = self.nodes
+        completed = [node for node in nodes if node.withdrawn and node.status == "COMPLETED"]
+        loops: list[Activation] = []
+        for node in nodes:
+            if not (node.withdrawn and node.status == "CANCELLED") and not (
+                node.unhandled and node.status == "FAILED"
+            ):
+                continue
+            node.serial += 1
+            node.failures = 0
+            node.told = node.withdrawn = node.unhandled = False
+            node.retrying = node.retry_due = False
+            node.reopened = not node.started
+            node.status = "RUNNING" if node.started else "PENDING"
+            if node.started:
+                loops.append(node)
+                self.limit(node)
+        for node in completed:
+            node.withdrawn = node.told = False
+            self._resolve(node, set(node.held_back))
+        for node in completed:
+            for id in node.plan.config.get("cancels") or ():
+                self._call_off(self._named(node, id), never_began="SKIPPED")
+        for node in loops:
+            resume(self, node)
 
     def _pause(self, action: Pause) -> None:
         self.paused = True
@@ -181,25 +226,31 @@ class Model:
             return
         if self.ending is not None:
             for node in self.nodes:
-                self._call_off(node)
+                if node.open and not node.told:
+                    node.withdrawn = True
+                if node.open and node.plan.type == "loop":
+                    self._finish(node, "CANCELLED", ())
+                else:
+                    self._call_off(node)
         if not any(node.open for node in self.nodes):
             self.final = self.ending or "COMPLETED"
 
     def _step(self) -> bool:
         pending = [node for node in self.nodes if node.status == "PENDING" and not node.scope.over]
         for node in pending:
-            if node.doomed:
+            if node.doomed and not node.reopened:
                 self._finish(node, "SKIPPED", ())
                 return True
         for node in pending:
             root = node.plan.id in self.graph.roots
-            if node.fires and (root or node.plan.incoming):
+            if node.reopened or (node.fires and (root or node.plan.incoming)):
                 self._begin(node)
                 return True
         return end_a_quiet_iteration(self)
 
     def _begin(self, node: Activation) -> None:
         config = node.plan.config
+        node.reopened = False
         if node.plan.cancels_rest:
             for late in self._reaching(node):
                 self._call_off(late, never_began="SKIPPED")
@@ -266,24 +317,29 @@ class Model:
             self._finish(node, "CANCELLED", ())
             return
         node.tries += 1
+        node.failures += 1
         policy = node.plan.policy
         if (
             node.plan.runs_outside
             and retryable
             and code not in policy.non_retryable
-            and node.tries < policy.max_attempts
+            and node.failures < policy.max_attempts
             and self.ending is None
         ):
-            wait = policy.wait_ms(node.tries)
-            wait += int(wait * self._schedule.jitter(node.scope.name(node.plan.id), node.tries))
+            wait = policy.wait_ms(node.failures)
+            place = node.scope.name(node.plan.id)
+            wait += int(wait * self._schedule.jitter(place, node.failures))
             node.retrying = True
             self._after(node, wait, self._retry)
             return
-        for scope in iterations_of(self, node):
-            self.call_off_scope(scope)
         handle = node.plan.error_handle(code)
+        fails_item = handle is None and self._fails_only_its_item(node, code)
+        if handle is not None or fails_item:
+            # Otherwise the instance ends, and takes them with it.
+            for scope in iterations_of(self, node):
+                self.call_off_scope(scope)
         if handle is None:
-            fails_item = self._fails_only_its_item(node, code)
+            node.unhandled = not fails_item
             self._finish(node, "FAILED", (), resolves=False)
             if fails_item:
                 self._item_failed(node, code)
@@ -364,6 +420,8 @@ class Model:
     def complete(self, node: Activation, output: Json, handles: list[str]) -> None:
         self._write(node, output)
         self._finish(node, "COMPLETED", handles)
+        if node.told:
+            return
         for id in node.plan.config.get("cancels") or ():
             self._call_off(self._named(node, id), never_began="SKIPPED")
 
@@ -378,7 +436,9 @@ class Model:
     ) -> None:
         node.status = status
         node.serial += 1
-        if not node.told and resolves:
+        if node.withdrawn:
+            node.held_back = tuple(handles)
+        elif not node.told and resolves:
             self._resolve(node, set(handles))
 
     def _named(self, node: Activation, id: str) -> Activation:
@@ -429,15 +489,18 @@ class Model:
     def _tell(self, node: Activation) -> None:
         if node.told:
             return
-        self._resolve(node, set())
+        if not node.withdrawn:
+            self._resolve(node, set())
         node.told = True
+        node.tells += 1
+        number = node.tells
         assert node.behaviour is not None
         patience = self.graph.grace_ms
         if node.behaviour.obeys:
             patience = min(patience, 1 + 2 * self._schedule.latency_ms)
 
         def give_up() -> None:
-            if node.open:
+            if node.open and node.told and node.tells == number:
                 self._finish(node, "CANCELLED", ())
 
         self._at(self.now + patience, give_up)

@@ -13,17 +13,26 @@ from typing import assert_never
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Answer
+from tenuto.engine.rerunning import plan_rerun
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
-from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
+from tenuto.model.inputs import (
+    CancelAsked,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    RetryAsked,
+    Started,
+)
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery
 from tenuto.testing.virtual_clock import VirtualClock
+from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Job
-from tests.kit.workload import Action, Cancel, Pause, Publish, Resume
+from tests.kit.workload import Action, Cancel, Pause, Publish, Resume, Retry
 from tests.kit.workload.actions import concrete
 
 TENANT = "default"
@@ -45,6 +54,9 @@ class Client:
         self._ledgers = ledgers
         self._random = random
         self._nudges = 0
+        self.earlier_id: str | None = None
+        """The instance that this one is a rerun of, once it is one."""
+        self.rerun_id: str | None = None
 
     async def play(self, engines: list[Engine], clock: VirtualClock, rest: Rest) -> None:
         """Do what is planned; once everything is at rest, see to it that the instance ends."""
@@ -56,15 +68,66 @@ class Client:
             moment = self._started_at + self._left[0].at_ms / 1000
             if clock.ticks() < moment:
                 await clock.sleep(moment - clock.ticks())
-            if await self._is_over(engines, clock):
+            if await self._is_over(engines, clock) and not await self._may_go_on(engines, clock):
                 break
             if await self._act(self._random.choice(engines), clock, self._left[0]):
                 self._left.pop(0)
         await rest.reached()
-        while not await self._is_over(engines, clock):
-            await self._nudge(self._random.choice(engines), clock)
-            await clock.sleep(_NUDGE_EVERY)
+        while True:
+            while not await self._is_over(engines, clock):
+                await self._nudge(self._random.choice(engines), clock)
+                await clock.sleep(_NUDGE_EVERY)
+            if self.job.rerun_from is None or self.earlier_id is not None:
+                break
+            await self._rerun(self._random.choice(engines), clock, self.job.rerun_from)
         self.has_ended = True
+
+    async def _may_go_on(self, engines: list[Engine], clock: VirtualClock) -> bool:
+        """Whether it has failed, and is to be retried."""
+        is_retried = any(isinstance(action, Retry) for action in self._left)
+        return is_retried and await self._status(engines[0], clock) is Status.FAILED
+
+    async def _rerun(self, engine: Engine, clock: VirtualClock, step: str) -> None:
+        """Rerun what has ended from a step, under an id that is chosen once."""
+        if self.rerun_id is None:
+            self.rerun_id = engine.ids.instance_id(clock.now())
+        earlier = self.instance_id
+        entry = self._ledgers.request("rerun", instance=self.rerun_id, of=earlier, kept=[])
+        try:
+            held = await engine.state_of(earlier)
+            entry["kept"] = await self._kept(engine, earlier, step)
+            rerun = await plan_rerun(engine.store, engine.plans, held, from_step=step)
+            plan = rerun.deployed.plan
+            start = self._ledgers.request("start", instance=self.rerun_id, input=held.state.input)
+            await engine.start(plan, rerun.started, instance_id=self.rerun_id)
+        except (StoreUnavailable, Overloaded):
+            await clock.sleep(0.5)
+            return
+        entry["outcome"] = start["outcome"] = "ok"
+        self.earlier_id, self.instance_id = earlier, self.rerun_id
+
+    async def _kept(self, engine: Engine, instance_id: str, step: str) -> list[str]:
+        """What completed and is neither the step nor after it, by the checker's own reading."""
+        nodes = read(self.job.document).nodes
+        again, pending = set[str](), [step]
+        while pending:
+            id = pending.pop()
+            if id not in again:
+                again.add(id)
+                pending += [edge.target for edge in nodes[id].outgoing]
+        completed: list[str] = []
+        after = 0
+        while rows := await engine.store.entries(instance_id, after=after):
+            after = rows[-1].seq
+            completed += [
+                row.node_id
+                for row in rows
+                if row.event_type == "NODE_COMPLETED"
+                and row.node_id is not None
+                and not row.iteration
+                and nodes[row.node_id].type != "terminate"
+            ]
+        return sorted(set(completed) - again)
 
     async def _is_over(self, engines: list[Engine], clock: VirtualClock) -> bool:
         status = await self._status(self._random.choice(engines), clock)
@@ -123,6 +186,8 @@ class Client:
                 return await self._ask(engine, clock, "pause", asked)
             case Resume():
                 return await self._ask(engine, clock, "resume", ResumeAsked(by="client"))
+            case Retry():
+                return await self._ask(engine, clock, "retry", RetryAsked(by="client"))
             case _:
                 assert_never(action)
 

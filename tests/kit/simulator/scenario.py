@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tenuto.testing.weather import Weather
+from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
@@ -39,6 +40,8 @@ class Job:
     """Started with an idempotency key; else under an id of the client's own."""
     at: float = 0.0
     """Seconds into the run at which it is started."""
+    rerun_from: str | None = None
+    """The step from which it is rerun once it has ended."""
     children: list[Document] = field(default_factory=list)
     """The workflows that its steps start."""
 
@@ -132,6 +135,7 @@ def job_of(name: str, document: Document, random: Random, *, interrupts: bool = 
         key=f"key {name}",
         has_key=random.random() < 0.7,
         at=random.choice((0.0, 0.0, random.uniform(0.0, 5.0))),
+        rerun_from=_rerun_from(document, Random(f"rerun {name}")) if interrupts else None,
     )
 
 
@@ -141,6 +145,11 @@ def family_job(name: str, random: Random) -> Job:
     job = job_of(name, family.parent, random)
     job.children = list(family.children)
     return job
+
+
+def _rerun_from(document: Document, random: Random) -> str | None:
+    steps = sorted(id for id, node in read(document).nodes.items() if node.loop is None)
+    return random.choice(steps) if random.random() < 0.3 else None
 
 
 def _document(name: str, random: Random, taste: Taste) -> Document:

@@ -85,7 +85,7 @@ class World:
 
     def _behaviours_of(self, instance_id: str) -> Behaviours:
         for client in self._clients:
-            if client.instance_id == instance_id:
+            if instance_id in (client.instance_id, client.earlier_id, client.rerun_id):
                 return client.job.behaviours
         key = self._place.keys().get(instance_id)
         if key is None:

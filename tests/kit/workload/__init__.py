@@ -7,7 +7,15 @@ actions = plan_actions(document, input, 7)
 
 from __future__ import annotations
 
-from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume, plan_actions
+from tests.kit.workload.actions import (
+    Action,
+    Cancel,
+    Pause,
+    Publish,
+    Resume,
+    Retry,
+    plan_actions,
+)
 from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of, plan_behaviours
 from tests.kit.workload.choices import Seeded
 from tests.kit.workload.draft import Taste
@@ -27,6 +35,7 @@ __all__ = [
     "Pause",
     "Publish",
     "Resume",
+    "Retry",
     "Seeded",
     "Taste",
     "behaviour_of",

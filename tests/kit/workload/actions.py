@@ -42,7 +42,14 @@ class Resume:
     at_ms: int
 
 
-Action: TypeAlias = Publish | Cancel | Pause | Resume
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A failed instance is asked to go on; any other one refuses."""
+
+    at_ms: int
+
+
+Action: TypeAlias = Publish | Cancel | Pause | Resume | Retry
 
 
 def plan_actions(
@@ -68,6 +75,9 @@ def plan_actions(
         actions.append(Cancel(_moment(choices), "the client changed its mind"))
     if interrupts and chance(choices, 25):
         actions += _pauses(choices)
+    if interrupts and chance(choices, 60):
+        actions += [Retry(_moment(choices)) for _ in range(between(choices, 1, 3))]
+        actions.append(Retry(MOMENTS_MS[-1] * 6))
     if finishing:
         last = MOMENTS_MS[-1] * 4
         actions.append(Resume(last))

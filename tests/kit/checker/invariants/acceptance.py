@@ -9,7 +9,12 @@ from tests.kit.checker.picture import FINAL
 from tests.kit.checker.record import Fields
 from tests.kit.checker.violation import Violation
 
-_ASKED = {"cancel": "CANCEL_REQUESTED", "pause": "PAUSE_REQUESTED", "resume": "RESUME_REQUESTED"}
+_ASKED = {
+    "cancel": "CANCEL_REQUESTED",
+    "pause": "PAUSE_REQUESTED",
+    "resume": "RESUME_REQUESTED",
+    "retry": "RETRY_REQUESTED",
+}
 
 
 def acknowledged_starts_exist(whole: Whole) -> Iterator[Violation]:
@@ -102,7 +107,7 @@ def cancelled_instances_end(rest: Rest) -> Iterator[str]:
             yield f"row {cause.seq} decided for {status}, and it is {rest.picture.status} at rest"
         return
     if status == "CANCELLED":
-        taken = rest.picture.finals[0].at - cause.at
+        taken = rest.picture.finals[-1].at - cause.at
         bound = rest.picture.graph.grace_ms + rest.run.bound_ms
         if taken > bound and not rest.run.faults:
             yield f"cancelled after {taken} ms, bound {bound} ms"

@@ -70,6 +70,7 @@ def _completions(rest: Rest) -> Iterator[Row]:
         if (
             row.type == "NODE_COMPLETED"
             and row.status != "error"
+            and row.reused is None
             and node is not None
             and node.runs_outside
             and not node.starts_a_child

@@ -50,9 +50,9 @@ def _as_written(moment: Moment) -> Iterator[str]:
 
 
 def outcomes_follow_from_children(moment: Moment) -> Iterator[str]:
-    """FAMILY: a step completes, or fails, as its child did."""
+    """FAMILY: a step completes, or fails, as its child did; what is copied did so elsewhere."""
     row, life = moment.row, moment.life
-    if life is None or not life.node.starts_a_child:
+    if life is None or not life.node.starts_a_child or row.reused is not None:
         return
     if row.type not in {"NODE_COMPLETED", "NODE_FAILED"}:
         return

@@ -12,9 +12,9 @@ from tests.kit.checker.record import Row
 
 
 def no_step_before_its_dependencies(moment: Moment) -> Iterator[str]:
-    """I14: No step before its dependencies."""
+    """I14: No step before its dependencies; what is copied had them where it ran."""
     row, life = moment.row, moment.life
-    if life is None or life.node.id in moment.picture.graph.roots:
+    if life is None or life.node.id in moment.picture.graph.roots or row.reused is not None:
         return
     tokens = f"{life.taken} taken and {life.dead} dead of {life.total}"
     if moment.picture.begins(row) and not life.satisfied:
@@ -74,7 +74,7 @@ def tokens_are_conserved(rest: Rest) -> Iterator[str]:
 def routes_are_its_own(moment: Moment) -> Iterator[str]:
     """ROUTE: a node takes handles that it has, as many as its type gives."""
     row, life = moment.row, moment.life
-    if row.type != "NODE_COMPLETED" or life is None or life.ended:
+    if row.type != "NODE_COMPLETED" or life is None or life.ended or row.reused is not None:
         return
     handles = row.handles
     if row.status == "error":
@@ -151,7 +151,7 @@ def failed_items_fail_their_loop(rest: Rest) -> Iterator[str]:
 def conditions_hold(moment: Moment) -> Iterator[str]:
     """ROUTE: `when`, `branches` and `conditions` were read as they are true."""
     row, life = moment.row, moment.life
-    if life is None or life.ended:
+    if life is None or life.ended or row.reused is not None:
         return
     config = life.node.config
     if moment.picture.begins(row) and (when := config.get("when")) is not None:
@@ -164,7 +164,11 @@ def conditions_hold(moment: Moment) -> Iterator[str]:
     if row.type == "NODE_COMPLETED" and row.status != "error":
         if life.node.type == "condition":
             yield from _right_branches(moment, life)
-        elif config.get("conditions") and "timeout" not in row.handles and not life.called_off:
+        elif (
+            config.get("conditions")
+            and "timeout" not in row.handles
+            and (life.withdrawn or not life.called_off)
+        ):
             yield from _right_condition(moment, life)
 
 
@@ -220,7 +224,7 @@ def called_off_bodies_had_a_reason(rest: Rest) -> Iterator[str]:
 def what_is_called_off_stays_so(moment: Moment) -> Iterator[str]:
     """CANCEL: what was never dispatched never is; what runs is told before it may end."""
     row, life = moment.row, moment.life
-    if life is None or life.ended or moment.picture.ending:
+    if life is None or life.ended or moment.picture.ending or row.reused is not None:
         return
     if not life.must_cancel and not life.called_off:
         return
@@ -260,9 +264,9 @@ def grace_is_waited_for(rest: Rest) -> Iterator[str]:
     if rest.ledgers.effects is None:
         return
     calls = rest.ledgers.effects.get(rest.instance.id, [])
-    told: dict[tuple[str | None, str], Row] = {}
+    told: dict[tuple[str | None, str, int], Row] = {}
     for row in rest.rows:
-        key = (row.node, row.iteration)
+        key = (row.node, row.iteration, row.attempt)
         if row.type == "NODE_CANCEL_REQUESTED":
             told[key] = row
         if row.type != "NODE_CANCELLED" or key not in told:
@@ -271,7 +275,7 @@ def grace_is_waited_for(rest: Rest) -> Iterator[str]:
         outcomes = [
             call.get("outcome")
             for call in calls
-            if (call["node"], call.get("iteration") or "") == key
+            if (call["node"], call.get("iteration") or "", call["attempt"]) == key
         ]
         if early > 0 and not _ended_by_itself(outcomes) and not rest.run.faults:
             name = rest.picture.lives[row.node or "", row.iteration].name

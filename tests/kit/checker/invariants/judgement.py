@@ -85,6 +85,12 @@ class Summary:
     """Child → the moment since which its step does not wait for it any more."""
     asked: frozenset[str] = frozenset()
     """From where it was asked to end."""
+    rerun_of: str | None = None
+    reused: dict[str, Row] = field(default_factory=dict)
+    completed: dict[str, Row] = field(default_factory=dict)
+    """Node → the row that completed it, of those outside of loops."""
+    ordered: frozenset[str] = frozenset()
+    """Nodes of which an attempt was ordered."""
     ended_at: int | None = None
     deadline: int | None = None
     output: object = None

@@ -91,6 +91,8 @@ def sources_are_read_once(moment: Moment) -> Iterator[str]:
     row, loop = moment.row, moment.life
     if loop is None or loop.node.type != "loop" or "source" not in loop.node.config:
         return
+    if row.reused is not None:
+        return
     turns = _turns(moment, loop)
     if row.type == "ITERATION_STARTED" and turns is not None:
         if "items" in row.payload:
@@ -114,7 +116,7 @@ def conditions_let_it_go_on(moment: Moment) -> Iterator[str]:
     `maxIterations` it fails `LOOP_LIMIT`.
     """
     row, loop = moment.row, moment.life
-    if loop is None or "while" not in loop.node.config or loop.ended:
+    if loop is None or "while" not in loop.node.config or loop.ended or row.reused is not None:
         return
     turns = _turns(moment, loop)
     begun = 0 if turns is None else len(turns.iterations)
@@ -160,7 +162,7 @@ def loops_end_when_all_have_or_enough(moment: Moment) -> Iterator[str]:
     if loop is None or loop.node.type != "loop" or loop.ended:
         return
     turns = _turns(moment, loop)
-    if row.type != "NODE_COMPLETED" or row.status == "error":
+    if row.type != "NODE_COMPLETED" or row.status == "error" or row.reused is not None:
         return
     given = row.payload.get("output")
     if turns is None:

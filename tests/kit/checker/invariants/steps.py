@@ -34,6 +34,7 @@ def one_order_one_outcome(moment: Moment) -> Iterator[str]:
         row.type == "NODE_COMPLETED"
         and row.status != "error"
         and life.node.runs_outside
+        and row.reused is None
         and (row.node, row.iteration, "NODE_DISPATCHED", row.attempt) not in moment.picture.seen
     ):
         yield f"{row.node} #{row.attempt} has an outcome and was never ordered"
@@ -50,8 +51,15 @@ def attempts_follow_each_other(moment: Moment) -> Iterator[str]:
         yield f"{row.node} #{row.attempt} ordered after #{life.attempt}"
     elif life.running:
         yield f"{row.node} #{row.attempt} ordered while #{life.attempt} is open"
-    elif life.attempt and life.then != "retry":
+    elif life.attempt and life.then != "retry" and (life.begun or not life.reopened):
         yield f"{row.node} #{row.attempt} ordered though #{life.attempt} was not to be repeated"
+
+
+def attempts_never_restart(moment: Moment) -> Iterator[str]:
+    """I11: a retry by hand raises the number of attempts of every node that it re-opens."""
+    row, life = moment.row, moment.life
+    if life is not None and 0 < row.attempt <= life.reopened and not life.ended:
+        yield f"{row.type} of {row.node} #{row.attempt}, which was re-opened after #{life.reopened}"
 
 
 def budget_is_kept(moment: Moment) -> Iterator[str]:

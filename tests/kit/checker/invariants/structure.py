@@ -126,8 +126,10 @@ def only_legal_transitions(moment: Moment) -> Iterator[str]:
             yield f"status changed from {before} while it was {picture.status}"
         elif after not in TRANSITIONS.get(str(before), ()):
             yield f"{before} → {after} is no legal transition"
-        elif before == "FAILED" and "RETRY_REQUESTED" not in picture.counts:
+        elif before == "FAILED" and len(picture.finals) > picture.counts.get("RETRY_REQUESTED", 0):
             yield "FAILED → RUNNING without a retry by hand"
+    elif row.type == "RETRY_REQUESTED" and picture.status != "FAILED":
+        yield f"retried while it was {picture.status}"
     elif picture.status in FINAL and not row.type.startswith(_AFTER_FINAL):
         yield f"{row.type} after {picture.status}"
 
