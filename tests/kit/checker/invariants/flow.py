@@ -283,7 +283,8 @@ def grace_is_waited_for(rest: Rest) -> Iterator[str]:
 
 
 def _ended_by_itself(outcomes: list[Json]) -> bool:
-    return bool(outcomes) and outcomes[-1] in ("cancelled", "failed", "lost", "stopped")
+    """Of an attempt that was told to stop before it began there is no call at all."""
+    return not outcomes or outcomes[-1] in ("cancelled", "failed", "lost", "stopped")
 
 
 def output_is_as_promised(rest: Rest) -> Iterator[str]:
