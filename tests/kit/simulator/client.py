@@ -5,6 +5,7 @@ It outlives the processes that it talks to: a request without an answer is unkno
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from datetime import timedelta
@@ -12,9 +13,10 @@ from random import Random
 from typing import assert_never
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import plan_rerun
-from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import (
     CancelAsked,
@@ -64,6 +66,28 @@ class Client:
             await clock.sleep(self.job.at - clock.ticks())
         while not self._is_started:
             await self._start(self._random.choice(engines), clock)
+        if len(engines) > 1:
+            await self._play(engines, clock, rest)
+            return
+        # Who waits for an end hears of it; of several engines only the one that sees it tells.
+        hearing = asyncio.create_task(self._hear(engines[0], clock), name="hearing")
+        try:
+            await self._play(engines, clock, rest)
+            assert await hearing, "the end was heard of before it came"
+        finally:
+            hearing.cancel()
+
+    async def _hear(self, engine: Engine, clock: VirtualClock) -> bool:
+        """Wait for the end; False when it was told as one and is none."""
+        while True:
+            try:
+                return (await engine.final_state(self.instance_id)).state.status.is_final
+            except StoreUnavailable:
+                await clock.sleep(1.0)
+            except NotFound:
+                return True
+
+    async def _play(self, engines: list[Engine], clock: VirtualClock, rest: Rest) -> None:
         while self._left:
             moment = self._started_at + self._left[0].at_ms / 1000
             if clock.ticks() < moment:
@@ -95,6 +119,7 @@ class Client:
         entry = self._ledgers.request("rerun", instance=self.rerun_id, of=earlier, kept=[])
         try:
             held = await engine.state_of(earlier)
+            await self._ask_for_what_cannot_be(engine, held)
             entry["kept"] = await self._kept(engine, earlier, step)
             rerun = await plan_rerun(engine.store, engine.plans, held, from_step=step)
             plan = rerun.deployed.plan
@@ -105,6 +130,16 @@ class Client:
             return
         entry["outcome"] = start["outcome"] = "ok"
         self.earlier_id, self.instance_id = earlier, self.rerun_id
+
+    async def _ask_for_what_cannot_be(self, engine: Engine, held: Held) -> None:
+        """A rerun from a step that is not there, or inside of a loop, is refused."""
+        nodes = read(self.job.document).nodes.values()
+        for step in ("nowhere", *(node.id for node in nodes if node.loop is not None)):
+            try:
+                await plan_rerun(engine.store, engine.plans, held, from_step=step)
+            except InvalidInput:
+                continue
+            raise AssertionError(step)
 
     async def _kept(self, engine: Engine, instance_id: str, step: str) -> list[str]:
         """What completed and is neither the step nor after it, by the checker's own reading."""

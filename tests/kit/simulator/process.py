@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
 
+from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine, Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.testing.seeded_ids import SeededIds
@@ -130,6 +131,7 @@ class Process:
             ids=self._ids,
             settings=Settings(mail_every=knobs.mail_every, project_every=knobs.project_every),
         )
+        engine.listen(_in_order())
         wire.lead_to(engine._reported)
         engine.runner._report = wire
         return engine
@@ -182,3 +184,14 @@ class Process:
 
 async def _all(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks)
+
+
+def _in_order() -> Callable[[Draft], None]:
+    """Listens to an engine: what it tells of an instance is in the order of its log."""
+    heard: dict[str, int] = {}
+
+    def hear(draft: Draft) -> None:
+        assert draft.state.version >= heard.get(draft.instance_id, 0), draft.instance_id
+        heard[draft.instance_id] = draft.state.version
+
+    return hear
