@@ -9,27 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 LATER: Final[dict[str, tuple[str, ...]]] = {
-    "loops": (
-        "Entries of a node carry `iteration`",
-        "`cancelRest` cancels the unfinished nodes",
-        "A join fires exactly once per activation",
-        "In a loop it ends the instance",
-        "The body is every node",
-        "No edge leads into it",
-        "It may hold joins",
-        "An iteration ends when",
-        "Each iteration has its own scope.",
-        "`parallel`: every scope",
-        "Afterwards only the loop's",
-        "`while` stands instead",
-        "`mode` defaults to sequential",
-        "`enough` ends the loop",
-        "`source` (a literal array",
-        "`onItemError: ",
-    ),
     "approvals and mutexes": ("WAITING_FOR_EVENT: an open wait or approval",),
-    "loops and approvals": ("`timeout` is one attempt",),
-    "approvals": ("`approval {assignees",),
+    "approvals": (
+        "`timeout` is one attempt",
+        "`approval {assignees",
+    ),
     "wait arms": ("If two arms of one wait match",),
     "cancellation triggers": (
         "`cancellation` = ",
