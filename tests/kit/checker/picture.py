@@ -365,8 +365,12 @@ class Picture:
             self.ctx["output"] = self.end_output
         self._resolve(life, set(row.handles))
         self._end(life, row, "COMPLETED" if row.status != "error" else "FAILED")
+        # What a rerun takes over without a handle had been called off: it starts and ends nothing.
+        had_been_called_off = row.reused is not None and not row.handles
         for id in life.node.config.get("cancels") or ():
             named = self._named(life, id)
+            if had_been_called_off:
+                continue
             if row.status != "error" and life.told is None and not self.ending:
                 self._mark(named, row)
             elif named is not None:

@@ -144,8 +144,11 @@ def routed_failures_arrive(rest: Rest) -> Iterator[str]:
 def failed_items_fail_their_loop(rest: Rest) -> Iterator[str]:
     """ROUTE: `"fail"`: a loop fails with its item, unless it is told to continue."""
     for key, turns in rest.picture.turns.items():
-        if turns.must_fail is not None and not rest.picture.lives[key].failures:
-            yield f"{rest.picture.lives[key].name} did not fail with row {turns.must_fail.seq}"
+        life = rest.picture.lives[key]
+        # A failure that uses up no budget, as a loss does, is one all the same.
+        failed = bool(life.failures) or life.outcome == "FAILED"
+        if turns.must_fail is not None and not failed:
+            yield f"{life.name} did not fail with row {turns.must_fail.seq}"
 
 
 def conditions_hold(moment: Moment) -> Iterator[str]:
