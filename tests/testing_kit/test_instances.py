@@ -106,6 +106,8 @@ def test_steps_that_do_not_exist_are_refused(engine: Engine) -> None:
     assert "charge" in caught.value.advice
     with pytest.raises(TenutoError, match="waits for nothing"):
         run.until()
+    with pytest.raises(TenutoError, match="cannot ask 'COMPLETED'"):
+        run.until("COMPLETED")  # type: ignore[arg-type]
 
 
 def test_what_the_app_refuses_is_refused(engine: Engine) -> None:

@@ -217,11 +217,13 @@ class Instance:
             wanted.append(lambda run: _has_step(run, step, sought))
         elif status is not None:
             wanted.append(lambda run: run.status is Status(status))
-        if not wanted:
+        if not wanted or not all(map(callable, wanted)):
+            found = "waits for nothing" if not wanted else f"cannot ask {condition!r}"
             raise TenutoError(
-                "until() waits for nothing",
+                f"until() {found}",
                 code="TEN-2206",
-                advice='Write until(waiting_for="…"), until(step="…") or until(lambda run: …).',
+                advice='Write until(status="…"), until(waiting_for="…"), until(step="…") or '
+                "until(lambda run: …).",
             )
         return lambda run: run.exists and all(each(run) for each in wanted)
 
