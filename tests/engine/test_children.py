@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -516,9 +517,11 @@ async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
     async with Tenuto(settings=ALONE) as app:
         await app.deploy(WAIT)
         id = child_id(NOON, "nobody", NodeKey("n"), 1)
-        parent = Parent(id="nobody", node="n", root_id="nobody", depth=1)
+        await app.deploy({**WAIT, "id": "other"})
+        other = (await app.start("other")).id
+        parent = Parent(id=other, node="n", root_id=other, depth=1)
         start = Started(definition_id="inner", definition_version=1, input=None, parent=parent)
-        cancel = CancelAsked(by="nobody", source="PARENT")
+        cancel = CancelAsked(by=other, source="PARENT")
         store, mailroom = app.engine.store, app.engine._mailroom
         await store.send([letter("start", id, start), letter("cancel", id, cancel)])
         # The cancel is handed over first, as a hint, and finds nobody.
@@ -528,9 +531,53 @@ async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
         while await mailroom.run_once():
             await at_rest(app)
         assert (await only_child(app)).status is Status.CANCELLED
-        # The parent is nobody: what it is owed goes too.
+        # Its parent does not wait for it: what that is owed goes too.
         await mailroom.run_once()
         await assert_in_order(app)
+
+
+@pytest.mark.parametrize("tie", ["parent", "rerun"])
+async def test_what_a_letter_starts_belongs_to_whom_it_comes_from(tie: str) -> None:
+    """The tenant is read off the instance that wrote the letter, never made up."""
+    async with Tenuto(settings=ALONE) as app:
+        engine = app.engine
+        for tenant in ("acme", "default"):
+            await engine.plans.save(tenant, WAIT)
+        plan = (await engine.plans.get("acme", "inner")).plan
+        begun = Started(definition_id="inner", definition_version=1, input=None)
+        source = (await engine.start(plan, begun, tenant="acme")).instance_id
+        parent = Parent(id=source, node="n", root_id=source, depth=1)
+        start = (
+            msgspec.structs.replace(begun, parent=parent)
+            if tie == "parent"
+            else msgspec.structs.replace(begun, rerun_of=source)
+        )
+        id = str(uuid.uuid4())
+        await engine.store.send([letter("start", id, start)])
+        await engine._mailroom.run_once()
+        await at_rest(app)
+        assert (await engine.store.load([id]))[id].row.tenant == "acme"
+
+
+@pytest.mark.parametrize("tie", ["parent", "rerun"])
+async def test_what_comes_from_nobody_is_not_started_for_anybody(tie: str) -> None:
+    async with Tenuto(settings=ALONE) as app:
+        await app.deploy(WAIT)
+        gone, id = str(uuid.uuid4()), str(uuid.uuid4())
+        parent = Parent(id=gone, node="n", root_id=gone, depth=1) if tie == "parent" else None
+        start = Started(
+            definition_id="inner",
+            definition_version=1,
+            input=None,
+            parent=parent,
+            rerun_of=None if parent else gone,
+        )
+        store, mailroom = app.engine.store, app.engine._mailroom
+        await store.send([letter("start", id, start)])
+        while await mailroom.run_once():
+            await at_rest(app)
+        assert await rows(app) == []
+        assert await store.mail(10) == []
 
 
 async def test_a_workflow_that_is_gone_when_the_letter_comes_fails_the_step() -> None:

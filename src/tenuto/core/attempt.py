@@ -34,8 +34,8 @@ from tenuto.model.policy import LOSSES_UNTIL_POISON, RetryPolicy
 from tenuto.model.status import NodeStatus
 
 
-def begin(d: Deciding, key: NodeKey, config: Task) -> None:
-    """Order the first attempt, or the first since it was re-opened."""
+def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
+    """Order the first attempt of a task or a child, or the first since it was re-opened."""
     attempt = attempt_of(d.state, key)
     given = d.state.nodes.get(key)
     if given is not None and given.input is not UNSET:
@@ -53,7 +53,10 @@ def begin(d: Deciding, key: NodeKey, config: Task) -> None:
             at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, input=kept
         )
     )
-    d.order(_start(d, key, config, attempt, value))
+    if isinstance(config, Task):
+        d.order(_start(d, key, config, attempt, value))
+    else:
+        order_child(d, key)
 
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:

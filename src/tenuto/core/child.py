@@ -6,17 +6,14 @@ From there on nothing of it lives in this instance's process: its end comes as a
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
-from tenuto.core.attempt import STALE, again, tried_in_vain
-from tenuto.core.child_start import depth_below, end_child, order_child, start_child
+from tenuto.core import attempt
+from tenuto.core.attempt import STALE, tried_in_vain
+from tenuto.core.child_start import depth_below, end_child, start_child
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.outcome import complete, fail
 from tenuto.core.state import attempt_of
-from tenuto.core.task_input import render_input
 from tenuto.core.view import error_view
-from tenuto.expr import ExpressionError
-from tenuto.model.entries import ChildEnded, NodeDispatched
+from tenuto.model.entries import ChildEnded
 from tenuto.model.failure import (
     CHILD_CANCELLED,
     CHILD_DEPTH,
@@ -34,28 +31,13 @@ from tenuto.model.status import NodeStatus, Status
 
 
 def begin(d: Deciding, key: NodeKey, config: SubWorkflow) -> None:
-    """Order the first attempt, or the first since it was re-opened."""
-    attempt = attempt_of(d.state, key)
-    given = d.state.nodes.get(key)
-    if given is not None and given.input is not UNSET:
-        again(d, key, attempt)
-        return
+    """Order the first attempt, unless it would be too deep."""
     if depth_below(d) > MOST_DEPTH:
         message = f"{config.workflow_id} would be more than {MOST_DEPTH} workflows deep"
-        fail(d, key, attempt, Failure(code=CHILD_DEPTH, message=message, retryable=False))
+        too_deep = Failure(code=CHILD_DEPTH, message=message, retryable=False)
+        fail(d, key, attempt_of(d.state, key), too_deep)
         return
-    try:
-        value = render_input(d, key, config)
-    except ExpressionError as error:
-        fail(d, key, attempt, expression_failure(error))
-        return
-    kept = UNSET if key.node in d.plan.fixed_inputs else value
-    d.emit(
-        NodeDispatched(
-            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, input=kept
-        )
-    )
-    order_child(d, key)
+    attempt.begin(d, key, config)
 
 
 def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
@@ -104,9 +86,9 @@ def overran(d: Deciding, key: NodeKey) -> None:
     node = d.state.nodes[key]
     end_child(d, node)
     # While a back-off runs, the attempt that will not be is the one that failed.
-    attempt = node.attempt + (node.status is NodeStatus.RETRYING)
+    number = node.attempt + (node.status is NodeStatus.RETRYING)
     message = f"{key.node} took longer than its timeout"
-    fail(d, key, attempt, Failure(code=TIMEOUT, message=message, retryable=False))
+    fail(d, key, number, Failure(code=TIMEOUT, message=message, retryable=False))
 
 
 def _failure(d: Deciding, key: NodeKey, report: ChildReported) -> Failure | None:

@@ -96,7 +96,7 @@ class Engine:
             clock=clock,
             report=self._report,
             is_missing=self._is_missing,
-            most_bytes=self.settings.limits.input_bytes,
+            limits=self.settings.limits,
         )
         self._mailroom = Mailroom(
             store=store, plans=self.plans, clock=clock, report=self._report, errand=self._errand

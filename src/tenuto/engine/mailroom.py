@@ -19,11 +19,13 @@ from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Input, Started
 from tenuto.ports import Clock
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import Mail, Store
 
 log = logging.getLogger("tenuto.mail")
 
 BATCH = 500
+_GONE = "TEN-3001"
 _BAD_WEATHER = 1.0
 """Seconds until a store that was away is asked again."""
 
@@ -96,7 +98,11 @@ class Mailroom:
             if isinstance(input, Started):
                 self._in_hand[letter.id] = letter.instance_id
                 starting.add(letter.instance_id)
-                await self._start(request, input, await tenants.of(input))
+                tenant = await tenants.of(input)
+                if tenant is None:
+                    self._refuse(request, "the instance that it comes from is gone", _GONE)
+                else:
+                    await self._start(request, input, tenant)
             else:
                 # Letters come oldest first: without its start before it, whoever is not there now
                 # will never be.
@@ -121,26 +127,33 @@ class Mailroom:
         except StoreUnavailable:
             raise
         except NotFound as error:
-            request.drops_if_gone = True
-            request.refusal = Rejection(code=error.code, message=str(error))
+            self._refuse(request, str(error), error.code)
         except TenutoError as error:
             log.warning("the instance %s is not started here: %s", request.instance_id, error)
-            return
         else:
             request.start = StartFacts(plan=deployed.plan, tenant=tenant)
+            self._report(request)
+
+    def _refuse(self, request: Request, message: str, code: str) -> None:
+        """Whoever asked for the start is told; the letter is taken off."""
+        request.drops_if_gone = True
+        request.refusal = Rejection(code=code, message=message)
         self._report(request)
 
 
 class _Tenants:
-    """Whose instances children are: their parents'."""
+    """Whose instances those are that letters start: whoever has the one that they come from."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, str] = {}
+        self._known: dict[str, str | None] = {}
 
-    async def of(self, started: Started) -> str:
-        parent = started.parent.id if started.parent else ""
-        if parent not in self._known:
-            found = (await self._store.load([parent])).get(parent)
-            self._known[parent] = "default" if found is None else found.row.tenant
-        return self._known[parent]
+    async def of(self, started: Started) -> str | None:
+        """None: the instance that it comes from is gone, and nobody may have the new one."""
+        source = started.parent.id if started.parent is not None else started.rerun_of
+        if source is None:
+            return DEFAULT_TENANT
+        if source not in self._known:
+            found = (await self._store.load([source])).get(source)
+            self._known[source] = None if found is None else found.row.tenant
+        return self._known[source]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tenuto.definition import input_problems
 from tenuto.engine.plans import Deployed, Plans
 from tenuto.engine.requests import Request
+from tenuto.engine.starting import TOO_MANY_BYTES, bad_input
 from tenuto.model.effects import ResolveChild
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.failure import (
@@ -18,7 +18,8 @@ from tenuto.model.failure import (
     Failure,
 )
 from tenuto.model.inputs import ChildResolved, TaskFailed
-from tenuto.model.json import JSON, size_of
+from tenuto.model.json import JSON
+from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 
 _BAD_WEATHER = 1.0
@@ -35,14 +36,14 @@ class Resolver:
         clock: Clock,
         report: Callable[[Request], None],
         is_missing: Callable[[str], bool],
-        most_bytes: int,
+        limits: Limits,
     ) -> None:
         self._plans = plans
         self._clock = clock
         self._report = report
         self._is_missing = is_missing
         """Whether nobody will ever run a task."""
-        self._most_bytes = most_bytes
+        self._limits = limits
 
     async def resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
         """Report `ChildResolved`, or `TaskFailed`; a store that is away is waited for."""
@@ -83,17 +84,13 @@ class Resolver:
             if self._is_missing(task_id):
                 message = f"{id}: no task is called {task_id!r}, which step {step} uses"
                 return Failure(code=UNKNOWN_TASK, message=message, retryable=False)
-        size = size_of(input)
-        if size > self._most_bytes:
-            message = f"the input of {id} is {size:,} bytes; the limit is {self._most_bytes:,}"
-            return Failure(code=TOO_LARGE, message=message, retryable=False)
-        problems = input_problems(deployed.plan.definition, input)
+        problems = bad_input(deployed.plan, input, self._limits)
         if problems:
             listed: list[JSON] = [
                 {"code": each.code, "path": each.path, "message": each.message} for each in problems
             ]
             return Failure(
-                code=INVALID_INPUT,
+                code=TOO_LARGE if problems[0].code == TOO_MANY_BYTES else INVALID_INPUT,
                 message=f"the input does not fit {id}: {problems[0].path}: {problems[0].message}",
                 details={"problems": listed},
                 retryable=False,

@@ -12,6 +12,8 @@ from tenuto.model.json import JSON, json_problem
 from tenuto.model.policy import Limits
 from tenuto.tasks.registry import Registry
 
+TOO_MANY_BYTES = "TEN-2005"
+
 
 def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
     """InvalidInput where a step uses a task that nobody has registered."""
@@ -31,11 +33,16 @@ def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
 
 def refuse_bad_input(plan: Plan, input: JSON, limits: Limits) -> None:
     """InvalidInput where the input is no JSON, too large, or not what the definition asks for."""
-    problems = json_problems(input, limits.input_bytes, "$")
-    if not problems:
-        problems = list(input_problems(plan.definition, input))
+    problems = bad_input(plan, input, limits)
     if problems:
         raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
+
+
+def bad_input(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:
+    """Everything that is wrong with the input of a start."""
+    return json_problems(input, limits.input_bytes, "$") or list(
+        input_problems(plan.definition, input)
+    )
 
 
 def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
@@ -55,7 +62,7 @@ def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
     if size > most_bytes:
         return [
             Problem(
-                code="TEN-2005",
+                code=TOO_MANY_BYTES,
                 path=path,
                 message=f"{size:,} bytes is more than the limit of {most_bytes:,} (TOO_LARGE)",
                 advice="Keep large data elsewhere and pass a reference to it.",
