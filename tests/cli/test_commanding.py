@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -18,13 +19,20 @@ def waiting(terminal: Terminal, request: pytest.FixtureRequest) -> Iterator[Term
         terminal.past(one_of_each)
         yield terminal
         return
+    with in_use(terminal):
+        yield terminal
+
+
+@contextmanager
+def in_use(terminal: Terminal, *options: str) -> Iterator[None]:
+    """Another process has the store open, and an instance of its own that waits."""
     terminal.write("wait.json", WAIT)
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}')
+    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *options)
     try:
         assert process.stderr is not None
         while "waiting for paid" not in process.stderr.readline():
             pass
-        yield terminal
+        yield
     finally:
         _end(process)
 
@@ -32,6 +40,16 @@ def waiting(terminal: Terminal, request: pytest.FixtureRequest) -> Iterator[Term
 def _end(process: subprocess.Popen[str]) -> None:
     process.terminate()
     process.communicate(timeout=30)
+
+
+@pytest.fixture
+def failed_beside(terminal: Terminal) -> Iterator[Terminal]:
+    """An instance has failed, and another process has the store open that could go on with it."""
+    terminal.write("flaky.py", FLAKY)
+    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
+    assert terminal.run("run", "flaky.json", "--tasks", "flaky.py").code == 1
+    with in_use(terminal, "--tasks", "tasks.py", "--tasks", "flaky.py"):
+        yield terminal
 
 
 def test_pause_resume_and_cancel_are_done_and_recorded(waiting: Terminal) -> None:
@@ -96,22 +114,10 @@ def test_a_failed_instance_is_retried_and_goes_on(terminal: Terminal) -> None:
     assert terminal.call("verify").code == 0
 
 
-def test_a_retry_is_left_for_the_process_that_has_the_store_open(terminal: Terminal) -> None:
-    terminal.write("flaky.py", FLAKY)
-    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
-    assert terminal.run("run", "flaky.json", "--tasks", "flaky.py").code == 1
-    terminal.write("wait.json", WAIT)
-    tasks = ("--tasks", "tasks.py", "--tasks", "flaky.py")
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *tasks)
-    try:
-        assert process.stderr is not None
-        while "waiting for paid" not in process.stderr.readline():
-            pass
-        retried = terminal.call("retry", "@last-failed", "-o", "json")
-        assert retried.code == 0, retried.err
-        assert retried.json["status"] in ("RUNNING", "COMPLETED")
-    finally:
-        _end(process)
+def test_a_retry_is_left_for_the_process_that_has_the_store_open(failed_beside: Terminal) -> None:
+    retried = failed_beside.call("retry", "@last-failed", "-o", "json")
+    assert retried.code == 0, retried.err
+    assert retried.json["status"] in ("RUNNING", "COMPLETED")
 
 
 TWO_STEPS = {
@@ -142,23 +148,11 @@ def test_an_instance_is_rerun_from_a_step(terminal: Terminal) -> None:
     assert terminal.call("verify").code == 0
 
 
-def test_a_rerun_is_left_for_the_process_that_has_the_store_open(terminal: Terminal) -> None:
-    terminal.write("flaky.py", FLAKY)
-    terminal.write("flaky.json", {"id": "flaky", "steps": [FLAKY_STEP]})
-    assert terminal.run("run", "flaky.json", "--tasks", "flaky.py").code == 1
-    terminal.write("wait.json", WAIT)
-    tasks = ("--tasks", "tasks.py", "--tasks", "flaky.py")
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *tasks)
-    try:
-        assert process.stderr is not None
-        while "waiting for paid" not in process.stderr.readline():
-            pass
-        rerun = terminal.call("rerun", "@last-failed")
-        assert rerun.code == 0, rerun.err
-        assert "Taken over from" in rerun.err
-        assert "No process" not in rerun.err
-    finally:
-        _end(process)
+def test_a_rerun_is_left_for_the_process_that_has_the_store_open(failed_beside: Terminal) -> None:
+    rerun = failed_beside.call("rerun", "@last-failed")
+    assert rerun.code == 0, rerun.err
+    assert "Taken over from" in rerun.err
+    assert "No process" not in rerun.err
 
 
 FLAKY_STEP = {"stepId": "a", "type": "TASK", "taskId": "flaky"}

@@ -57,7 +57,7 @@ class Lane:
         self._concluded = concluded
         self._turns = 0
         self._pause = _FIRST_PAUSE
-        self.is_available = True
+        self._is_available = True
 
     def project(self) -> int:
         """Bring the rows of running instances up to where they are; lists lag by a tick at most."""
@@ -116,7 +116,7 @@ class Lane:
             self._drafter.forget(drafts)
             self._take_apart(batch, error)
             return 0
-        self.is_available, self._pause = True, _FIRST_PAUSE
+        self._is_available, self._pause = True, _FIRST_PAUSE
         for event in batch.events:
             if not event.future.done():
                 event.future.set_result(result.events[event.event.id])
@@ -230,9 +230,9 @@ class Lane:
                 )
 
     async def _wait_for_store(self, error: StoreUnavailable) -> None:
-        if self.is_available:
+        if self._is_available:
             log.error("the store is unavailable, trying again: %s", error)
-        self.is_available = False
+        self._is_available = False
         await self._clock.sleep(self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 

@@ -61,7 +61,7 @@ class Postmaster:
         """Store an event and record whom it is for; the same id twice acts once."""
         intake = self._intake_of(event.id)
         future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
-        intake.store_event(EventRequest(event=event, future=future, asked_at=self._clock.now()))
+        intake.store_event(EventRequest(event=event, future=future))
         stored = await future
         if stored.outcome == "conflict":
             raise Conflict(

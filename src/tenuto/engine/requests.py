@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 
 from msgspec import Struct
 
@@ -66,4 +65,3 @@ class EventRequest(Struct, frozen=True, kw_only=True):
 
     event: Event
     future: asyncio.Future[EventResult]
-    asked_at: datetime
