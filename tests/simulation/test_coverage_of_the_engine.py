@@ -26,7 +26,7 @@ def test_seeds_reach_nearly_every_line_of_the_engine(tmp_path: Path) -> None:
         "tests.kit.simulator",
         "--digest",
         "0",
-        "70",
+        "150",
     )
     _coverage("json", f"--data-file={data}", "-o", str(report))
     covered = json.loads(report.read_text(encoding="utf-8"))
