@@ -30,6 +30,10 @@ class Clock(Protocol):
         """The moment, aware, UTC, in whole milliseconds; never before one given earlier."""
         ...
 
+    def not_before(self, moment: datetime) -> None:
+        """Be told that a moment has been: none before it is given from now on."""
+        ...
+
     def ticks(self) -> float:
         """Seconds since some fixed moment, for measuring; from any thread."""
         ...
@@ -77,6 +81,9 @@ class SystemClock:
         crept = self._latest + timedelta(seconds=(asked - self._asked) / 2)
         self._latest, self._asked = max(self._wall(), crept), asked
         return self._latest.replace(microsecond=self._latest.microsecond // 1000 * 1000)
+
+    def not_before(self, moment: datetime) -> None:
+        self._latest = max(self._latest, moment)
 
     def ticks(self) -> float:
         return self._ticks()

@@ -93,7 +93,7 @@ async def test_an_event_that_no_store_takes_holds_up_nothing_that_shares_its_tur
         good = [Event(id=f"{n}", pattern="a.b", payload={}, received_at=now) for n in range(3)]
         # The matching of one event and the storing of others, in one turn.
         asked = [
-            asyncio.ensure_future(postmaster.match(good[0])),
+            asyncio.ensure_future(postmaster.match(1, good[0])),
             *(asyncio.ensure_future(postmaster.publish(event)) for event in (bad, *good)),
         ]
         for _ in range(50):

@@ -183,7 +183,7 @@ async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
         event = Event(id="e", pattern="a.b", payload={}, received_at=app.engine.clock.now())
         for asked in (
             app.engine.postmaster.publish(event),
-            app.engine.postmaster.match(event),
+            app.engine.postmaster.match(1, event),
             app.start("flow"),
         ):
             with pytest.raises(TenutoError):

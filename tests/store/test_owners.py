@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import msgspec
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.protocol import Orphan, Ownership
 from tests.store.conftest import Handle, Place
-from tests.store.situations import NOON, aside, begin, step, turn
+from tests.store.situations import NOON, aside, begin, event, step, turn
 
 pytestmark = pytest.mark.asyncio
 
@@ -93,6 +96,36 @@ async def test_what_a_living_process_owns_is_no_orphan(place: Place) -> None:
     await take(first, "p1", "i1")
     second = await place.opened("p2", shared=True)
     assert await second.claim_orphans(10) == []
+
+
+@pytest.mark.parametrize("how", ["instance", "event", "stop"])
+async def test_a_process_is_told_how_far_time_had_come(place: Place, how: str) -> None:
+    """A clock that was set back meanwhile does not take it back."""
+    an_hour = timedelta(hours=1)
+    first = await place.opened("p1")
+    if how == "stop":
+        await first.close(NOON + an_hour, clean=True)
+    else:
+        parts = {"events": (event("e1"),)} if how == "event" else {}
+        writes = [begin("i1")] if how == "instance" else []
+        made = turn("t1", *writes, process_id="p1", **parts)
+        await first.commit(msgspec.structs.replace(made, at=NOON + an_hour))
+        first.abandon()
+    for name, now, told in (
+        ("p2", NOON, NOON + an_hour),
+        ("p3", NOON + an_hour / 2, NOON + an_hour),
+        ("p4", NOON + 2 * an_hour, NOON + 2 * an_hour),
+    ):
+        store = place.store()
+        assert await store.open(name, now) == told
+        store.abandon()
+
+
+async def test_a_clock_that_was_days_ahead_is_not_followed(place: Place) -> None:
+    """Otherwise one wrong clock would keep time from ever being right again."""
+    first = await place.opened("p1")
+    await first.close(NOON + timedelta(days=400), clean=True)
+    assert await place.store().open("p2", NOON) == NOON
 
 
 async def test_a_second_engine_is_refused(place: Place) -> None:

@@ -119,7 +119,7 @@ async def test_text_is_only_ever_a_value(store: Handle, text: str) -> None:
     assert await store.wait_terms(text, text) == [WaitTerm(text, text)]
     assert len(await store.waits_for(text, [WaitTerm(text, text, text)], limit=5)) == 1
     assert [each.id for _, each in await store.events_since("default", text, NOON)] == [text]
-    assert (await store.unmatched_events(5))[0].payload == {text: text}
+    assert (await store.unmatched_events(5))[0][1].payload == {text: text}
     assert (await store.due_timers(moment(2), 5))[0][0].key.node == text
     assert [each.id for each in await store.mail(5)] == [text]
     assert await store.definition_ids(text) == [text]
@@ -189,7 +189,7 @@ async def test_large_values_are_kept(store: Handle) -> None:
     assert [row.payload for row in await store.entries_at("i1", [1, 2])] == [large, large]
     given = event("e", payload={"text": "y" * 900_000})
     await store.commit(turn("t3", events=(given,)))
-    assert await store.unmatched_events(1) == [given]
+    assert await store.unmatched_events(1) == [(1, given)]
 
 
 @pytest.mark.parametrize(
@@ -248,11 +248,11 @@ async def test_nothing_is_shared_with_the_caller(store: Handle) -> None:
     payload: dict[str, Any] = {"list": [1]}
     await store.commit(turn("t1", events=(event("e1", payload=payload),)))
     payload["list"].append(2)
-    first = (await store.unmatched_events(1))[0]
+    first = (await store.unmatched_events(1))[0][1]
     assert first.payload == {"list": [1]}
     assert isinstance(first.payload, dict)
     first.payload["list"] = "changed"
-    assert (await store.unmatched_events(1))[0].payload == {"list": [1]}
+    assert (await store.unmatched_events(1))[0][1].payload == {"list": [1]}
 
 
 async def test_status_is_read_back_as_status(store: Handle) -> None:

@@ -11,6 +11,7 @@ from tenuto.store.protocol import (
     EventResult,
     LookedBack,
     MatchWrite,
+    Outcome,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -51,17 +52,21 @@ async def test_a_stored_event_is_kept_as_it_was(store: Handle) -> None:
         correlation_id="c1",
     )
     result = await store.commit(turn("t1", events=(given,)))
-    assert result.events == {"e1": EventResult("stored")}
-    assert await store.unmatched_events(10) == [given]
+    assert result.events == {"e1": EventResult("stored", number=1)}
+    assert await store.unmatched_events(10) == [(1, given)]
 
 
 async def test_the_same_event_again_is_a_duplicate(store: Handle) -> None:
     await store.commit(turn("t1", events=(event("e1", payload={"a": 1, "b": 2}),)))
     later = event("e1", payload={"b": 2, "a": 1}, received_at=moment(500))
     result = await store.commit(turn("t2", events=(later, event("e2"))))
-    assert result.events == {"e1": EventResult("duplicate"), "e2": EventResult("stored")}
-    assert [each.id for each in await store.unmatched_events(10)] == ["e1", "e2"]
-    assert (await store.unmatched_events(10))[0].received_at == NOON
+    assert result.events == {
+        "e1": EventResult("duplicate", number=1),
+        "e2": EventResult("stored", number=2),
+    }
+    unmatched = await store.unmatched_events(10)
+    assert [(number, each.id) for number, each in unmatched] == [(1, "e1"), (2, "e2")]
+    assert unmatched[0][1].received_at == NOON
 
 
 @pytest.mark.parametrize(
@@ -78,8 +83,8 @@ async def test_the_same_id_with_other_content_is_a_conflict(
 ) -> None:
     await store.commit(turn("t1", events=(event("e1"),)))
     result = await store.commit(turn("t2", events=(event("e1", **change), event("e2"))))
-    assert result.events == {"e1": EventResult("conflict"), "e2": EventResult("stored")}
-    assert [each.pattern for each in await store.unmatched_events(1)] == ["order.paid"]
+    assert result.events == {"e1": EventResult("conflict"), "e2": EventResult("stored", number=2)}
+    assert [each.pattern for _, each in await store.unmatched_events(1)] == ["order.paid"]
 
 
 async def test_a_duplicate_of_a_matched_event_tells_what_it_did(store: Handle) -> None:
@@ -95,7 +100,7 @@ async def test_a_duplicate_of_a_matched_event_tells_what_it_did(store: Handle) -
     assert await store.unmatched_events(10) == []
     assert [each.id for each in await store.mail(10)] == ["m1", "m2"]
     again = await store.commit(turn("t3", events=(event("e1"),)))
-    assert again.events == {"e1": EventResult("duplicate", resumed=2, matched=True)}
+    assert again.events == {"e1": EventResult("duplicate", 2, matched=True, number=1)}
 
 
 async def test_matching_twice_delivers_once(store: Handle) -> None:
@@ -140,6 +145,22 @@ async def test_a_wait_is_read_as_it_was_written(store: Handle) -> None:
     await open_waits(store, given, wait("i1", "other", iteration="3"))
     assert await store.waits("i1") == [wait("i1", "other", iteration="3"), given]
     assert await store.waits("i2") == []
+
+
+async def test_a_wait_knows_which_events_were_there_before_it(store: Handle) -> None:
+    """Whatever the clocks say: the order of storing is what it goes by."""
+    await open_waits(store, wait("i1"))
+    late, early = event("e1", received_at=moment(9)), event("e2", received_at=moment(-9))
+    await store.commit(turn("t1", events=(late, early)))
+    opened_again = step(
+        "i1", 2, waits_closed=(WaitKey("i1", "x", ""),), waits_opened=(wait("i1", "x"),)
+    )
+    stored = await store.commit(turn("t2", opened_again, events=(event("e3"),)))
+    assert [(each.node, each.follows) for each in await store.waits("i1")] == [("w", 0), ("x", 2)]
+    assert stored.events["e3"].number == 3
+    again = await store.commit(turn("t3", step("i1", 3, waits_opened=(wait("i1"),))))
+    assert again.writes["i1"].outcome is Outcome.WON
+    assert [each.follows for each in await store.waits("i1")] == [3, 2]
 
 
 async def test_terms_are_distinct_and_wildcards_are_always_among_them(store: Handle) -> None:

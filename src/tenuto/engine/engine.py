@@ -6,6 +6,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Callable, Coroutine
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -40,6 +41,7 @@ log = logging.getLogger("tenuto.engine")
 
 T = TypeVar("T")
 
+_A_MOMENT = timedelta(milliseconds=1)
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -125,13 +127,20 @@ class Engine:
             raise StoreUnavailable(
                 "an engine that has stopped stays so", advice="Make another: Tenuto(...)."
             )
-        await self.store.open(self.process_id, self.clock.now())
+        self._go_on_from(await self.store.open(self.process_id, self.clock.now()))
         self._is_open = self._was_open = True
         try:
             return await self._begin()
         except BaseException:
             await self._end(clean=False)
             raise
+
+    def _go_on_from(self, latest: datetime) -> None:
+        """Let time go on from where it had come: what comes now is later than what is there."""
+        behind = (latest - self.clock.now()).total_seconds()
+        if behind > 0:
+            log.warning("the clock is %.3f s behind the store; time goes on from there", behind)
+            self.clock.not_before(latest + _A_MOMENT)
 
     async def _begin(self) -> int:
         for lane in self.lanes:

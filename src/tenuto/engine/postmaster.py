@@ -2,7 +2,8 @@
 
 An event that is stored looks for open waits; a wait that is open looks back at stored events.
 Whichever was committed second finds the first, so none is lost; a wait takes one event, so none is
-used twice.
+used twice. Which came first is the store's order, whatever clocks say: an event goes to every wait
+that was open when it was stored. Moments decide only how far a wait looks back.
 """
 
 from __future__ import annotations
@@ -73,22 +74,22 @@ class Postmaster:
             return stored
         while True:
             try:
-                return stored._replace(resumed=await self.match(event))
+                return stored._replace(resumed=await self.match(stored.number, event))
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
                 log.warning("event %s waits to be matched: %s", event.id, error)
                 await self._clock.sleep(_BAD_WEATHER)
 
-    async def match(self, event: Event) -> int:
+    async def match(self, number: int, event: Event) -> int:
         """Find the open waits that an event fits and leave it in their mail; returns how many."""
         waits: list[WaitRow] = []
         resumed = 0
         for wait in await self._fitting(event):
-            if event.received_at < wait.opened_at:
+            if wait.follows < number:
+                waits.append(wait)
+            elif wait.since <= event.received_at:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
                 resumed += await self._look_back_if_readable(wait)
-            else:
-                waits.append(wait)
         resumed += len(waits)
         now = self._clock.now()
         mail = tuple(
@@ -176,7 +177,7 @@ class Postmaster:
         return found
 
     def _fits(self, wait: WaitRow, event: Event) -> bool:
-        if event.received_at < wait.since or not fits(wait.pattern, event.pattern):
+        if not fits(wait.pattern, event.pattern):
             return False
         if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
             return False

@@ -90,8 +90,8 @@ class Recovery:
 
     async def _finish_matching(self) -> None:
         while events := await self._store.unmatched_events(BATCH):
-            for event in events:
-                await self._postmaster.match(event)
+            for number, event in events:
+                await self._postmaster.match(number, event)
 
     async def _finish_looking_back(self) -> None:
         left_alone: set[WaitKey] = set()

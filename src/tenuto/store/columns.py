@@ -92,6 +92,7 @@ class WaitColumns(NamedTuple):
     opened_at: int
     correlation_id: str | None
     looked_back: int
+    follows: int
 
 
 class EventColumns(NamedTuple):
@@ -239,7 +240,7 @@ def instance_row(columns: InstanceColumns) -> InstanceRow:
     )
 
 
-def wait_columns(wait: WaitRow) -> WaitColumns:
+def wait_columns(wait: WaitRow, follows: int) -> WaitColumns:
     return WaitColumns(
         wait.instance_id,
         wait.node,
@@ -256,6 +257,7 @@ def wait_columns(wait: WaitRow) -> WaitColumns:
         epoch_ms(wait.opened_at),
         wait.correlation_id,
         int(wait.looked_back),
+        follows,
     )
 
 
@@ -276,6 +278,7 @@ def wait_row(columns: WaitColumns) -> WaitRow:
         opened_at=from_epoch_ms(columns.opened_at),
         correlation_id=columns.correlation_id,
         looked_back=bool(columns.looked_back),
+        follows=columns.follows,
     )
 
 

@@ -14,7 +14,7 @@ and mailbox rows, so that start-up costs what is owned, never what is stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -24,6 +24,9 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
+
+WRONG_CLOCK = timedelta(days=1)
+"""Who is so far ahead has a clock that is wrong; who is less far ahead is followed."""
 
 
 class CommitUnknown(Exception):
@@ -108,6 +111,8 @@ class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
     tenant: str = "default"
     looked_back: bool = False
     """False until events that came before the wait was committed have been looked at."""
+    follows: int = 0
+    """The number of the newest event that was there when it was opened; the store fills it in."""
 
 
 class WaitKey(NamedTuple):
@@ -267,6 +272,8 @@ class EventResult(NamedTuple):
     resumed: int = 0
     matched: bool = False
     """Whether a duplicate's first copy had already been matched."""
+    number: int = 0
+    """Its place in the order of storing; 0 where it was not stored."""
 
 
 class TurnResult(NamedTuple):
@@ -356,10 +363,12 @@ class Store(Protocol):
     lanes: int
     """How many commits may be under way at once."""
 
-    async def open(self, process_id: str, now: datetime) -> None:
+    async def open(self, process_id: str, now: datetime) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
 
         A process id is used once: what an earlier process left behind is found by its id.
+        Returns how far time has come: `now`, or the latest at which anybody has created an
+        instance, stored an event or let go. Who was more than `WRONG_CLOCK` ahead does not count.
         """
 
     async def close(self, now: datetime, *, clean: bool) -> None:
@@ -416,13 +425,14 @@ class Store(Protocol):
         after: int = 0,
         limit: int = 100,
     ) -> list[tuple[int, Event]]:
-        """The inbox from `since`, oldest first, of one pattern or all; pairs (cursor, event).
+        """The inbox from `since`, oldest first, of one pattern or all; pairs (number, event).
 
-        Oldest by the time it was received, and among equals by the order of storing.
+        Oldest by the time it was received, and among equals by the order of storing. The next page
+        comes `after` the number of the last.
         """
 
-    async def unmatched_events(self, limit: int) -> list[Event]:
-        """Stored events whose matching has not been recorded."""
+    async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
+        """Stored events whose matching has not been recorded; pairs (number, event)."""
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
         """Timers that are due, oldest first, and when the next one after them is.

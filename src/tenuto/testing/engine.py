@@ -78,7 +78,6 @@ class Engine:
         self.world = World(
             disk=MemoryDisk(),
             wall=Wall(begin),
-            latest=begin,
             ids=SeededIds(Random(seed)),
             tasks=self.tasks,
             unrest=Unrest(),

@@ -63,8 +63,8 @@ class FaultyStore:
         self._is_dead = True
         self._inner.abandon()
 
-    async def open(self, process_id: str, now: datetime) -> None:
-        await self._write("open", lambda: self._inner.open(process_id, now))
+    async def open(self, process_id: str, now: datetime) -> datetime:
+        return await self._write("open", lambda: self._inner.open(process_id, now))
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         await self._write("close", lambda: self._inner.close(now, clean=clean))
@@ -135,7 +135,7 @@ class FaultyStore:
             lambda: self._inner.events_since(tenant, pattern, since, after=after, limit=limit)
         )
 
-    async def unmatched_events(self, limit: int) -> list[Event]:
+    async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._read(lambda: self._inner.unmatched_events(limit))
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:

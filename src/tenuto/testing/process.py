@@ -57,11 +57,9 @@ class World(Struct, kw_only=True):
     settings: Settings
     passed: float = 0.0
     """Seconds that have passed by the end of the last process."""
-    latest: datetime
-    """The last moment that a process knew: a test's clock does not go back with a new one."""
 
     def now(self) -> datetime:
-        return max(self.latest, self.wall.read(self.passed))
+        return self.wall.read(self.passed)
 
 
 class Process:
@@ -72,7 +70,7 @@ class Process:
         self._world = world
         self._written = written
         self.loop = VirtualLoop(started_at=world.passed)
-        self.clock = VirtualClock(self.loop, world.wall, world.latest)
+        self.clock = VirtualClock(self.loop, world.wall)
         self._store = NotedStore(MemoryStore(world.disk), self.loop, world.unrest)
         self.app = Tenuto(
             self._store,
@@ -116,7 +114,7 @@ class Process:
 
     def kill(self) -> None:
         """Nothing of it runs any more, and nothing that it left reaches the disk."""
-        self._world.passed, self._world.latest = self.loop.time(), self.clock.now()
+        self._world.passed = self.loop.time()
         self._store.kill()
         self.loop.bury()
         self._world.tasks.lose_running()

@@ -33,15 +33,17 @@ class Wall:
 class VirtualClock:
     """The clock port of one simulated process."""
 
-    def __init__(self, loop: VirtualLoop, wall: Wall, latest: datetime = LONG_AGO) -> None:
-        """`latest` is a moment that the process knows to have been."""
+    def __init__(self, loop: VirtualLoop, wall: Wall) -> None:
         self._loop = loop
         self._wall = wall
-        self._latest = latest
+        self._latest = LONG_AGO
 
     def now(self) -> datetime:
         self._latest = max(self._latest, self._wall.read(self._loop.time()))
         return self._latest
+
+    def not_before(self, moment: datetime) -> None:
+        self._latest = max(self._latest, moment)
 
     def ticks(self) -> float:
         return self._loop.time()

@@ -104,7 +104,8 @@ class Instance:
 class Run:
     """A whole run. Ledgers that were not kept are None; what rests on them is then not judged.
 
-    `events`: the inbox, `{id, pattern, payload, receivedAt, correlationId?}`.
+    `events`: the inbox, `{id, pattern, payload, receivedAt, correlationId?, after?}`, with `after`
+    the last commit before it was stored.
     `effects`: `{key, instance, node, iteration, attempt, at?, outcome, output?}` for every call,
     where `outcome` is completed, failed, cancelled (it obeyed), lost, stopped or running.
     `client`: `{op: start|publish|cancel|pause|resume|retry, outcome: ok|unknown|refused, …}` with

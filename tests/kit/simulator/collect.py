@@ -46,7 +46,7 @@ async def collect(
         store.abandon()
     return Run(
         instances=instances,
-        events=[_event(event) for _, event in events],
+        events=[_event(event) | {"after": ledgers.stored[event.id]} for _, event in events],
         effects=deepcopy(ledgers.effects),
         client=deepcopy(ledgers.client),
         faults=list(ledgers.faults),

@@ -24,6 +24,8 @@ class Ledgers:
         sent."""
         self.accepted: set[tuple[str, str, str, int]] = set()
         """Results that are durable."""
+        self.stored: dict[str, int] = {}
+        """How many commits were there before each event."""
         self.refusals_owed = 0
         """Refusals that wait for a turn with a task's result in it."""
         self._seen: set[tuple[str, str]] = set()
@@ -40,6 +42,10 @@ class Ledgers:
             self.commits.append(
                 {"gseq": number, "instance": instance, "first": first, "last": last}
             )
+
+    def event(self, id: str) -> None:
+        """Note that an event is stored; only the first time counts."""
+        self.stored.setdefault(id, len(self.commits))
 
     def request(self, op: str, **what: object) -> Fields:
         """Note that a client asks; what came of it is filled in, and is unknown until then."""

@@ -42,8 +42,9 @@ class Place(Protocol):
 class _MemoryReader(MemoryStore):
     """Reads without opening: nothing of it is written, and no lock is taken."""
 
-    async def open(self, process_id: str, now: datetime) -> None:
+    async def open(self, process_id: str, now: datetime) -> datetime:
         """Nothing is needed."""
+        return now
 
 
 class InMemory:

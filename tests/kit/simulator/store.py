@@ -63,6 +63,8 @@ class WitnessedStore(FaultyStore):
                 self._ledgers.accepted.update(_results_of(write))
             elif outcome is Outcome.LOST:
                 self._ledgers.shut_out += 1
+        for event in turn.events:
+            self._ledgers.event(event.id)
 
 
 def _results(turn: Turn | None) -> list[tuple[str, str, str, int]]:

@@ -18,7 +18,7 @@ from tenuto.store.columns import (
     updated,
     wait_columns,
 )
-from tenuto.store.memory.disk import MemoryDisk, Owner, StoredEvent, UsedKey, pack, unpack
+from tenuto.store.memory.disk import MemoryDisk, Owner, Process, StoredEvent, UsedKey, pack, unpack
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
@@ -60,6 +60,8 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
         for mail in (letter for write in won for letter in write.mail_sent):
             put_mail(disk, mail)
         events = {event.id: _put_event(disk, turn, event) for event in turn.events}
+        if turn.events or any(write.create for write in won):
+            _note_time(disk, turn)
         for match in turn.matches:
             _write_match(disk, match)
         for key in turn.looked_back:
@@ -189,7 +191,7 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key)
     for wait in write.waits_opened:
-        wait_cols = wait_columns(wait)
+        wait_cols = wait_columns(wait, disk.newest_event)
         disk.put(disk.waits, wait_cols[:3], pack(wait_cols))
 
 
@@ -214,16 +216,24 @@ def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
     columns = event_columns(event)
     number = disk.event_numbers.get((columns.tenant, columns.id))
     if number is None:
-        number = disk.next_number()
+        number = disk.newest_event + 1
         disk.put(disk.event_numbers, (columns.tenant, columns.id), number)
         disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, 0, None)))
-        return EventResult("stored")
+        return EventResult("stored", number=number)
     stored = unpack(StoredEvent, disk.events[number])
     if stored.event.content_hash != columns.content_hash:
         return EventResult("conflict")
     if stored.turn_id == turn.id and stored.matched_at is None:
-        return EventResult("stored")
-    return EventResult("duplicate", stored.resumed, stored.matched_at is not None)
+        return EventResult("stored", number=number)
+    return EventResult("duplicate", stored.resumed, stored.matched_at is not None, number)
+
+
+def _note_time(disk: MemoryDisk, turn: Turn) -> None:
+    stored = disk.processes.get(turn.process_id)
+    if stored is not None:
+        process = unpack(Process, stored)
+        seen = process._replace(seen_at=max(process.seen_at, epoch_ms(turn.at)))
+        disk.put(disk.processes, turn.process_id, pack(seen))
 
 
 def _write_match(disk: MemoryDisk, match: MatchWrite) -> None:

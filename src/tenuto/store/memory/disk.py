@@ -45,6 +45,7 @@ class Process(NamedTuple):
     started_at: int
     stopped_at: int | None
     clean: bool
+    seen_at: int
 
 
 class UsedKey(NamedTuple):
@@ -121,6 +122,11 @@ class MemoryDisk:
         if key in table:
             before = table.pop(key)
             self._undo.append(lambda: table.__setitem__(key, before))
+
+    @property
+    def newest_event(self) -> int:
+        """The number of the event that was stored last; 0 when there is none."""
+        return next(reversed(self.events), 0)
 
     def next_number(self) -> int:
         """Rises with every row that is numbered; like a database's, it may leave holes."""

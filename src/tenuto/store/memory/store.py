@@ -31,6 +31,7 @@ from tenuto.store.memory.commit import commit_turn, put_mail
 from tenuto.store.memory.disk import MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
+    WRONG_CLOCK,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -60,7 +61,7 @@ class MemoryStore:
         self._shared = shared
         self._process_id: str | None = None
 
-    async def open(self, process_id: str, now: datetime) -> None:
+    async def open(self, process_id: str, now: datetime) -> datetime:
         disk = self.disk
         may_join = self._shared and disk.is_shared
         if self._process_id is not None or (disk.live and not may_join):
@@ -71,16 +72,19 @@ class MemoryStore:
             )
         if process_id in disk.processes:
             raise ValueError(f"process id {process_id!r} was used before")
+        latest = self._latest_moment(now)
         with disk.transaction():
             disk.is_shared = self._shared
             disk.live.add(process_id)
-            disk.put(disk.processes, process_id, pack(Process(epoch_ms(now), None, clean=False)))
+            process = Process(epoch_ms(now), None, clean=False, seen_at=latest)
+            disk.put(disk.processes, process_id, pack(process))
             self._bury_the_dead(now)
             owning = {unpack(Owner, row).process_id for row in disk.owners.values()}
             for id, row in list(disk.processes.items()):
                 if unpack(Process, row).stopped_at is not None and id not in owning:
                     disk.drop(disk.processes, id)
         self._process_id = process_id
+        return from_epoch_ms(latest)
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         if self._process_id is None:
@@ -88,7 +92,10 @@ class MemoryStore:
         disk = self.disk
         with disk.transaction():
             process = unpack(Process, disk.processes[self._process_id])
-            stopped = process._replace(stopped_at=epoch_ms(now), clean=clean)
+            moment = epoch_ms(now)
+            stopped = process._replace(
+                stopped_at=moment, clean=clean, seen_at=max(process.seen_at, moment)
+            )
             disk.put(disk.processes, self._process_id, pack(stopped))
         self.abandon()
 
@@ -199,9 +206,9 @@ class MemoryStore:
         page = nsmallest(limit, (item for item in found if item[0] > start))
         return [(number, event_value(event)) for (_, number), event in page]
 
-    async def unmatched_events(self, limit: int) -> list[Event]:
-        found = [stored.event for _, stored in self._events() if stored.matched_at is None]
-        return [event_value(event) for event in found[:limit]]
+    async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
+        found = (item for item in self._events() if item[1].matched_at is None)
+        return [(number, event_value(stored.event)) for number, stored in islice(found, limit)]
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
         moment = epoch_ms(now)
@@ -258,6 +265,11 @@ class MemoryStore:
         if self._process_id is None:
             raise StoreUnavailable("the store is not open")
         return self._process_id
+
+    def _latest_moment(self, now: datetime) -> int:
+        seen = (unpack(Process, row).seen_at for row in self.disk.processes.values())
+        wrong = epoch_ms(now + WRONG_CLOCK)
+        return max([epoch_ms(now), *(moment for moment in seen if moment <= wrong)])
 
     def _bury_the_dead(self, now: datetime) -> None:
         for id, row in list(self.disk.processes.items()):

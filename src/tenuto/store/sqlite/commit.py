@@ -26,6 +26,7 @@ from tenuto.store.protocol import (
     Ownership,
     Turn,
     TurnResult,
+    WaitRow,
     WriteResult,
 )
 from tenuto.store.sqlite.faults import REFUSED
@@ -75,6 +76,8 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
         _write_obligations(session, owing)
     _write_ownership(session, turn.process_id, won)
     events = _write_events(session, turn) if turn.events else {}
+    if turn.events or any(write.create for write in won):
+        session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
     if turn.matches:
         _write_matches(session, turn.matches)
     if turn.looked_back:
@@ -293,9 +296,7 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     closed = [key for write in won for key in write.waits_closed]
     if closed:
         session.run("delete_waits", (as_json(closed),))
-    session.insert(
-        "put_waits", [wait_columns(each) for write in won for each in write.waits_opened]
-    )
+    _put_waits(session, [each for write in won for each in write.waits_opened])
     _put_deliveries(session, [each for write in won for each in write.deliveries])
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
@@ -305,6 +306,12 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],
     )
+
+
+def _put_waits(session: Session, waits: list[WaitRow]) -> None:
+    if waits:
+        [(newest_event,)] = session.rows("newest_event")
+        session.insert("put_waits", [wait_columns(wait, newest_event) for wait in waits])
 
 
 def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]) -> None:
@@ -319,8 +326,7 @@ def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]
 
 def _write_events(session: Session, turn: Turn) -> dict[str, EventResult]:
     columns = [(*event_columns(event), turn.id) for event in turn.events]
-    if session.insert("insert_events", columns) == len(columns):
-        return {event.id: EventResult("stored") for event in turn.events}
+    session.insert("insert_events", columns)
     return _event_results(session, turn)
 
 
@@ -331,14 +337,14 @@ def _event_results(session: Session, turn: Turn) -> dict[str, EventResult]:
 
 
 def _event_result(
-    event: Event, turn_id: str, content_hash: str, stored_by: str, *matching: int
+    event: Event, turn_id: str, content_hash: str, stored_by: str, *facts: int
 ) -> EventResult:
-    resumed, is_matched = matching
+    number, resumed, is_matched = facts
     if bytes.fromhex(content_hash) != event_columns(event).content_hash:
         return EventResult("conflict")
     if stored_by == turn_id and not is_matched:
-        return EventResult("stored")
-    return EventResult("duplicate", resumed, bool(is_matched))
+        return EventResult("stored", number=number)
+    return EventResult("duplicate", resumed, bool(is_matched), number)
 
 
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms
-from tenuto.store.protocol import Orphan
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.store.protocol import WRONG_CLOCK, Orphan
 from tenuto.store.sqlite.session import Session, as_json
 
 
-def enter(session: Session, process_id: str, now: datetime, living: AbstractSet[str]) -> None:
-    """Register a process. Who is not among the living has died without a word."""
+def enter(session: Session, process_id: str, now: datetime, living: AbstractSet[str]) -> datetime:
+    """Register a process; returns how far time has come.
+
+    Who is not among the living has died without a word.
+    """
     if session.rows("known_process", (process_id,)):
         raise ValueError(f"process id {process_id!r} was used before")
-    session.run("insert_process", (process_id, epoch_ms(now)))
+    [(seen,)] = session.rows("latest_moment", (epoch_ms(now + WRONG_CLOCK),))
+    latest = max(epoch_ms(now), seen or 0)
+    session.run("insert_process", (process_id, epoch_ms(now), latest))
     session.run("bury_processes", {"now": epoch_ms(now), "living": as_json(sorted(living))})
     session.run("forget_processes")
+    return from_epoch_ms(latest)
 
 
 def leave(session: Session, process_id: str, now: datetime, *, clean: bool) -> None:

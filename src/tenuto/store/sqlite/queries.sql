@@ -297,9 +297,9 @@ SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
 -- Open waits.
 INSERT INTO workflow_event_subscriptions (
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
     attempt = excluded.attempt,
     tenant = excluded.tenant,
@@ -312,7 +312,8 @@ ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
     since = excluded.since,
     opened_at = excluded.opened_at,
     correlation_id = excluded.correlation_id,
-    looked_back = excluded.looked_back;
+    looked_back = excluded.looked_back,
+    follows = excluded.follows;
 
 -- name: delete_waits
 -- Close waits.
@@ -390,7 +391,8 @@ SELECT
     json_group_array(
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
+            follows
         )
     )
 FROM (
@@ -408,7 +410,8 @@ SELECT
     json_group_array(
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
+            follows
         )
     )
 FROM (
@@ -422,7 +425,8 @@ SELECT
     json_group_array(
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
+            follows
         )
     )
 FROM (
@@ -440,11 +444,17 @@ INSERT INTO events (
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
+-- name: newest_event
+-- The number of the event that was stored last.
+SELECT coalesce(max(number), 0) FROM events;
+
 -- name: known_events
 -- What is known of these events. Packed.
 SELECT
     json_group_array(
-        json_array(e.id, hex(e.content_hash), e.turn_id, e.resumed, e.matched_at IS NOT NULL)
+        json_array(
+            e.id, hex(e.content_hash), e.turn_id, e.number, e.resumed, e.matched_at IS NOT NULL
+        )
     )
 FROM json_each(:ids) AS wanted
 CROSS JOIN events AS e ON e.tenant = :tenant AND e.id = wanted.value;
@@ -597,7 +607,15 @@ FROM (
 
 -- name: insert_process
 -- A process has opened the store.
-INSERT INTO processes (id, started_at) VALUES (?, ?);
+INSERT INTO processes (id, started_at, seen_at) VALUES (?, ?, ?);
+
+-- name: latest_moment
+-- How far time has come, by all clocks that are not wrong.
+SELECT max(seen_at) FROM processes WHERE seen_at <= ?;
+
+-- name: see_moment
+-- So far the time of a process has come: something that moments are compared with was stored.
+UPDATE processes SET seen_at = :at WHERE id = :id AND seen_at < :at;
 
 -- name: known_process
 -- Whether a process id was used before.
@@ -605,7 +623,8 @@ SELECT 1 FROM processes WHERE id = ?;
 
 -- name: stop_process
 -- A process lets go.
-UPDATE processes SET stopped_at = :now, is_clean = :is_clean WHERE id = :id;
+UPDATE processes SET stopped_at = :now, is_clean = :is_clean, seen_at = max(seen_at, :now)
+WHERE id = :id;
 
 -- name: bury_processes
 -- Processes that are gone without having said so.

@@ -141,8 +141,8 @@ def events_since(
     return _events(session.packed("events_of_pattern_since", page | {"pattern": pattern}))
 
 
-def unmatched_events(session: Session, limit: int) -> list[Event]:
-    return [event for _, event in _events(session.packed("unmatched_events", (limit,)))]
+def unmatched_events(session: Session, limit: int) -> list[tuple[int, Event]]:
+    return _events(session.packed("unmatched_events", (limit,)))
 
 
 def mail(session: Session, process_id: str, limit: int, after: str | None) -> list[Mail]:

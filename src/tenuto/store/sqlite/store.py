@@ -118,7 +118,7 @@ class SqliteStore:
         if self._process_id is not None:
             self._writing.recorder = recorder
 
-    async def open(self, process_id: str, now: datetime) -> None:
+    async def open(self, process_id: str, now: datetime) -> datetime:
         if self._process_id is not None:
             raise StoreUnavailable("the store is open already", code="TEN-4002")
         if apsw.SQLITE_VERSION_NUMBER < SAFE_SQLITE:
@@ -128,7 +128,7 @@ class SqliteStore:
             self._lock = EngineLock.take(self.path, process_id, shared=self._shared)
         self._start(process_id)
         try:
-            await self._writer.run(lambda: self._enter(process_id, now))
+            return await self._writer.run(lambda: self._enter(process_id, now))
         except BaseException:
             self.abandon()
             raise
@@ -247,7 +247,7 @@ class SqliteStore:
             )
         )
 
-    async def unmatched_events(self, limit: int) -> list[Event]:
+    async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._look(lambda session: reads.unmatched_events(session, limit))
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
@@ -300,15 +300,15 @@ class SqliteStore:
         self._reader = self._threads("tenuto-sqlite-reader")
         self._process_id = process_id
 
-    def _enter(self, process_id: str, now: datetime) -> None:
+    def _enter(self, process_id: str, now: datetime) -> datetime:
         session = self._writing
         with translated(self.path):
             if not self._may_write:
                 _require_newest(session)
-                return
+                return now
             migrate(session)
         living = frozenset(self._lock.living if self._lock else ())
-        session.write(lambda: enter(session, process_id, now, living))
+        return session.write(lambda: enter(session, process_id, now, living))
 
     async def _look(self, job: Callable[[Session], T]) -> T:
         """For one statement, which sees one moment by itself."""

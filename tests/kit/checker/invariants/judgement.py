@@ -21,14 +21,24 @@ class Ledgers:
     run: Run
     events: dict[str, Fields] | None = None
     effects: dict[str, list[Fields]] | None = None
+    commits: dict[str, list[Fields]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for commit in self.run.commits or ():
+            self.commits.setdefault(str(commit["instance"]), []).append(commit)
         if self.run.events is not None:
             self.events = {str(event["id"]): event for event in self.run.events}
         if self.run.effects is not None:
             self.effects = {}
             for effect in self.run.effects:
                 self.effects.setdefault(str(effect["instance"]), []).append(effect)
+
+    def commit_of(self, instance: str, seq: int) -> int | None:
+        """The commit that holds a row, where that is known."""
+        for commit in self.commits.get(instance, ()):
+            if commit["first"] <= seq <= commit["last"]:
+                return int(commit["gseq"])
+        return None
 
 
 @dataclass(slots=True)

@@ -96,7 +96,7 @@ def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
     if event is None or life.wait is None:
         return
     condition = life.node.config.get("eventCondition")
-    for reason in _misfits(life.wait, event):
+    for reason in _misfits(moment, life.wait, event):
         yield f"{event['id']} was given to {row.node}: {reason}"
     if condition is not None and life.wait.scope is not None:
         scope = {**life.wait.scope, "event": event}
@@ -113,7 +113,7 @@ def taken_once(moment: Moment) -> Iterator[str]:
     if life.wait is None or events is None:
         return
     event = events.get(str(row.payload.get("eventId")))
-    if event is None or _received(event) >= life.wait.opened.at:
+    if event is None or _came_after(moment, life.wait, event):
         return
     for node, earlier in moment.picture.taken_events.get(str(event["id"]), ()):
         if earlier.seq < life.wait.opened.seq:
@@ -122,6 +122,7 @@ def taken_once(moment: Moment) -> Iterator[str]:
     for other in _owed(events, life.wait, condition, moment):
         if (
             _received(other) < _received(event)
+            and not _came_after(moment, life.wait, other)
             and str(other["id"]) not in moment.picture.taken_events
         ):
             yield f"{row.node} takes {event['id']}, older is {other['id']}"
@@ -145,7 +146,7 @@ def _owed(
     events: dict[str, Fields], wait: Wait, condition: str | None, judge: Moment | Rest
 ) -> Iterator[Fields]:
     for event in events.values():
-        if any(True for _ in _misfits(wait, event)):
+        if any(True for _ in _misfits(judge, wait, event)):
             continue
         if condition is not None:
             if wait.scope is None:
@@ -155,10 +156,22 @@ def _owed(
         yield event
 
 
-def _misfits(wait: Wait, event: Fields) -> Iterator[str]:
+def _came_after(judge: Moment | Rest, wait: Wait, event: Fields) -> bool:
+    """Whether the wait was open when the event was stored; by the clock where no order is known."""
+    after, opened = (
+        event.get("after"),
+        judge.ledgers.commit_of(judge.picture.instance, wait.opened.seq),
+    )
+    if after is None or opened is None:
+        return _received(event) >= wait.opened.at
+    return bool(after >= opened)
+
+
+def _misfits(judge: Moment | Rest, wait: Wait, event: Fields) -> Iterator[str]:
     if not fits(wait.pattern, str(event["pattern"])):
         yield f"{event['pattern']} is not {wait.pattern}"
-    if wait.since is not None and _received(event) < wait.since:
+    is_too_old = wait.since is not None and _received(event) < wait.since
+    if is_too_old and not _came_after(judge, wait, event):
         yield "it came before the time that counts"
     if wait.correlation is not None and event.get("correlationId") != wait.correlation:
         yield f"it is about {event.get('correlationId')}, not {wait.correlation}"
