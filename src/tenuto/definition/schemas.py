@@ -49,6 +49,12 @@ class Schema:
         return cast("JSON", value)
 
 
+def is_schema(value: Object) -> bool:
+    """Whether a value is a JSON Schema that needs no other document."""
+    report = Report()
+    return Schema().read(value, Place("$", report)) is not UNUSABLE
+
+
 def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
     """Everything about an input that the definition's `inputSchema` refuses."""
     schema = definition.input_schema

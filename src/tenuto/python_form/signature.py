@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from tenuto.model.errors import InvalidDefinition, Problem
-from tenuto.model.json import JSON, Object
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
@@ -31,23 +30,13 @@ class Called(Struct, frozen=True, eq=False):
 
     data: inspect.Signature
     context: str | None
-    input_schema: Object | None
-    """What several parameters ask of the input; one takes anything."""
 
 
 def called_with(fn: Callable[..., Any], around: Mapping[str, Any]) -> Called:
     """Work out how `fn` is called; `around` has the names around its definition."""
     data = bind(fn, around).data
     others = [name for name in inspect.signature(fn).parameters if name not in data.parameters]
-    required: list[JSON] = [
-        each.name for each in data.parameters.values() if each.default is each.empty
-    ]
-    several = len(data.parameters) > 1
-    return Called(
-        data=data,
-        context=others[0] if others else None,
-        input_schema={"type": "object", "required": required} if several else None,
-    )
+    return Called(data=data, context=others[0] if others else None)
 
 
 def stand_ins(trace: Trace, called: Called) -> dict[str, object]:

@@ -17,6 +17,7 @@ from tenuto.model.errors import InvalidDefinition, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
 from tenuto.python_form.events import EventRule
+from tenuto.python_form.input_schema import input_schema
 from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
 from tenuto.python_form.signature import Called, called_with, refuse_function
@@ -104,7 +105,10 @@ class WorkflowFunction(Generic[P, R_co]):
         description = heading.description or inspect.getdoc(self.fn)
         if description:
             written["description"] = description
-        schema = heading.input_schema or self._signature.input_schema
+        schema = heading.input_schema
+        if schema is None:
+            # Read anew: a class that an annotation names may stand below the function.
+            schema = input_schema(called_with(self.fn, self._around).data)
         if schema is not None:
             written["inputSchema"] = dict(schema)
         written.update(deepcopy(self.described.graph))
