@@ -40,6 +40,26 @@ def label(item: str, colour: str) -> str:
     return f"{colour} {item}"
 
 
+@task
+def weigh(ctx: Context, item: str) -> float:
+    return len(item)
+
+
+@task
+def tag(ctx: Context, item: str, colour: str) -> str:
+    return f"{colour} {item}"
+
+
+@task
+def count(item: str, times: int) -> int:
+    return len(item) * times
+
+
+@task
+def pick(item: Any) -> int:
+    return len(item)
+
+
 @charge.undo
 async def refund(ctx: Context, paid: Payment) -> None: ...
 
@@ -51,6 +71,15 @@ def order_flow(order: dict[str, Any]) -> Payment:
     assert_type(charge.after(paid)(order), Payment)
     assert_type(pack.map(["a"]), list[int])
     assert_type(label.map(["a"], colour="red"), list[str])
+    assert_type(label.map([{"item": "a", "colour": "red"}]), list[str])
+    assert_type(weigh.map(["a"], at_most=2), list[float])
+    assert_type(weigh.after(paid).map(["a"]), list[float])
+    assert_type(tag.map(["a"], colour="red"), list[str])
+    assert_type(tag.map([{"item": "a", "colour": "red"}], on_error="continue"), list[str])
+    assert_type(label.map(["red"], item="a"), list[str])
+    assert_type(tag.map(["red"], item="a"), list[str])
+    assert_type(count.map([7], item="a"), list[int])
+    assert_type(pick.map([7]), list[int])
     with when(paid.amount > 1000):
         asked = wait_event("a.b", Payment, timeout="P3D")
         assert_type(asked, Payment)
@@ -62,6 +91,11 @@ def order_flow(order: dict[str, Any]) -> Payment:
     pack()  # wrong
     pack("a", 2)  # wrong
     pack.map([7])  # wrong
+    label.map([7], colour="red")  # wrong
+    weigh.map([7])  # wrong
+    weigh.after(paid).map([7], at_most=2)  # wrong
+    weigh.map(7)  # wrong
+    tag.map(7, colour="red")  # wrong
     charge("order")  # wrong
     charge.after(paid)(7)  # wrong
     paid.amuont  # wrong

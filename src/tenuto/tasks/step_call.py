@@ -128,9 +128,42 @@ class Callables(Generic[P, R_co]):
         on_error: OnItemError = "fail",
     ) -> list[R]: ...
 
+    # Of several parameters the context is one, and an item is for another, or has them by name. For
+    # the first two it is known which; a task with more of them is not held to the items' type.
+
     @overload
     def map(
         self: Callable[Concatenate[Any, Any, ...], R],
+        items: Iterable[Mapping[str, object]],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+        **fixed: object,
+    ) -> list[R]: ...
+
+    @overload
+    def map(
+        self: Callable[Concatenate[T, Any, ...], R],
+        items: Iterable[T],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+        **fixed: object,
+    ) -> list[R]: ...
+
+    @overload
+    def map(
+        self: Callable[Concatenate[Any, T, ...], R],
+        items: Iterable[T],
+        *,
+        at_most: int | None = None,
+        on_error: OnItemError = "fail",
+        **fixed: object,
+    ) -> list[R]: ...
+
+    @overload
+    def map(
+        self: Callable[Concatenate[Any, Any, Any, ...], R],
         items: Iterable[object],
         *,
         at_most: int | None = None,
