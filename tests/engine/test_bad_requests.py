@@ -105,3 +105,18 @@ async def test_an_event_that_no_store_takes_holds_up_nothing_that_shares_its_tur
         assert refused == [1]
         assert (await app.publish("payment.received", {"orderId": 1})).resumed == 1
         await waiting.result(5)
+
+
+async def test_a_workflow_that_is_not_there_is_told_with_the_nearest_that_is() -> None:
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        for id, version, advice in (
+            ("wating", None, "Did you mean `waiting`? Deploy it first"),
+            ("Waiting", 2, "Did you mean `waiting`? Deploy it first"),
+            ("order-to-cash", None, "Deploy it first"),
+            ("waiting", 7, "Its newest version is 1."),
+        ):
+            with pytest.raises(NotFound) as refused:
+                await app.start(id, version=version)
+            assert refused.value.code == "TEN-2002"
+            assert refused.value.advice.startswith(advice)

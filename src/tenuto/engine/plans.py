@@ -11,6 +11,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
+from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
@@ -68,11 +69,8 @@ class Plans:
         row = await self._store.definition(tenant, id, version)
         if row is None:
             which = id if version is None else f"{id} version {version}"
-            raise NotFound(
-                f"there is no workflow {which}",
-                code="TEN-2002",
-                advice="Deploy it first: app.deploy(definition) or `tenuto run FILE`.",
-            )
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
         return known or self._keep(row, self.compile(msgspec.json.decode(row.content)))
 
@@ -114,6 +112,13 @@ class Plans:
             for id, version in sorted(named, key=str)
             if await self._store.definition(tenant, id, version) is None
         ]
+
+    async def _advice(self, tenant: str, id: str) -> str:
+        newest = await self._store.definition(tenant, id)
+        if newest is not None:
+            return f"Its newest version is {newest.version}."
+        otherwise = "Deploy it first: app.deploy(definition) or `tenuto run FILE`."
+        return did_you_mean(id, await self._store.definition_ids(tenant), otherwise)
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         deployed = Deployed(row.version, plan, unavailable(plan.definition))
