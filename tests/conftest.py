@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.kit.postgres_plugin"]
+
 # A busy machine makes an example slow, not wrong; a failure prints what reproduces it elsewhere.
 settings.register_profile("tenuto", deadline=None, print_blob=True)
 settings.load_profile("tenuto")

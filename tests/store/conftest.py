@@ -12,6 +12,8 @@ import pytest_asyncio
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
+from tests.kit.postgres_database import fresh_database
+from tests.store.postgres_place import TestedStore, let_time_pass
 from tests.store.situations import ME, NOON
 
 
@@ -38,36 +40,67 @@ class Place:
         await handle.open(process_id, NOON)
         return handle
 
+    async def bury(self, process_id: str, *, by: Handle) -> None:
+        """Have a process taken for dead that is not; what it owned is `by`'s from then on."""
+        raise NotImplementedError
+
     def leave(self) -> None:
         for handle in self._handles:
             handle.abandon()
 
 
-def memory_place(_folder: Path) -> Place:
+class PostgresPlace(Place):
+    """A database that any number of processes may have open."""
+
+    def __init__(self, url: str) -> None:
+        gone: list[str] = []
+        super().__init__(lambda _shared: TestedStore(url, gone))
+        self.url = url
+
+    async def bury(self, process_id: str, *, by: Handle) -> None:
+        await let_time_pass(self.url, process_id)
+        await by.claim_orphans(1000)
+
+    def leave(self) -> None:
+        for handle in self._handles:
+            assert isinstance(handle, TestedStore)
+            handle.leave()
+
+
+async def memory_place(_folder: Path) -> Place:
     disk = MemoryDisk()
     return Place(lambda shared: MemoryStore(disk, shared=shared))
 
 
-def inline_sqlite_place(folder: Path) -> Place:
+async def inline_sqlite_place(folder: Path) -> Place:
     path = folder / "tenuto.db"
     return Place(lambda shared: SqliteStore(path, threads=Inline, shared=shared))
 
 
-def threaded_sqlite_place(folder: Path) -> Place:
+async def threaded_sqlite_place(folder: Path) -> Place:
     path = folder / "tenuto.db"
     return Place(lambda shared: SqliteStore(path, shared=shared))
+
+
+async def postgres_place(_folder: Path) -> Place:
+    return PostgresPlace(await fresh_database())
 
 
 PLACES = {
     "memory": memory_place,
     "sqlite": inline_sqlite_place,
     "sqlite-threads": threaded_sqlite_place,
+    "postgres": postgres_place,
 }
+
+
+UNSHARED = [name for name in PLACES if name != "postgres"]
+"""Where there is one engine at a time."""
 
 
 @pytest_asyncio.fixture(params=PLACES)
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
-    made = PLACES[request.param](tmp_path)
+    made = await PLACES[request.param](tmp_path)
     yield made
     made.leave()
 

@@ -8,11 +8,14 @@ import msgspec
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.protocol import Orphan, Ownership
-from tests.store.conftest import Handle, Place
-from tests.store.situations import NOON, aside, begin, event, step, turn
+from tenuto.store.protocol import Fenced, Orphan, Outcome, Ownership, WriteResult
+from tests.store.conftest import UNSHARED, Handle, Place
+from tests.store.situations import NOON, aside, begin, event, mail, step, turn
 
 pytestmark = pytest.mark.asyncio
+
+WON = WriteResult(Outcome.WON)
+LOST = WriteResult(Outcome.LOST)
 
 
 async def take(store: Handle, process_id: str, *ids: str) -> None:
@@ -82,13 +85,98 @@ async def test_only_the_owner_can_release(place: Place) -> None:
     assert await second.claim_orphans(10) == [Orphan("i1", clean=False)]
 
 
-async def test_an_instance_taken_over_is_no_orphan_of_its_old_owner(place: Place) -> None:
+async def test_nobody_takes_from_a_living_process(place: Place) -> None:
+    """B15: "conditioned on the dead owner's id"; what is decided beside the owner is lost."""
     first = await place.opened("p1", shared=True)
     second = await place.opened("p2", shared=True)
     await take(first, "p1", "i1")
-    await second.commit(turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p2"))
+    await take(second, "p2", "i2")
+    result = await second.commit(
+        turn(
+            "t1",
+            step("i1", 2, ownership=Ownership.TAKE, mail_sent=(mail("m1", "i9"),)),
+            step("i2", 2, ownership=Ownership.TAKE),
+            process_id="p2",
+        )
+    )
+    assert result.writes == {"i1": LOST, "i2": WON}
+    aside_too = aside("i1", version=2, ownership=Ownership.TAKE, mail_sent=(mail("m2", "i9"),))
+    assert (await second.commit(turn("t2", aside_too, process_id="p2"))).writes == {"i1": LOST}
+    loaded = await second.load(["i1", "i2"])
+    assert {id: (each.owner, len(each.tail)) for id, each in loaded.items()} == {
+        "i1": ("p1", 2),
+        "i2": ("p2", 3),
+    }
+    assert await second.mail(10) == []
+
+
+async def test_a_start_beside_the_owner_keeps_no_key(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await first.commit(turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p1"))
+    start = msgspec.structs.replace(begin("i1", key="k"), ownership=Ownership.TAKE)
+    assert (await second.commit(turn("t2", start, process_id="p2"))).writes == {"i1": LOST}
+    assert await second.load(["i1"]) == {}
+    other = turn("t3", begin("i2", key="k"), process_id="p2")
+    assert (await second.commit(other)).writes == {"i2": WON}
+
+
+async def test_the_owner_may_take_again(place: Place) -> None:
+    store = await place.opened("p1")
+    await take(store, "p1", "i1")
+    again = turn("t1", step("i1", 2, ownership=Ownership.TAKE), process_id="p1")
+    assert (await store.commit(again)).writes == {"i1": WON}
+    assert (await store.load(["i1"]))["i1"].owner == "p1"
+    let_go = turn("t2", step("i1", 3, ownership=Ownership.RELEASE), process_id="p1")
+    await store.commit(let_go)
+    assert (await store.load(["i1"]))["i1"].owner is None
+
+
+async def test_a_process_that_was_taken_for_dead_is_fenced(place: Place) -> None:
+    """B2: "SIGSTOP a worker for 3 leases then SIGCONT … late result is refused by fence"."""
+    first = await place.opened("p1", shared=True)
+    await take(first, "p1", "i1")
+    second = await place.opened("p2", shared=True)
+    await place.bury("p1", by=second)
+    for late in (
+        step("i1", 2),
+        begin("i2"),
+        aside("i1", mail_sent=(mail("m1", "i9"),)),
+    ):
+        with pytest.raises(Fenced):
+            await first.commit(turn("late", late, process_id="p1"))
+    with pytest.raises(Fenced):
+        await first.commit(turn("late", process_id="p1", events=(event("e1"),)))
+    with pytest.raises(Fenced):
+        await first.beat()
+    assert await second.mail(10) == []
+    assert await second.unmatched_events(10) == []
+    assert len(await second.entries("i1")) == 2
+    await first.enter("p3", NOON)
+    assert not (await first.beat()).has_orphans
+    anew = turn("t9", begin("i2"), process_id="p3")
+    assert (await first.commit(anew)).writes == {"i2": WON}
+
+
+async def test_a_turn_that_went_in_before_the_end_is_told_so(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    done = turn("t1", begin("i1"), process_id="p1", events=(event("e1"),))
+    result = await first.commit(done)
+    second = await place.opened("p2", shared=True)
+    await place.bury("p1", by=second)
+    assert await first.commit(done) == result
+
+
+async def test_a_beat_tells_of_what_was_left(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    assert not (await second.beat()).has_orphans
+    await take(first, "p1", "i1")
+    assert not (await second.beat()).has_orphans
     await first.close(NOON, clean=True)
-    assert await second.claim_orphans(10) == []
+    assert (await second.beat()).has_orphans
+    assert await second.claim_orphans(10) == [Orphan("i1", clean=True)]
+    assert not (await second.beat()).has_orphans
 
 
 async def test_what_a_living_process_owns_is_no_orphan(place: Place) -> None:
@@ -128,6 +216,7 @@ async def test_a_clock_that_was_days_ahead_is_not_followed(place: Place) -> None
     assert await place.store().open("p2", NOON) == NOON
 
 
+@pytest.mark.parametrize("place", UNSHARED, indirect=True)
 async def test_a_second_engine_is_refused(place: Place) -> None:
     await place.opened("p1")
     for shared in (False, True):

@@ -79,10 +79,61 @@ async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(plac
     taken = turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p1")
     await first.commit(taken)
     await second.send([mail("m1", "i1"), mail("m2", "i2")])
-    assert [each.id for each in await first.mail(10)] == ["m1", "m2"]
     assert [each.id for each in await second.mail(10)] == ["m2"]
+    assert [each.id for each in await first.mail(10)] == ["m1"]
     await first.close(NOON, clean=True)
     assert [each.id for each in await second.mail(10)] == ["m1", "m2"]
+
+
+async def test_mail_for_nobodys_instance_comes_to_one_process_while_that_lives(
+    place: Place,
+) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await first.send([mail(f"m{number}", f"i{number}") for number in range(4)])
+    mine = await first.mail(2)
+    theirs = await second.mail(10)
+    assert [each.id for each in mine] == ["m0", "m1"]
+    assert [each.id for each in theirs] == ["m2", "m3"]
+    assert await first.mail(10) == mine
+    assert await second.mail(10) == theirs
+    first.abandon()
+    await second.claim_orphans(10)
+    assert await second.mail(10) == mine + theirs
+
+
+async def test_a_letter_is_handed_over_by_who_sent_it_with_a_turn(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await second.commit(turn("t0", aside("i3", ownership=Ownership.TAKE), process_id="p2"))
+    sending = step("i1", 0, mail_sent=(mail("m1", "i2"), mail("m2", "i3")))
+    await first.commit(turn("t1", sending, process_id="p1"))
+    assert [each.id for each in await second.mail(10)] == ["m2"]
+    assert [each.id for each in await first.mail(10)] == ["m1"]
+
+
+async def test_a_due_timer_comes_to_one_process_while_that_lives(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    timers = tuple(timer(f"i{number}", number) for number in range(4))
+    setting = [aside(each.instance_id, timers_set=(each,)) for each in timers]
+    await first.commit(turn("t1", *setting, process_id="p1"))
+    mine, _ = await first.due_timers(moment(100), 2)
+    theirs, following = await second.due_timers(moment(100), 10)
+    assert (mine, theirs, following) == (list(timers[:2]), list(timers[2:]), None)
+    assert await first.due_timers(moment(100), 10) == (mine, None)
+    first.abandon()
+    await second.claim_orphans(10)
+    assert await second.due_timers(moment(100), 10) == (list(timers), None)
+
+
+async def test_a_timer_that_is_set_again_is_nobodys(place: Place) -> None:
+    first = await place.opened("p1", shared=True)
+    second = await place.opened("p2", shared=True)
+    await first.commit(turn("t1", aside("i1", timers_set=(timer("i1", 1),)), process_id="p1"))
+    await first.due_timers(moment(100), 10)
+    await first.commit(turn("t2", aside("i1", timers_set=(timer("i1", 50),)), process_id="p1"))
+    assert await second.due_timers(moment(100), 10) == ([timer("i1", 50)], None)
 
 
 async def test_letters_go_with_the_entries_that_they_follow_from(store: Handle) -> None:

@@ -44,7 +44,6 @@ HOSTILE = [
     '"); DELETE FROM events; --',
     "status = 'FAILED' --",
     "%s %(x)s {0} ? :id $1 @v",
-    "a\x00b",
     "\\",
     "null",
     "[]",
@@ -146,6 +145,19 @@ async def test_text_is_only_ever_a_value(store: Handle, text: str) -> None:
     assert await store.mail(5) == []
     assert await store.due_timers(moment(2), 5) == ([], None)
     assert set(await store.load(["bystander"])) == {"bystander"}
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\x00"])
+async def test_text_with_a_nul_is_kept_or_refused(store: Handle, text: str) -> None:
+    """S24: "`\\u0000` … same verdict": not every database keeps it, and none may mangle it."""
+    start = begin("i1", entry(1, error_message=text), correlation_id=text, key=text)
+    try:
+        await store.commit(turn("t1", begin("i0"), start))
+    except DataRefused:
+        assert await store.load(["i0", "i1"]) == {}
+    else:
+        assert (await store.load(["i1"]))["i1"].tail[0].error_message == text
+    assert (await store.commit(turn("t2", begin("i2")))).writes["i2"].outcome is Outcome.WON
 
 
 async def test_bytes_are_kept_exactly(store: Handle) -> None:

@@ -608,7 +608,7 @@ _STORE = {
     "TEN-4004": Code(
         "Store read-only",
         "The store cannot be written.",
-        "Give the process write access to the file and its folder.",
+        "Give the process write access: to the file and its folder, or to the schema.",
     ),
     "TEN-4005": Code(
         "Store newer than the program",
@@ -617,13 +617,43 @@ _STORE = {
     ),
     "TEN-4006": Code(
         "Not a Tenuto database",
-        "The file is a database of something else, or no database at all.",
-        "Name another file.",
+        "What is there is a database of something else, damaged, or no database at all.",
+        "Name another file or schema, or restore a backup.",
     ),
     "TEN-4007": Code(
         "Verification found a difference",
         "Folding the log of an instance gives another state than the stored one.",
         "Keep a copy of the store, and report it with the message.",
+    ),
+    "TEN-4008": Code(
+        "Database not reached",
+        "The URL cannot be read, or no server answers there; nothing was accepted.",
+        "Start the server, or correct the URL; Tenuto goes on when it answers.",
+    ),
+    "TEN-4009": Code(
+        "Database refuses",
+        "The server answers, but has no such user, password or database, or is not fit for use.",
+        "Do what the message says, in the URL or on the server.",
+    ),
+    "TEN-4010": Code(
+        "Too many connections",
+        "The database server takes no more connections; nothing was accepted.",
+        "Raise max_connections, or close other programs; Tenuto goes on by itself.",
+    ),
+    "TEN-4011": Code(
+        "Database busy",
+        "Others hold what is needed for too long; nothing was accepted.",
+        "Look for long transactions on the server; Tenuto goes on by itself.",
+    ),
+    "TEN-4012": Code(
+        "No connection free",
+        "All connections for reading were busy for too long.",
+        "Look for slow statements on the server, or give the store more connections.",
+    ),
+    "TEN-4013": Code(
+        "Hints are not heard",
+        "The store is behind a pooler, which passes no notifications on; work is found by looking.",
+        "Name the server itself for listening.",
     ),
     "TEN-4290": Code(
         "Overloaded",

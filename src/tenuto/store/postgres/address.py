@@ -1,0 +1,68 @@
+"""Where a database is, and how to speak of it without giving its password away."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from tenuto.model.errors import StoreUnavailable
+
+DEFAULT_SCHEMA = "tenuto"
+
+_SCHEMES = ("postgresql", "postgres")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
+
+
+class Address(NamedTuple):
+    """A database and the schema in it."""
+
+    dsn: str
+    """With the password: for the driver alone."""
+    schema: str
+    shown: str
+    """Without the password: for people."""
+
+    def __repr__(self) -> str:
+        return f"<{self.shown}>"
+
+
+def read_address(url: str, schema: str | None = None) -> Address:
+    """What a URL says; `?schema=` names the schema, the rest is left to the driver."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        options = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        # Nothing of the text may be shown: what cannot be read may be a password.
+        raise _malformed() from None
+    if parts.scheme not in _SCHEMES or (not parts.hostname and not _names_host(options)):
+        raise _malformed()
+    named = schema or dict(options).get("schema") or DEFAULT_SCHEMA
+    if not _NAME.fullmatch(named):
+        raise StoreUnavailable(
+            f"{named!r} cannot be the name of a schema",
+            code="TEN-4008",
+            advice="Use letters, digits and underscores, at most 50, and no digit first.",
+        )
+    rest = [(name, value) for name, value in options if name != "schema"]
+    dsn = urlunsplit(parts._replace(query=urlencode(rest)))
+    user = f"{quote(unquote(parts.username))}@" if parts.username else ""
+    host = (parts.hostname or "") + (f":{port}" if port else "")
+    shown = f"postgresql://{user}{host}{parts.path}"
+    if named != DEFAULT_SCHEMA:
+        shown += f"?schema={named}"
+    return Address(dsn, named, shown)
+
+
+def _names_host(options: list[tuple[str, str]]) -> bool:
+    return any(name == "host" for name, _ in options)
+
+
+def _malformed() -> StoreUnavailable:
+    return StoreUnavailable(
+        "the URL of the PostgreSQL store cannot be read",
+        code="TEN-4008",
+        advice="Write postgresql://user:password@host:5432/database, with % signs for special "
+        "characters of the password (@ is %40, / is %2F, : is %3A).",
+    )

@@ -1,0 +1,301 @@
+"""A turn as one statement; and when somebody loses, as several that find out who."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.store.columns import DEFAULT_TENANT, event_columns
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.faults import CONTENDED, may_go_again, sqlstate
+from tenuto.store.postgres.parts import (
+    Part,
+    entry_rows,
+    first_rows,
+    is_aside,
+    later_rows,
+    other_parts,
+    part,
+    taken,
+    wanted_keys,
+)
+from tenuto.store.postgres.queries import Column, turn_statement
+from tenuto.store.postgres.session import TRIES, Session, Transaction
+from tenuto.store.protocol import (
+    DataRefused,
+    EventResult,
+    Fenced,
+    InstanceWrite,
+    Outcome,
+    Turn,
+    TurnResult,
+    WriteResult,
+)
+
+WON = WriteResult(Outcome.WON)
+LOST = WriteResult(Outcome.LOST)
+
+Outcomes = dict[str, WriteResult]
+UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
+"""(tenant, key) → the instance that has it, and the hash of what its start asked for."""
+
+
+class _AlreadyCommitted(Exception):
+    """This turn was committed before: its answer got lost, or it was sent again."""
+
+
+async def commit_turn(session: Session, turn: Turn, lane: int) -> TurnResult:
+    """Write `turn` in one transaction, or find that it was written before.
+
+    A turn in which somebody loses, or repeats an idempotency key, takes a second transaction.
+    """
+    for write in turn.writes:
+        if write.create is not None and not write.rows:
+            raise DataRefused("an instance is created with its first entries")
+    try:
+        outcomes, answer = await _written_together(session, turn, lane)
+    except _Contended:
+        try:
+            outcomes, answer = await _written_apart(session, turn, lane)
+        except _AlreadyCommitted:
+            return await _settled(session, turn)
+        except Fenced:
+            # It may have gone in before this process was taken for dead.
+            if await _is_committed(session, turn):
+                return await _settled(session, turn)
+            raise
+    return TurnResult(outcomes, await _event_results(session, turn, answer))
+
+
+class _Contended(Exception):
+    """Somebody does not go through: it has to be found out who."""
+
+
+async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
+    """Everything at once, which is right as long as nobody loses."""
+    if any(len(wanted_keys([write])) for write in turn.writes) and _has_twins(turn):
+        raise _Contended
+    try:
+        gate = [
+            part("entries", entry_rows(turn.writes, turn.id)),
+            part("owners_taken", taken(turn.writes)),
+            part("keys", wanted_keys(turn.writes)),
+        ]
+        parts = [each for each in gate if each.arrays[0]] + other_parts(turn, turn.writes, lane)
+    except (UnicodeError, OverflowError, TypeError):
+        # It may be a loser's data, which nobody needs.
+        raise _Contended from None
+    sent = turn_statement("turn", tuple(each.name for each in parts), session.schema)
+    parameters = _parameters(turn, parts)
+    for attempt in range(1, TRIES + 1):
+        try:
+            [answer] = await session.commit(sent, parameters)
+            break
+        except (StoreUnavailable, DataRefused) as error:
+            cause = error.__cause__
+            if cause is not None and may_go_again(cause) and attempt < TRIES:
+                continue
+            if isinstance(error, DataRefused) or (cause and sqlstate(cause) == CONTENDED):
+                raise _Contended from None
+            raise
+    return {write.instance_id: WON for write in turn.writes if not is_aside(write)}, answer
+
+
+def _has_twins(turn: Turn) -> bool:
+    keys = [
+        (write.create.tenant, write.create.key)
+        for write in turn.writes
+        if write.create is not None and write.create.key is not None
+    ]
+    return len(keys) != len(set(keys))
+
+
+async def _written_apart(session: Session, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
+    for attempt in range(1, TRIES + 1):
+        try:
+            return await session.transaction(
+                lambda transaction: _write_apart(transaction, turn, lane)
+            )
+        except StoreUnavailable as error:
+            cause = error.__cause__
+            if cause is None or not may_go_again(cause) or attempt == TRIES:
+                raise
+    raise AssertionError("a loop that returns or raises")
+
+
+async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
+    """First entries alone tell who goes through; those who do write the rest."""
+    if not await transaction.rows("lock_process", {"process_id": turn.process_id}):
+        raise Fenced(turn.process_id)
+    outcomes = await _gate(transaction, turn)
+    won = [each for each in turn.writes if outcomes.get(each.instance_id, WON) is WON]
+    try:
+        parts = other_parts(turn, won, lane)
+        later = part("entries", later_rows(won))
+    except (UnicodeError, OverflowError, TypeError) as error:
+        raise DataRefused(str(error)) from error
+    if later.arrays[0]:
+        written = await transaction.rows("entries", later.parameters())
+        if len(written) < len(later.arrays[0]):
+            raise DataRefused("an entry is there already, behind one that was not")
+    sent = turn_statement("turn_of_winners", tuple(each.name for each in parts), transaction.schema)
+    [answer] = await transaction.fetch(sent, _parameters(turn, parts))
+    return outcomes, answer
+
+
+async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
+    """Who goes through: asides are among the outcomes only where they lose."""
+    writes = turn.writes
+    through = await _through(transaction, "entries", first_rows(writes, turn.id))
+    losers = [write for write in writes if write.instance_id not in through]
+    if await _own_rows(transaction, turn.id, losers):
+        raise _AlreadyCommitted
+    owned = await _through(transaction, "owners_taken", taken(_of(writes, through)), turn)
+    outside = {id for (id,) in taken(_of(writes, through))} - owned
+    keyed = wanted_keys(_of(writes, through - outside))
+    has_key = await _through(transaction, "keys", keyed)
+    without_key = {
+        write.instance_id
+        for write in _of(writes, through - outside)
+        if write.create is not None
+        and write.create.key is not None
+        and write.instance_id not in has_key
+    }
+    await _take_back(transaction, turn, _of(writes, outside | without_key))
+    won = through - outside - without_key
+    used = await _used_keys(transaction, [each for each in writes if each.instance_id not in won])
+    outcomes = {
+        each.instance_id: WON if each.instance_id in won else _key_taken(each, used) or LOST
+        for each in writes
+    }
+    # Who is an owner's or somebody else's was not stopped by a key, whatever that says.
+    outcomes |= dict.fromkeys(outside, LOST)
+    return {
+        each.instance_id: outcomes[each.instance_id]
+        for each in writes
+        if not is_aside(each) or outcomes[each.instance_id] is not WON
+    }
+
+
+def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
+    return [write for write in writes if write.instance_id in ids]
+
+
+async def _through(
+    transaction: Transaction, name: str, rows: Sequence[tuple[Any, ...]], turn: Turn | None = None
+) -> set[str]:
+    """Insert a part of the gate; the instances whose rows went in."""
+    if not rows:
+        return set()
+    shared: dict[str, Column] = {"process_id": turn.process_id} if turn else {}
+    return {id for (id,) in await transaction.rows(name, part(name, rows).parameters() | shared)}
+
+
+async def _take_back(transaction: Transaction, turn: Turn, writes: list[InstanceWrite]) -> None:
+    first = [(each.instance_id, each.rows[0].seq) for each in writes if each.rows]
+    if first:
+        await transaction.rows("take_back", part("take_back", first).parameters())
+    owned = taken(writes)
+    if owned:
+        await transaction.rows(
+            "owners_released",
+            {**part("owners_released", owned).parameters(), "process_id": turn.process_id},
+        )
+
+
+async def _own_rows(
+    asked: Session | Transaction, turn_id: str, writes: Iterable[InstanceWrite]
+) -> set[str]:
+    rows = [(write.instance_id, write.rows[0].seq) for write in writes if write.rows]
+    if not rows:
+        return set()
+    found = await asked.rows(
+        "first_rows_of_turn",
+        {**part("first_rows_of_turn", rows).parameters(), "turn_id": turn_id},
+    )
+    return {id for (id,) in found}
+
+
+async def _used_keys(asked: Session | Transaction, writes: Iterable[InstanceWrite]) -> UsedKeys:
+    wanted = [key[:2] for key in wanted_keys(writes)]
+    if not wanted:
+        return {}
+    found = await asked.rows("used_keys", part("used_keys", wanted).parameters())
+    return {(tenant, key): (id, content_hash) for tenant, key, id, content_hash in found}
+
+
+def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
+    if write.create is None or write.create.key is None:
+        return None
+    instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
+    if instance_id is None:
+        return None
+    is_same = content_hash == write.create.content_hash
+    return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
+
+
+def _parameters(turn: Turn, parts: Iterable[Part]) -> dict[str, Column]:
+    parameters: dict[str, Column] = {
+        "process_id": turn.process_id,
+        # Who sends a letter hands it over, if nobody else has to.
+        "claimed_by": turn.process_id,
+    }
+    for each in parts:
+        parameters |= each.parameters_in_turn()
+    return parameters
+
+
+async def _is_committed(session: Session, turn: Turn) -> bool:
+    if await _own_rows(session, turn.id, turn.writes):
+        return True
+    known = await _known_events(session, [event.id for event in turn.events])
+    return any(facts[1] == turn.id for facts in known.values())
+
+
+async def _settled(session: Session, turn: Turn) -> TurnResult:
+    """What a turn that was committed before had as its result."""
+    gated = [write for write in turn.writes if not is_aside(write)]
+    winners = await _own_rows(session, turn.id, gated)
+    used = await _used_keys(session, gated)
+    outcomes = {
+        write.instance_id: WON if write.instance_id in winners else _key_taken(write, used) or LOST
+        for write in gated
+    }
+    return TurnResult(outcomes, await _event_results(session, turn, None))
+
+
+async def _event_results(
+    session: Session, turn: Turn, answer: Row | None
+) -> dict[str, EventResult]:
+    """What became of the events: those that were not new are looked up."""
+    if not turn.events:
+        return {}
+    stored: dict[str, int] = {}
+    if answer is not None and answer[1]:
+        stored = dict(zip(answer[1], answer[2], strict=True))
+    others = [event.id for event in turn.events if event.id not in stored]
+    known = await _known_events(session, others)
+    return {
+        event.id: EventResult("stored", number=stored[event.id])
+        if event.id in stored
+        else _event_result(event, turn.id, known[event.id])
+        for event in turn.events
+    }
+
+
+async def _known_events(session: Session, ids: list[str]) -> dict[str, Row]:
+    if not ids:
+        return {}
+    found = await session.rows("known_events", {"tenant": DEFAULT_TENANT, "ids": ids})
+    return {row[0]: row[1:] for row in found}
+
+
+def _event_result(event: Event, turn_id: str, facts: Row) -> EventResult:
+    content_hash, stored_by, number, resumed, matched_at = facts
+    if content_hash != event_columns(event).content_hash:
+        return EventResult("conflict")
+    if stored_by == turn_id and matched_at is None:
+        return EventResult("stored", number=number)
+    return EventResult("duplicate", resumed, matched_at is not None, number)

@@ -1,0 +1,185 @@
+"""What PostgreSQL's errors mean to those who can act on them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import cast
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.driver import (
+    BROKEN,
+    ConfigurationError,
+    DataError,
+    PostgresError,
+    ServerError,
+)
+from tenuto.store.protocol import DataRefused
+
+CONTENDED = "TEN01"
+"""Raised by the turn's own statement: somebody does not go through."""
+
+_AGAIN = frozenset({"40001", "40P01"})
+"""The transaction was rolled back because of others, and may do better the next time."""
+
+_REFUSED_CLASSES = frozenset({"22", "23", "54"})
+_WORK_GOES_ON = "Work goes on by itself when it is back."
+
+_WEATHER: dict[str, tuple[str, str, str]] = {
+    # One state, or a class of them by its first two characters; the longer one first.
+    "28P01": (
+        "TEN-4009",
+        "refuses the password",
+        "Correct the user or the password in the URL.",
+    ),
+    "28": (
+        "TEN-4009",
+        "refuses the user",
+        "Correct the user in the URL, or let it in with a line of pg_hba.conf.",
+    ),
+    "3D000": (
+        "TEN-4009",
+        "has no such database",
+        "Correct the name in the URL, or create the database: createdb NAME.",
+    ),
+    "42501": (
+        "TEN-4004",
+        "denies this user what it needs",
+        (
+            "As an owner of the database run: GRANT CREATE ON DATABASE name TO user; or let its "
+            "owner migrate, and GRANT USAGE ON SCHEMA and ALL ON ALL TABLES in it to this user."
+        ),
+    ),
+    "25006": (
+        "TEN-4004",
+        "is read-only",
+        "Name the primary server, not a standby, and look at default_transaction_read_only.",
+    ),
+    "53100": (
+        "TEN-4003",
+        "cannot write: the server's disk is full",
+        "Free some space on the server; work goes on by itself. Nothing was lost.",
+    ),
+    "53200": ("TEN-4001", "has no memory left", f"Free some memory. {_WORK_GOES_ON}"),
+    "53300": (
+        "TEN-4010",
+        "takes no more connections",
+        (
+            "Raise max_connections, close other programs, or put PgBouncer in between. A process "
+            "of Tenuto takes up to eight."
+        ),
+    ),
+    "53": ("TEN-4001", "lacks resources", _WORK_GOES_ON),
+    "55P03": (
+        "TEN-4011",
+        "has its rows locked by another program",
+        "Look for long transactions in pg_stat_activity, and end them. Work goes on by itself.",
+    ),
+    "57014": (
+        "TEN-4011",
+        "did not answer in time and gave up",
+        "Look at pg_stat_activity for what it is busy with. Work goes on by itself.",
+    ),
+    "57P03": ("TEN-4001", "is starting up or shutting down", _WORK_GOES_ON),
+    "57": ("TEN-4001", "is shutting down", _WORK_GOES_ON),
+    "25P03": ("TEN-4001", "ended a transaction that stood still for too long", _WORK_GOES_ON),
+    "40": (
+        "TEN-4011",
+        "had to roll back again and again because others were in the way",
+        "Look for programs that lock Tenuto's tables. Work goes on by itself.",
+    ),
+    "3F000": ("TEN-4006", "has lost the schema of the store", "Restore a backup."),
+    "42P01": ("TEN-4006", "has lost a table of the store", "Restore a backup."),
+    "42": (
+        "TEN-4006",
+        "has other tables than this program expects",
+        "Run `tenuto migrate`; if that does not help, restore a backup.",
+    ),
+    "58": ("TEN-4001", "reports a fault of its disk", "Look at the server's log."),
+    "XX": ("TEN-4001", "reports a fault of its own", "Look at the server's log."),
+    "08": ("TEN-4001", "has ended the connection", _WORK_GOES_ON),
+    "0A": (
+        "TEN-4001",
+        "lacks something that is needed",
+        "Tenuto needs PostgreSQL 14 or newer.",
+    ),
+}
+
+
+def sqlstate(error: BaseException) -> str:
+    """The server's code for an error; empty when the server has not said anything."""
+    return cast("ServerError", error).sqlstate or "" if isinstance(error, PostgresError) else ""
+
+
+def is_fatal(error: BaseException) -> bool:
+    """Whether the server ended the connection with this word."""
+    if not isinstance(error, PostgresError):
+        return False
+    severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
+    return severity in ("FATAL", "PANIC")
+
+
+def is_broken(error: BaseException) -> bool:
+    """Whether the connection is gone; what was under way on it may or may not have happened."""
+    if isinstance(error, DataError):
+        return False
+    return isinstance(error, (*BROKEN, asyncio.TimeoutError)) or is_fatal(error)
+
+
+def may_go_again(error: BaseException) -> bool:
+    return sqlstate(error) in _AGAIN
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether the data are at fault, and not the weather."""
+    return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
+
+
+def translated(error: Exception, shown: str) -> Exception:
+    """What the store protocol knows instead of what the driver raised; else the error itself."""
+    if is_refused(error):
+        return DataRefused(str(error))
+    state = sqlstate(error)
+    if state:
+        code, what, advice = _WEATHER.get(state) or _WEATHER.get(
+            state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
+        )
+        return StoreUnavailable(f"{shown} {what} ({error})", code=code, advice=advice)
+    if is_broken(error):
+        return StoreUnavailable(
+            f"the connection to {shown} broke ({str(error) or type(error).__name__})",
+            advice=f"Look at the network and at the server's log. {_WORK_GOES_ON}",
+        )
+    return error
+
+
+def translated_connect(error: Exception, shown: str) -> Exception:
+    """What it means that no connection came about."""
+    if sqlstate(error) and not sqlstate(error).startswith("08"):
+        return translated(error, shown)
+    if isinstance(error, socket.gaierror):
+        return StoreUnavailable(
+            f"{shown}: the name of the host is not known",
+            code="TEN-4008",
+            advice="Correct the host in the URL, or look at the name service.",
+        )
+    if isinstance(error, asyncio.TimeoutError):
+        return StoreUnavailable(
+            f"{shown} does not answer",
+            code="TEN-4008",
+            advice=f"Look at the network, and at firewalls on the way. {_WORK_GOES_ON}",
+        )
+    if isinstance(error, OSError):
+        return StoreUnavailable(
+            f"{shown} cannot be reached ({error.strerror or error})",
+            code="TEN-4008",
+            advice=f"Start the server, or correct host and port in the URL. {_WORK_GOES_ON}",
+        )
+    if isinstance(error, ConfigurationError | ValueError):
+        # The driver's words may quote the URL.
+        return StoreUnavailable(
+            f"the URL of {shown} says something that cannot be used",
+            code="TEN-4008",
+            advice="Correct what stands behind the question mark of the URL.",
+        )
+    return translated(error, shown)

@@ -1,0 +1,104 @@
+"""Processes that come and go, and what they own, by the clock of the server.
+
+A process is taken for dead when it has been silent for `dead_after`, and only by one that has
+itself been heard of without a gap for as long: after an outage of the server everybody has been
+silent, and nobody is dead. Its row is locked while one of its turns is under way, so that it is
+never buried in the middle of one; from then on its turns find that it may not write.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.session import Session, Transaction
+from tenuto.store.protocol import WRONG_CLOCK, CommitUnknown, Fenced, Orphan, Pulse
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Rhythm(NamedTuple):
+    """How often a process says that it lives, and when its silence means that it does not."""
+
+    beat_every: timedelta
+    dead_after: timedelta
+
+    def parameters(self, process_id: str) -> dict[str, Column]:
+        return {
+            "process_id": process_id,
+            "dead_after": self.dead_after // _MILLISECOND,
+            # Whoever misses no more than this cannot see another as dead because the server was
+            # away: the other one has then been silent for this and one beat at most.
+            "longest_gap": (self.dead_after // 2) // _MILLISECOND,
+        }
+
+
+async def enter(session: Session, process_id: str, now: datetime) -> datetime:
+    """Register a process; returns how far time has come."""
+    return await _surely(
+        session.transaction(lambda transaction: _enter(transaction, process_id, now))
+    )
+
+
+async def _surely(work: Awaitable[T]) -> T:
+    """For what its caller gives up when it is not known whether it was done."""
+    try:
+        return await work
+    except CommitUnknown as error:
+        raise StoreUnavailable(
+            f"the connection broke while a process came or went: {error}"
+        ) from error
+
+
+async def _enter(transaction: Transaction, process_id: str, now: datetime) -> datetime:
+    if not await transaction.rows("insert_process", {"process_id": process_id}):
+        raise ValueError(f"process id {process_id!r} was used before")
+    not_after = {"not_after": epoch_ms(now + WRONG_CLOCK)}
+    [(seen,)] = await transaction.rows("latest_moment", not_after)
+    latest = max(epoch_ms(now), seen or 0)
+    await transaction.rows("see_moment", {"process_id": process_id, "seen_at": latest})
+    await transaction.rows("forget_processes")
+    return from_epoch_ms(latest)
+
+
+async def leave(session: Session, process_id: str, now: datetime, *, clean: bool) -> None:
+    async def work(transaction: Transaction) -> None:
+        await transaction.rows("stop_process", {"process_id": process_id, "is_clean": clean})
+        seen = {"process_id": process_id, "seen_at": epoch_ms(now)}
+        await transaction.rows("see_moment", seen)
+
+    await _surely(session.transaction(work))
+
+
+async def beat(session: Session, process_id: str, rhythm: Rhythm) -> Pulse:
+    found = await session.rows("beat", rhythm.parameters(process_id))
+    if not found:
+        raise Fenced(process_id)
+    at, has_orphans = found[0]
+    return Pulse(from_epoch_ms(at), bool(has_orphans))
+
+
+async def claim_orphans(
+    session: Session, process_id: str, rhythm: Rhythm, limit: int
+) -> list[Orphan]:
+    """Own what the dead have left."""
+    me = await session.rows("bury_processes", rhythm.parameters(process_id))
+    if not me:
+        raise Fenced(process_id)
+    [(_, buried)] = me
+    if buried:
+        log.warning(
+            "processes %s have been silent for over %g s and are taken for dead",
+            *(", ".join(buried), rhythm.dead_after.total_seconds()),
+        )
+    found = await session.rows("claim_instances", {"process_id": process_id, "limit": limit})
+    return [Orphan(instance_id, bool(is_clean)) for instance_id, is_clean in found]

@@ -1,0 +1,282 @@
+"""What a turn writes, as rows for the parts of its statement.
+
+A statement's parts see the tables as they were before it, and no two of them may touch the same
+row. So what a turn does to one row in several steps is worked out here: cleared and set is set,
+closed and opened is opened, taken and sent is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.inputs import TimerKey
+from tenuto.store.columns import (
+    DEFAULT_TENANT,
+    dead_letter_columns,
+    event_columns,
+    instance_columns,
+    mail_columns,
+    timer_columns,
+    update_columns,
+    wait_columns,
+)
+from tenuto.store.postgres.queries import Column
+from tenuto.store.protocol import (
+    Delivery,
+    DeliveryOutcome,
+    InstanceWrite,
+    LookedBack,
+    Mail,
+    MatchWrite,
+    Ownership,
+    Turn,
+    WaitKey,
+    WaitRow,
+)
+
+Rows: TypeAlias = Sequence[tuple[Any, ...]]
+
+
+class Part(NamedTuple):
+    """A part by its name in `queries.sql`, and one array for each of its columns."""
+
+    name: str
+    columns: tuple[str, ...]
+    arrays: tuple[Sequence[Column], ...]
+
+    def parameters(self) -> dict[str, Column]:
+        """For the part alone."""
+        return dict(zip(self.columns, self.arrays, strict=True))
+
+    def parameters_in_turn(self) -> dict[str, Column]:
+        """For the part among others."""
+        prefixed = (f"{self.name}__{column}" for column in self.columns)
+        return dict(zip(prefixed, self.arrays, strict=True))
+
+
+_COLUMNS = {
+    "entries": "instance_id seq event_type node_id iteration attempt node_status output_variable "
+    "payload error_message at_ms turn_id",
+    "owners_taken": "instance_id",
+    "keys": "tenant key instance_id content_hash",
+    "instances": "id tenant definition_id definition_version status correlation_id priority "
+    "deadline created_at updated_at started_at completed_at current_steps parent_id root_id "
+    "rerun_of output last_error cancellation",
+    "updates": "id status updated_at started_at completed_at current_steps output last_error "
+    "cancellation",
+    "snapshots_put": "instance_id version state",
+    "timers_cleared": "instance_id kind node iteration",
+    "timers_set": "instance_id kind node iteration due",
+    "waits_closed": "instance_id node iteration",
+    "waits_opened": "instance_id node iteration attempt tenant pattern is_wildcard condition "
+    "captures term_paths term_values since opened_at correlation_id looked_back",
+    "looked_back": "instance_id node iteration attempt",
+    "deliveries": "instance_id node iteration event_id outcome",
+    "mail_taken": "id instance_id",
+    "mail_sent": "id instance_id input created_at",
+    "mail_replaced": "id instance_id input created_at",
+    "dead_letters_kept": "instance_id id tenant kind node iteration attempt task_id input error "
+    "output at",
+    "owners_released": "instance_id",
+    "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
+    "turn_id resumed matched_at",
+    "matches": "tenant id resumed matched_at",
+    "moment": "lane seen_at",
+    "take_back": "instance_id seq",
+    "first_rows_of_turn": "instance_id seq",
+    "used_keys": "tenant key",
+}
+_NAMES = {name: tuple(columns.split()) for name, columns in _COLUMNS.items()}
+
+
+def part(name: str, rows: Rows) -> Part:
+    """Rows as arrays; without rows, empty ones."""
+    names = _NAMES[name]
+    return Part(name, names, tuple(zip(*rows, strict=True)) if rows else ((),) * len(names))
+
+
+def is_aside(write: InstanceWrite) -> bool:
+    """Whether it has no entries, and only holds the place of the next one."""
+    return not write.rows and write.create is None
+
+
+def entry_rows(writes: Iterable[InstanceWrite], turn_id: str) -> list[tuple[Any, ...]]:
+    """Everybody's entries; the first of each carries the turn's id."""
+    rows: list[tuple[Any, ...]] = []
+    for write in writes:
+        if not write.rows:
+            rows.append(_place(write))
+            continue
+        id = write.instance_id
+        turn_of_row: str | None = turn_id
+        for row in write.rows:
+            rows.append((id, *row, turn_of_row))
+            turn_of_row = None
+    return rows
+
+
+def first_rows(writes: Iterable[InstanceWrite], turn_id: str) -> list[tuple[Any, ...]]:
+    return [
+        (write.instance_id, *write.rows[0], turn_id) if write.rows else _place(write)
+        for write in writes
+    ]
+
+
+def later_rows(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
+    return [(write.instance_id, *row, None) for write in writes for row in write.rows[1:]]
+
+
+def _place(write: InstanceWrite) -> tuple[Any, ...]:
+    return (write.instance_id, write.version + 1, "", None, "", 0, *(None,) * 4, 0, None)
+
+
+def taken(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
+    return [(write.instance_id,) for write in writes if write.ownership is Ownership.TAKE]
+
+
+def wanted_keys(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
+    """Of starts that want the same key the first has it; sorted, as everybody's are."""
+    wanted: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for write in writes:
+        new = write.create
+        if new is not None and new.key is not None:
+            row = (new.tenant, new.key, write.instance_id, new.content_hash)
+            wanted.setdefault((new.tenant, new.key), row)
+    return [wanted[key] for key in sorted(wanted)]
+
+
+def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Part]:
+    """All that stands beside the gate: what winners write, and what nobody can lose."""
+    made = [
+        *_instance_parts(won),
+        *_timer_parts(won),
+        *_wait_parts(won, turn.looked_back),
+        *_mail_parts(won, turn.matches),
+        *_event_parts(turn, won),
+    ]
+    letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
+    released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
+    made += [("dead_letters_kept", letters), ("owners_released", released)]
+    if turn.events or any(write.create for write in won):
+        made.append(("moment", [(lane, epoch_ms(turn.at))]))
+    return [part(name, rows) for name, rows in made if rows]
+
+
+_Made: TypeAlias = list[tuple[str, Rows]]
+
+
+def _instance_parts(won: Sequence[InstanceWrite]) -> _Made:
+    created = [
+        instance_columns(each.instance_id, each.create, each.update)
+        for each in won
+        if each.create is not None
+    ]
+    updated = [
+        update_columns(each.instance_id, each.update)
+        for each in won
+        if each.update is not None and each.create is None
+    ]
+    folds = [
+        (each.instance_id, each.snapshot.version, each.snapshot.state)
+        for each in won
+        if each.snapshot is not None
+    ]
+    return [("instances", created), ("updates", updated), ("snapshots_put", folds)]
+
+
+def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
+    if not any(each.timers_set or each.timers_cleared for each in won):
+        return []
+    all_set = {
+        (each.instance_id, timer.key): timer_columns(timer)
+        for each in won
+        for timer in each.timers_set
+    }
+    cleared = {
+        (each.instance_id, key): (each.instance_id, key.kind.value, key.node, key.iteration)
+        for each in won
+        for key in each.timers_cleared
+    }
+    gone: dict[tuple[str, TimerKey], Any] = {
+        key: row for key, row in cleared.items() if key not in all_set
+    }
+    return [("timers_cleared", list(gone.values())), ("timers_set", list(all_set.values()))]
+
+
+def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack]) -> _Made:
+    closed = dict.fromkeys(key for write in won for key in write.waits_closed)
+    opened: dict[WaitKey, WaitRow] = {
+        WaitKey(wait.instance_id, wait.node, wait.iteration): wait
+        for write in won
+        for wait in write.waits_opened
+    }
+    done = set(looked_back)
+    rows = [
+        # The store itself says which event a wait follows.
+        wait_columns(wait, 0)._replace(
+            looked_back=int(wait.looked_back or LookedBack(*key, wait.attempt) in done)
+        )[:-1]
+        for key, wait in opened.items()
+    ]
+    marked = [
+        each
+        for each in sorted(done)
+        if (key := WaitKey(*each[:3])) not in opened and key not in closed
+    ]
+    over = [key for key in closed if key not in opened]
+    return [("waits_closed", over), ("waits_opened", rows), ("looked_back", marked)]
+
+
+def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> _Made:
+    taken_off = dict.fromkeys((id, each.instance_id) for each in won for id in each.mail_taken)
+    sent: dict[tuple[str, str], Mail] = {}
+    for letters in (*(each.mail_sent for each in won), *(match.mail for match in matches)):
+        for letter in letters:
+            sent.setdefault((letter.id, letter.instance_id), letter)
+    replaced = [mail_columns(letter) for key, letter in sent.items() if key in taken_off]
+    return [
+        ("mail_taken", [key for key in taken_off if key not in sent]),
+        ("mail_sent", [mail_columns(each) for key, each in sent.items() if key not in taken_off]),
+        ("mail_replaced", replaced),
+    ]
+
+
+def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
+    # Of two matchings of one event the first counts.
+    first = {match.event_id: match for match in reversed(turn.matches)}
+    stored = [
+        (
+            *event_columns(event),
+            turn.id,
+            *((match.resumed, epoch_ms(match.matched_at)) if match else (0, None)),
+        )
+        for event in turn.events
+        for match in (first.get(event.id),)
+    ]
+    matched = [
+        (DEFAULT_TENANT, match.event_id, match.resumed, epoch_ms(match.matched_at))
+        for match in sorted(first.values(), key=_event_id)
+    ]
+    outcomes: dict[tuple[str, str, str, str], DeliveryOutcome] = {}
+    for deliveries in (
+        *(each.deliveries for each in won),
+        *(match.deliveries for match in turn.matches),
+    ):
+        for each in deliveries:
+            key = (each.instance_id, each.node, each.iteration, each.event_id)
+            outcomes[key] = _settled(outcomes.get(key), each)
+    delivered = [(*key, outcomes[key]) for key in sorted(outcomes)]
+    return [("events_stored", stored), ("matches", matched), ("deliveries", delivered)]
+
+
+_event_id: Callable[[MatchWrite], str] = lambda match: match.event_id  # noqa: E731
+
+
+def _settled(before: DeliveryOutcome | None, delivery: Delivery) -> DeliveryOutcome:
+    """What two deliveries of one event to one wait come to, whatever was there before them."""
+    outcome = delivery.outcome
+    if before is None or before == "matched" or (before, outcome) == ("discarded", "resumed"):
+        return outcome
+    return before

@@ -1,0 +1,96 @@
+"""A few connections for reading, and what happens when they do not suffice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.queries import Parameters, Statement, statement
+from tenuto.store.postgres.server import Server
+from tenuto.store.postgres.session import Session
+
+log = logging.getLogger(__name__)
+
+_LONG_WAIT = 1.0
+
+
+class Pool:
+    """At most `size` connections; who waits too long for one is told so."""
+
+    def __init__(self, server: Server, size: int, patience: float) -> None:
+        self._server = server
+        self._size = size
+        self._patience = patience
+        self._places = asyncio.Semaphore(size)
+        self._idle: list[Session] = []
+        self._all: list[Session] = []
+
+    @property
+    def statements(self) -> int:
+        return sum(session.statements for session in self._all)
+
+    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        return await self.fetch(statement(name, self._server.address.schema), parameters or {})
+
+    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        async with self.session() as session:
+            return await session.fetch(sent, parameters)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        await self._wait_for_place()
+        # The one used last is the most likely to be awake.
+        session = self._idle.pop() if self._idle else self._another()
+        try:
+            yield session
+        finally:
+            self._idle.append(session)
+            self._places.release()
+
+    async def close(self) -> None:
+        for session in self._all:
+            await session.close()
+
+    def abandon(self) -> None:
+        for session in self._all:
+            session.abandon()
+
+    def _another(self) -> Session:
+        session = Session(self._server)
+        self._all.append(session)
+        return session
+
+    async def _wait_for_place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        waiting = asyncio.ensure_future(self._places.acquire())
+        try:
+            await self._patiently(waiting)
+        except BaseException:
+            if not waiting.cancel() and not waiting.cancelled():
+                self._places.release()
+            raise
+
+    async def _patiently(self, waiting: asyncio.Task[Literal[True]]) -> None:
+        done, _ = await asyncio.wait({waiting}, timeout=min(_LONG_WAIT, self._patience))
+        if done:
+            return
+        log.warning(
+            "all %d connections for reading %s are busy; something has waited for over %g s",
+            *(self._size, self._server.shown, min(_LONG_WAIT, self._patience)),
+        )
+        done, _ = await asyncio.wait({waiting}, timeout=max(0.0, self._patience - _LONG_WAIT))
+        if not done:
+            raise StoreUnavailable(
+                f"no connection to {self._server.shown} became free within {self._patience:g} s: "
+                f"all {self._size} are busy reading",
+                code="TEN-4012",
+                advice="Look at pg_stat_activity for slow statements, ask for smaller pages, or "
+                "give the store more connections (readers=).",
+            )

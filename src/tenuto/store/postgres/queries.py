@@ -1,0 +1,112 @@
+"""The statements of `queries.sql`, by name, for one schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple, TypeAlias
+
+Column: TypeAlias = object
+"""What a parameter may be: text, a whole number, bytes, a truth value, None, or an array."""
+Parameters: TypeAlias = Mapping[str, Column]
+
+_NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+_SCHEMA = re.compile(r"\btenuto(?=[.;])")
+
+
+class Named(NamedTuple):
+    """A statement as its file has it, with `:name` for each parameter."""
+
+    name: str
+    description: str
+    sql: str
+
+
+class Statement(NamedTuple):
+    """A statement as the server gets it, with the names of its parameters in their order."""
+
+    sql: str
+    parameters: tuple[str, ...]
+
+    def arguments(self, values: Parameters) -> list[Column]:
+        return [values[name] for name in self.parameters]
+
+
+def read_queries(text: str) -> dict[str, Named]:
+    """Name → statement; every one has a description."""
+    queries = {
+        name: Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
+        for name, description, sql in _NAMED.findall(text)
+    }
+    names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
+    if names != list(queries):
+        raise ValueError(f"without description, or twice: {sorted(set(names) - set(queries))}")
+    return queries
+
+
+QUERIES = read_queries(files("tenuto.store.postgres").joinpath("queries.sql").read_text("utf-8"))
+
+
+def in_schema(sql: str, schema: str) -> str:
+    """The same SQL for the tables of another schema; its name is an identifier, never a value."""
+    quoted = schema.replace('"', '""')
+    return _SCHEMA.sub(f'"{quoted}"', sql)
+
+
+def numbered(sql: str) -> Statement:
+    """`:name` as `$1`, `$2` and so on, the same name always with the same number."""
+    names: dict[str, int] = {}
+    text = _PARAMETER.sub(lambda found: f"${names.setdefault(found.group(1), len(names) + 1)}", sql)
+    return Statement(text, tuple(names))
+
+
+@cache
+def statement(name: str, schema: str) -> Statement:
+    return numbered(in_schema(QUERIES[name].sql, schema))
+
+
+@cache
+def page_of_instances(positions: str, schema: str) -> Statement:
+    """The list whose positions come from the statement of that name."""
+    inner = QUERIES[positions].sql.rstrip(";")
+    text = QUERIES["page_of_instances"].sql.replace("/* positions */", inner)
+    return numbered(in_schema(text, schema))
+
+
+@cache
+def turn_statement(frame: str, parts: tuple[str, ...], schema: str) -> Statement:
+    """`frame` with these parts; parameters are called `part__name`, unless all share them."""
+    bodies: list[str] = []
+    checks: list[str] = []
+    results: list[str] = []
+    for part in parts:
+        bodies += [
+            f", {name} AS (\n{_of_part(part, name)}\n)"
+            for name in (part, f"{part}_then", f"{part}_then_too")
+            if name in QUERIES
+        ]
+        if f"{part}_check" in QUERIES and frame != "turn_of_winners":
+            checks.append(_of_part(part, f"{part}_check"))
+        if f"{part}_result" in QUERIES:
+            results.append(f", {_of_part(part, f'{part}_result')}")
+    text = (
+        QUERIES[frame]
+        .sql.replace("/* parts */", "\n".join(bodies))
+        .replace("/* checks */", "\n".join(checks))
+        .replace("/* results */", "\n".join(results))
+    )
+    return numbered(in_schema(text, schema))
+
+
+SHARED = frozenset({"process_id", "claimed_by"})
+"""Parameters that are the same for all parts of a turn."""
+
+
+def _of_part(part: str, name: str) -> str:
+    return _PARAMETER.sub(
+        lambda found: found.group() if found.group(1) in SHARED else f":{part}__{found.group(1)}",
+        QUERIES[name].sql.rstrip(";"),
+    )

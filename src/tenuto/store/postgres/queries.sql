@@ -1,0 +1,1067 @@
+-- Every statement the store executes, by name, with what it is for.
+--
+-- A round trip costs more than a row, hence three habits. Many rows go in as arrays, one for each
+-- column, and come out of `unnest`. What a turn writes is one statement: `turn` with its *parts* as
+-- common table expressions, of which only those are there that the turn needs. No two parts may touch
+-- the same row, since each sees the tables as they were when the statement began. And whatever is read
+-- comes from one statement, so that it is of one moment.
+--
+-- A comparison that must be a look-up for each row is written as a scalar sub-select or as LATERAL with
+-- a limit: the planner cannot turn that into a walk, whatever it believes about the tables' sizes.
+-- What is claimed is chosen in a MATERIALIZED part, so that a limit is a limit.
+
+---------------------------------------------------------------------------------------- transactions
+
+-- name: begin
+-- Start a transaction.
+BEGIN;
+
+-- name: begin_pooled
+-- Start a transaction on a connection that is somebody else's a moment later: it keeps no settings.
+BEGIN;
+SET LOCAL lock_timeout = '10s';
+SET LOCAL statement_timeout = '30s';
+SET LOCAL idle_in_transaction_session_timeout = '15s';
+
+-- name: begin_migration
+-- Start a transaction that may take its time: others wait for it, and do not give up.
+BEGIN;
+SET LOCAL lock_timeout = 0;
+SET LOCAL statement_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = '60s';
+
+-- name: commit
+-- Make a transaction durable.
+COMMIT;
+
+-- name: rollback
+-- Forget a transaction.
+ROLLBACK;
+
+------------------------------------------------------------------------------------------------ turns
+
+-- name: turn
+-- A turn as if nobody could lose: when somebody does, the statement fails and nothing of it stays.
+WITH alive AS MATERIALIZED (
+    SELECT 1 FROM tenuto.processes
+    WHERE id = :process_id AND stopped_at IS NULL
+    FOR KEY SHARE
+)
+/* parts */
+SELECT
+    CASE
+        WHEN NOT EXISTS (SELECT 1 FROM alive) THEN tenuto.contended()
+        /* checks */
+    END AS is_contended
+    /* results */;
+
+-- name: turn_of_winners
+-- The rest of a turn, once it is known who goes through.
+WITH nothing AS (SELECT 1)
+/* parts */
+SELECT
+    CASE
+        WHEN false THEN false
+        /* checks */
+    END AS is_contended
+    /* results */;
+
+-- name: lock_process
+-- Whether a process may write; nobody takes it for dead before the transaction is over.
+SELECT 1 FROM tenuto.processes
+WHERE id = :process_id AND stopped_at IS NULL
+FOR KEY SHARE;
+
+-- name: entries
+-- Part, the gate: entries in the log where nobody's are. The first of an instance in a turn, the one
+-- with the turn's id, goes in only if the one before it is there.
+INSERT INTO tenuto.workflow_execution_history (
+    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
+    payload, error_message, at_ms, turn_id
+)
+SELECT entry.*
+FROM unnest(
+    :instance_id::text[], :seq::bigint[], :event_type::text[], :node_id::text[],
+    :iteration::text[], :attempt::bigint[], :node_status::text[], :output_variable::text[],
+    :payload::bytea[], :error_message::text[], :at_ms::bigint[], :turn_id::text[]
+) AS entry (
+    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
+    payload, error_message, at_ms, turn_id
+)
+WHERE
+    entry.turn_id IS NULL
+    OR entry.seq = 1
+    OR (
+        SELECT true FROM tenuto.workflow_execution_history AS previous
+        WHERE previous.instance_id = entry.instance_id AND previous.seq = entry.seq - 1
+    )
+ON CONFLICT (instance_id, seq) DO NOTHING
+RETURNING instance_id;
+
+-- name: entries_check
+-- Whether everybody's entries went in.
+WHEN (SELECT count(*) FROM entries) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
+-- name: owners_taken
+-- Part, the gate too: become the owner where nobody else is.
+INSERT INTO tenuto.owners (instance_id, process_id, epoch)
+SELECT taken.instance_id, :process_id, 1 FROM unnest(:instance_id::text[]) AS taken (instance_id)
+ON CONFLICT (instance_id) DO UPDATE SET epoch = owners.epoch
+WHERE owners.process_id = excluded.process_id
+RETURNING instance_id;
+
+-- name: owners_taken_check
+-- Whether nobody was in the way.
+WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
+-- name: keys
+-- Part, the gate too: idempotency keys of new instances that nobody has used.
+INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
+SELECT wanted.*
+FROM unnest(
+    :tenant::text[], :key::text[], :instance_id::text[], :content_hash::bytea[]
+) AS wanted (tenant, key, instance_id, content_hash)
+ON CONFLICT (tenant, key) DO NOTHING
+RETURNING instance_id;
+
+-- name: keys_check
+-- Whether all of them were new.
+WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
+-- name: first_rows_of_turn
+-- Which of these (instance, seq) carry this turn's id: its winners.
+SELECT history.instance_id
+FROM unnest(:instance_id::text[], :seq::bigint[]) AS wanted (instance_id, seq)
+CROSS JOIN LATERAL (
+    SELECT entry.instance_id, entry.turn_id FROM tenuto.workflow_execution_history AS entry
+    WHERE entry.instance_id = wanted.instance_id AND entry.seq = wanted.seq
+    LIMIT 1
+) AS history
+WHERE history.turn_id = :turn_id;
+
+-- name: take_back
+-- The first entry of a write that did not get its owner or its idempotency key.
+DELETE FROM tenuto.workflow_execution_history AS history
+USING unnest(:instance_id::text[], :seq::bigint[]) AS taken_back (instance_id, seq)
+WHERE history.instance_id = taken_back.instance_id AND history.seq = taken_back.seq;
+
+-- name: used_keys
+-- Who has these idempotency keys.
+SELECT used.tenant, used.key, used.instance_id, used.content_hash
+FROM unnest(:tenant::text[], :key::text[]) AS wanted (tenant, key)
+CROSS JOIN LATERAL (
+    SELECT known.* FROM tenuto.idempotency_keys AS known
+    WHERE known.tenant = wanted.tenant AND known.key = wanted.key
+    LIMIT 1
+) AS used;
+
+-- name: instances
+-- Part: the rows of new instances.
+INSERT INTO tenuto.workflow_instances (
+    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
+    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
+    output, last_error, cancellation
+)
+SELECT new.*
+FROM unnest(
+    :id::text[], :tenant::text[], :definition_id::text[], :definition_version::bigint[],
+    :status::text[], :correlation_id::text[], :priority::bigint[], :deadline::bigint[],
+    :created_at::bigint[], :updated_at::bigint[], :started_at::bigint[], :completed_at::bigint[],
+    :current_steps::text[], :parent_id::text[], :root_id::text[], :rerun_of::text[],
+    :output::bytea[], :last_error::bytea[], :cancellation::bytea[]
+) AS new
+RETURNING id, tenant, created_at, current_steps;
+
+-- name: instances_then
+-- Part: where new instances are.
+INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
+SELECT instances.id, step.id, instances.tenant, instances.created_at
+FROM instances CROSS JOIN LATERAL jsonb_array_elements_text(instances.current_steps::jsonb) AS step (id)
+ON CONFLICT (instance_id, step_id) DO NOTHING;
+
+-- name: updates
+-- Part: what lists show, after a change of status or when an instance comes to rest.
+UPDATE tenuto.workflow_instances AS instance
+SET
+    status = changed.status,
+    updated_at = changed.updated_at,
+    started_at = changed.started_at,
+    completed_at = changed.completed_at,
+    current_steps = changed.current_steps,
+    output = changed.output,
+    last_error = changed.last_error,
+    cancellation = changed.cancellation
+FROM unnest(
+    :id::text[], :status::text[], :updated_at::bigint[], :started_at::bigint[],
+    :completed_at::bigint[], :current_steps::text[], :output::bytea[], :last_error::bytea[],
+    :cancellation::bytea[]
+) AS changed (
+    id, status, updated_at, started_at, completed_at, current_steps, output, last_error, cancellation
+)
+WHERE instance.id = changed.id
+RETURNING instance.id, instance.tenant, instance.created_at, instance.current_steps;
+
+-- name: updates_then
+-- Part: steps at which instances are now.
+INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
+SELECT updates.id, step.id, updates.tenant, updates.created_at
+FROM updates CROSS JOIN LATERAL jsonb_array_elements_text(updates.current_steps::jsonb) AS step (id)
+ON CONFLICT (instance_id, step_id) DO NOTHING;
+
+-- name: updates_then_too
+-- Part: steps at which instances are no more.
+DELETE FROM tenuto.workflow_current_steps AS step
+USING unnest(:id::text[], :current_steps::text[]) AS changed (id, current_steps)
+WHERE step.instance_id = changed.id AND NOT changed.current_steps::jsonb ? step.step_id;
+
+-- name: snapshots_put
+-- Part: folds; an older one never replaces a newer one.
+INSERT INTO tenuto.workflow_snapshots (instance_id, version, state)
+SELECT fold.*
+FROM unnest(:instance_id::text[], :version::bigint[], :state::bytea[]) AS fold (
+    instance_id, version, state
+)
+ON CONFLICT (instance_id) DO UPDATE SET version = excluded.version, state = excluded.state
+WHERE excluded.version >= workflow_snapshots.version;
+
+-- name: timers_cleared
+-- Part: timers that are needed no more.
+DELETE FROM tenuto.timers AS timer
+USING unnest(:instance_id::text[], :kind::text[], :node::text[], :iteration::text[]) AS cleared (
+    instance_id, kind, node, iteration
+)
+WHERE
+    timer.instance_id = cleared.instance_id AND timer.kind = cleared.kind
+    AND timer.node = cleared.node AND timer.iteration = cleared.iteration;
+
+-- name: timers_set
+-- Part: timers; one of the same key is replaced, and is nobody's again.
+INSERT INTO tenuto.timers (instance_id, kind, node, iteration, due)
+SELECT timer.*
+FROM unnest(
+    :instance_id::text[], :kind::text[], :node::text[], :iteration::text[], :due::bigint[]
+) AS timer (instance_id, kind, node, iteration, due)
+ON CONFLICT (instance_id, kind, node, iteration) DO UPDATE
+SET due = excluded.due, claimed_by = NULL;
+
+-- name: waits_closed
+-- Part: waits that are over.
+DELETE FROM tenuto.workflow_event_subscriptions AS wait
+USING unnest(:instance_id::text[], :node::text[], :iteration::text[]) AS closed (
+    instance_id, node, iteration
+)
+WHERE
+    wait.instance_id = closed.instance_id AND wait.node = closed.node
+    AND wait.iteration = closed.iteration;
+
+-- name: waits_opened
+-- Part: waits, with the number of the newest event that was there before them.
+INSERT INTO tenuto.workflow_event_subscriptions (
+    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+)
+SELECT
+    wait.instance_id, wait.node, wait.iteration, wait.attempt, wait.tenant, wait.pattern,
+    wait.is_wildcard, wait.condition, wait.captures, wait.term_paths, wait.term_values, wait.since,
+    wait.opened_at, wait.correlation_id, wait.looked_back,
+    (SELECT coalesce(max(number), 0) FROM tenuto.events)
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :tenant::text[],
+    :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
+    :term_paths::text[], :term_values::text[], :since::bigint[], :opened_at::bigint[],
+    :correlation_id::text[], :looked_back::bigint[]
+) AS wait (
+    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back
+)
+ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
+    attempt = excluded.attempt,
+    tenant = excluded.tenant,
+    pattern = excluded.pattern,
+    is_wildcard = excluded.is_wildcard,
+    condition = excluded.condition,
+    captures = excluded.captures,
+    term_paths = excluded.term_paths,
+    term_values = excluded.term_values,
+    since = excluded.since,
+    opened_at = excluded.opened_at,
+    correlation_id = excluded.correlation_id,
+    looked_back = excluded.looked_back,
+    follows = excluded.follows;
+
+-- name: looked_back
+-- Part: these waits, as they were opened then, have seen the events that came before them.
+UPDATE tenuto.workflow_event_subscriptions AS wait SET looked_back = 1
+FROM unnest(:instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]) AS done (
+    instance_id, node, iteration, attempt
+)
+WHERE
+    wait.instance_id = done.instance_id AND wait.node = done.node
+    AND wait.iteration = done.iteration AND wait.attempt = done.attempt;
+
+-- name: deliveries
+-- Part: what came of events at waits; "matched" is settled once. A wait that a retry opened anew may
+-- take an event that it had missed.
+INSERT INTO tenuto.event_deliveries (instance_id, node, iteration, event_id, outcome)
+SELECT delivery.*
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :event_id::text[], :outcome::text[]
+) AS delivery (instance_id, node, iteration, event_id, outcome)
+ON CONFLICT (instance_id, node, iteration, event_id) DO UPDATE SET outcome = excluded.outcome
+WHERE
+    event_deliveries.outcome = 'matched'
+    OR (event_deliveries.outcome = 'discarded' AND excluded.outcome = 'resumed');
+
+-- name: mail_taken
+-- Part: mail that an instance's log has taken.
+DELETE FROM tenuto.mailbox AS mail
+USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
+WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
+
+-- name: mail_sent
+-- Part: mail that is not there already, for the sender to hand over. It is numbered as it was sent, and
+-- goes in sorted, as everybody's does: two senders of the same letters never wait in a circle.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
+SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+FROM (
+    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
+        id, instance_id, input, created_at
+    )
+    OFFSET 0
+) AS mail
+ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+ON CONFLICT (id, instance_id) DO NOTHING;
+
+-- name: mail_replaced
+-- Part: mail that takes the place of what this turn takes off under the same name.
+INSERT INTO tenuto.mailbox (id, instance_id, input, created_at, claimed_by)
+SELECT mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS mail (
+    id, instance_id, input, created_at
+)
+ON CONFLICT (id, instance_id) DO UPDATE SET
+    number = excluded.number,
+    input = excluded.input,
+    created_at = excluded.created_at,
+    claimed_by = excluded.claimed_by;
+
+-- name: dead_letters_kept
+-- Part: what could not be done.
+INSERT INTO tenuto.dead_letters (
+    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+)
+SELECT letter.*
+FROM unnest(
+    :instance_id::text[], :id::text[], :tenant::text[], :kind::text[], :node::text[],
+    :iteration::text[], :attempt::bigint[], :task_id::text[], :input::bytea[], :error::bytea[],
+    :output::bytea[], :at::bigint[]
+) AS letter (
+    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+)
+ON CONFLICT (instance_id, id) DO NOTHING;
+
+-- name: owners_released
+-- Part: own no more.
+DELETE FROM tenuto.owners
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
+
+-- name: events_stored
+-- Part: events that were not there before. One turn after the other, so that the order of their numbers
+-- is that of their commits: a wait may then say which was the newest when it opened. One that is known
+-- already takes no number.
+INSERT INTO tenuto.events (
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id,
+    resumed, matched_at
+)
+SELECT event.*
+FROM
+    (SELECT pg_advisory_xact_lock(hashtextextended('tenuto.events', 0)) OFFSET 0) AS my_turn
+CROSS JOIN unnest(
+    :tenant::text[], :id::text[], :pattern::text[], :payload::bytea[], :received_at::bigint[],
+    :timestamp::bigint[], :correlation_id::text[], :content_hash::bytea[], :turn_id::text[],
+    :resumed::bigint[], :matched_at::bigint[]
+) AS event (
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id,
+    resumed, matched_at
+)
+WHERE
+    (
+        SELECT true FROM tenuto.events AS known
+        WHERE known.tenant = event.tenant AND known.id = event.id
+    ) IS NULL
+ON CONFLICT (tenant, id) DO NOTHING
+RETURNING id, number;
+
+-- name: events_stored_result
+-- Which of them were new, and their numbers.
+(SELECT array_agg(id) FROM events_stored) AS stored_ids,
+(SELECT array_agg(number) FROM events_stored) AS stored_numbers;
+
+-- name: matches
+-- Part: the matching of these events is done; the first time counts.
+UPDATE tenuto.events AS event SET resumed = done.resumed, matched_at = done.matched_at
+FROM unnest(:tenant::text[], :id::text[], :resumed::bigint[], :matched_at::bigint[]) AS done (
+    tenant, id, resumed, matched_at
+)
+WHERE event.tenant = done.tenant AND event.id = done.id AND event.matched_at IS NULL;
+
+-- name: moment
+-- Part: so far the time of a process has come, something that moments are compared with being stored.
+INSERT INTO tenuto.moments (process_id, lane, seen_at)
+SELECT :process_id, seen.lane, seen.seen_at
+FROM unnest(:lane::bigint[], :seen_at::bigint[]) AS seen (lane, seen_at)
+ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
+WHERE moments.seen_at < excluded.seen_at;
+
+-- name: known_events
+-- What is known of these events.
+SELECT event.id, event.content_hash, event.turn_id, event.number, event.resumed, event.matched_at
+FROM unnest(:ids::text[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT known.* FROM tenuto.events AS known
+    WHERE known.tenant = :tenant AND known.id = wanted.id
+    LIMIT 1
+) AS event;
+
+-------------------------------------------------------------------------------------------- instances
+
+-- name: load
+-- Instances with their folds, their owners and the entries after their folds, as arrays.
+SELECT
+    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
+    instance.status, instance.correlation_id, instance.priority, instance.deadline,
+    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
+    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
+    instance.output, instance.last_error, instance.cancellation,
+    (SELECT owner.process_id FROM tenuto.owners AS owner WHERE owner.instance_id = instance.id),
+    fold.state, coalesce(fold.version, 0),
+    tail.seqs, tail.event_types, tail.node_ids, tail.iterations, tail.attempts, tail.node_statuses,
+    tail.output_variables, tail.payloads, tail.error_messages, tail.moments
+FROM unnest(:ids::text[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = wanted.id LIMIT 1
+) AS instance
+LEFT JOIN LATERAL (
+    SELECT snapshot.version, snapshot.state FROM tenuto.workflow_snapshots AS snapshot
+    WHERE snapshot.instance_id = wanted.id
+    LIMIT 1
+) AS fold ON true
+CROSS JOIN LATERAL (
+    SELECT
+        array_agg(entry.seq) AS seqs,
+        array_agg(entry.event_type) AS event_types,
+        array_agg(entry.node_id) AS node_ids,
+        array_agg(entry.iteration) AS iterations,
+        array_agg(entry.attempt) AS attempts,
+        array_agg(entry.node_status) AS node_statuses,
+        array_agg(entry.output_variable) AS output_variables,
+        array_agg(entry.payload) AS payloads,
+        array_agg(entry.error_message) AS error_messages,
+        array_agg(entry.at_ms) AS moments
+    FROM (
+        SELECT * FROM tenuto.workflow_execution_history AS history
+        WHERE history.instance_id = wanted.id AND history.seq > coalesce(fold.version, 0)
+        ORDER BY history.seq
+    ) AS entry
+) AS tail;
+
+-- name: entries_after
+-- A page of the log of one instance.
+SELECT
+    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
+    error_message, at_ms
+FROM tenuto.workflow_execution_history
+WHERE instance_id = :instance_id AND seq > :after
+ORDER BY seq LIMIT :limit;
+
+-- name: entries_at
+-- Single entries of one instance.
+SELECT
+    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
+    error_message, at_ms
+FROM tenuto.workflow_execution_history
+WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
+ORDER BY seq;
+
+------------------------------------------------------------------------------------------------ lists
+-- Positions (created_at, id), newest first, from an index. Which statement is used depends on the
+-- narrowest filter; the others are tested on what it finds. The rows follow in the same statement.
+
+-- name: page_of_instances
+-- The rows at certain positions.
+WITH page AS MATERIALIZED (
+    /* positions */
+)
+
+SELECT
+    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
+    instance.status, instance.correlation_id, instance.priority, instance.deadline,
+    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
+    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
+    instance.output, instance.last_error, instance.cancellation
+FROM page
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = page.id LIMIT 1
+) AS instance
+ORDER BY page.created_at DESC, page.id DESC;
+
+-- name: positions_by_status
+-- All instances of some statuses.
+SELECT found.created_at, found.id
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+    WHERE
+        i.tenant = :tenant AND i.status = wanted.status
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+) AS found
+ORDER BY found.created_at DESC, found.id DESC LIMIT :limit;
+
+-- name: positions_by_definition
+-- Instances of a definition and some statuses.
+SELECT found.created_at, found.id
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+    WHERE
+        i.tenant = :tenant AND i.definition_id = :definition_id AND i.status = wanted.status
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+) AS found
+ORDER BY found.created_at DESC, found.id DESC LIMIT :limit;
+
+-- name: positions_by_correlation
+-- Instances of a correlation id.
+SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+WHERE
+    i.tenant = :tenant AND i.correlation_id = :correlation_id
+    AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
+
+-- name: positions_by_step
+-- Instances that are at a step.
+SELECT i.created_at, i.id
+FROM tenuto.workflow_current_steps AS step
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = step.instance_id LIMIT 1
+) AS i
+WHERE
+    step.tenant = :tenant AND step.step_id = :step_id
+    AND (step.created_at, step.instance_id) < (:below_created, :below_id)
+    AND step.created_at >= :from_created
+    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit;
+
+-- name: positions_by_id
+-- Those of the named instances that fit the other filters.
+SELECT i.created_at, i.id
+FROM unnest(:ids::text[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = wanted.id LIMIT 1
+) AS i
+WHERE
+    i.tenant = :tenant
+    AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+    AND (
+        :step_id::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_current_steps AS step
+            WHERE step.instance_id = i.id AND step.step_id = :step_id
+        )
+    )
+ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
+
+------------------------------------------------------------------------------------------ definitions
+
+-- name: insert_definition
+-- A new version, unless somebody else was faster with one of that number.
+INSERT INTO tenuto.workflow_definitions (tenant, id, version, content, content_hash, created_at)
+VALUES (:tenant, :id, :version, :content, :content_hash, :created_at)
+ON CONFLICT (tenant, id, version) DO NOTHING
+RETURNING version;
+
+-- name: definition
+-- One version.
+SELECT tenant, id, version, content, content_hash, created_at FROM tenuto.workflow_definitions
+WHERE tenant = :tenant AND id = :id AND version = :version;
+
+-- name: newest_definition
+-- The newest version.
+SELECT tenant, id, version, content, content_hash, created_at FROM tenuto.workflow_definitions
+WHERE tenant = :tenant AND id = :id ORDER BY version DESC LIMIT 1;
+
+-- name: definition_ids
+-- Every definition of a tenant once, without reading its versions.
+WITH RECURSIVE walk (id) AS (
+    (
+        SELECT first.id FROM tenuto.workflow_definitions AS first
+        WHERE first.tenant = :tenant ORDER BY first.id LIMIT 1
+    )
+    UNION ALL
+    SELECT next.id
+    FROM walk
+    CROSS JOIN LATERAL (
+        SELECT following.id FROM tenuto.workflow_definitions AS following
+        WHERE following.tenant = :tenant AND following.id > walk.id
+        ORDER BY following.id LIMIT 1
+    ) AS next
+)
+
+SELECT id FROM walk;
+
+------------------------------------------------------------------------------------------------ waits
+
+-- name: wait_terms
+-- Distinct terms of a pattern and of all wildcards, by stepping from one to the next in the index:
+-- ten thousand waits for the same thing are one step.
+WITH RECURSIVE exact (term_paths) AS (
+    (
+        SELECT first.term_paths FROM tenuto.workflow_event_subscriptions AS first
+        WHERE first.tenant = :tenant AND first.pattern = :pattern
+        ORDER BY first.term_paths LIMIT 1
+    )
+    UNION ALL
+    SELECT next.term_paths
+    FROM exact
+    CROSS JOIN LATERAL (
+        SELECT following.term_paths FROM tenuto.workflow_event_subscriptions AS following
+        WHERE
+            following.tenant = :tenant AND following.pattern = :pattern
+            AND following.term_paths > exact.term_paths
+        ORDER BY following.term_paths LIMIT 1
+    ) AS next
+),
+
+wild (pattern, term_paths) AS (
+    (
+        SELECT first.pattern, first.term_paths FROM tenuto.workflow_event_subscriptions AS first
+        WHERE first.is_wildcard = 1 AND first.tenant = :tenant
+        ORDER BY first.pattern, first.term_paths LIMIT 1
+    )
+    UNION ALL
+    SELECT next.pattern, next.term_paths
+    FROM wild
+    CROSS JOIN LATERAL (
+        SELECT following.pattern, following.term_paths
+        FROM tenuto.workflow_event_subscriptions AS following
+        WHERE
+            following.is_wildcard = 1 AND following.tenant = :tenant
+            AND (following.pattern, following.term_paths) > (wild.pattern, wild.term_paths)
+        ORDER BY following.pattern, following.term_paths LIMIT 1
+    ) AS next
+)
+
+SELECT :pattern::text COLLATE "C" AS pattern, exact.term_paths FROM exact
+UNION
+SELECT wild.pattern, wild.term_paths FROM wild
+ORDER BY 1, 2;
+
+-- name: waits_for
+-- Open waits under any of these terms, in key order: each term is a range of one index.
+SELECT wait.*
+FROM unnest(:patterns::text[], :term_paths::text[], :term_values::text[]) AS term (
+    pattern, term_paths, term_values
+)
+CROSS JOIN LATERAL (
+    SELECT
+        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
+        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
+        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows
+    FROM tenuto.workflow_event_subscriptions AS open
+    WHERE
+        open.tenant = :tenant AND open.pattern = term.pattern
+        AND open.term_paths = term.term_paths AND open.term_values = term.term_values
+        AND (open.instance_id, open.node, open.iteration)
+        > (:after_instance, :after_node, :after_iteration)
+    ORDER BY open.instance_id, open.node, open.iteration LIMIT :limit
+) AS wait
+ORDER BY wait.instance_id, wait.node, wait.iteration LIMIT :limit;
+
+-- name: waits_of_instance
+-- The open waits of one instance.
+SELECT
+    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+FROM tenuto.workflow_event_subscriptions
+WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration;
+
+-- name: unlooked_waits
+-- Open waits that have not looked back.
+SELECT
+    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+FROM tenuto.workflow_event_subscriptions
+WHERE looked_back = 0 ORDER BY instance_id, node, iteration LIMIT :limit;
+
+----------------------------------------------------------------------------------------------- events
+
+-- name: deliveries_of_instance
+-- What came of events at the waits of one instance.
+SELECT event_id, instance_id, node, iteration, outcome FROM tenuto.event_deliveries
+WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, event_id;
+
+-- name: events_of_pattern_since
+-- The inbox of one pattern, oldest first, from a moment or after an event.
+SELECT
+    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
+    event.timestamp, event.correlation_id, event.content_hash
+FROM (
+    SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
+    FROM tenuto.events AS known WHERE known.number = :after
+) AS start
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.events AS stored
+    WHERE
+        stored.tenant = :tenant AND stored.pattern = :pattern
+        AND (stored.received_at, stored.number) > (start.received_at, start.number)
+    ORDER BY stored.received_at, stored.number LIMIT :limit
+) AS event
+ORDER BY event.received_at, event.number;
+
+-- name: events_since
+-- The inbox of all patterns, oldest first, from a moment or after an event.
+SELECT
+    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
+    event.timestamp, event.correlation_id, event.content_hash
+FROM (
+    SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
+    FROM tenuto.events AS known WHERE known.number = :after
+) AS start
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.events AS stored
+    WHERE
+        stored.tenant = :tenant
+        AND (stored.received_at, stored.number) > (start.received_at, start.number)
+    ORDER BY stored.received_at, stored.number LIMIT :limit
+) AS event
+ORDER BY event.received_at, event.number;
+
+-- name: unmatched_events
+-- Events whose matching was not recorded, in the order of storing.
+SELECT
+    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash
+FROM tenuto.events
+WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
+
+----------------------------------------------------------------------------- timers, mail, dead letters
+
+-- name: claim_timers
+-- Timers that are due and that no other living process has, and when the next one is, without a key.
+WITH due AS MATERIALIZED (
+    SELECT timer.instance_id, timer.kind, timer.node, timer.iteration, timer.due
+    FROM tenuto.timers AS timer
+    WHERE
+        timer.due <= :now
+        AND (
+            timer.claimed_by IS NULL
+            OR timer.claimed_by = :process_id
+            OR (
+                SELECT true FROM tenuto.processes AS living
+                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
+            ) IS NULL
+        )
+    ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
+    LIMIT :limit
+    FOR NO KEY UPDATE OF timer SKIP LOCKED
+),
+
+claimed AS (
+    UPDATE tenuto.timers AS timer SET claimed_by = :process_id
+    FROM due
+    WHERE
+        timer.instance_id = due.instance_id AND timer.kind = due.kind
+        AND timer.node = due.node AND timer.iteration = due.iteration
+        AND timer.claimed_by IS DISTINCT FROM :process_id
+),
+
+latest AS MATERIALIZED (
+    SELECT due.due, due.instance_id, due.kind, due.node, due.iteration FROM due
+    UNION ALL
+    SELECT -9223372036854775808, '', '', '', ''
+    ORDER BY 1 DESC, 2 DESC, 3 DESC, 4 DESC, 5 DESC LIMIT 1
+)
+
+SELECT due.instance_id, due.kind, due.node, due.iteration, due.due FROM due
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, following.due
+FROM latest
+CROSS JOIN LATERAL (
+    SELECT timer.due FROM tenuto.timers AS timer
+    WHERE
+        (timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration)
+        > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
+        AND (
+            timer.claimed_by IS NULL
+            OR timer.claimed_by = :process_id
+            OR (
+                SELECT true FROM tenuto.processes AS living
+                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
+            ) IS NULL
+        )
+    ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration LIMIT 1
+) AS following;
+
+-- name: first_timers
+-- The timers that are due first, for those who only look.
+SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
+ORDER BY due, instance_id, kind, node, iteration LIMIT :limit;
+
+-- name: claim_mail
+-- Mail for instances that this process owns, and for those that no living process owns, unless another
+-- living one has it already; oldest first.
+WITH page AS MATERIALIZED (
+    SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
+    FROM tenuto.mailbox AS mail
+    LEFT JOIN LATERAL (
+        SELECT process.id
+        FROM tenuto.owners AS owner
+        CROSS JOIN LATERAL (
+            SELECT living.id FROM tenuto.processes AS living
+            WHERE living.id = owner.process_id AND living.stopped_at IS NULL
+            LIMIT 1
+        ) AS process
+        WHERE owner.instance_id = mail.instance_id
+        LIMIT 1
+    ) AS owner ON true
+    WHERE
+        mail.number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
+        AND (
+            owner.id = :process_id
+            OR (
+                owner.id IS NULL
+                AND (
+                    mail.claimed_by IS NULL
+                    OR mail.claimed_by = :process_id
+                    OR (
+                        SELECT true FROM tenuto.processes AS living
+                        WHERE living.id = mail.claimed_by AND living.stopped_at IS NULL
+                    ) IS NULL
+                )
+            )
+        )
+    ORDER BY mail.number LIMIT :limit
+    FOR NO KEY UPDATE OF mail SKIP LOCKED
+),
+
+claimed AS (
+    UPDATE tenuto.mailbox AS mail SET claimed_by = :process_id
+    FROM page
+    WHERE mail.number = page.number AND mail.claimed_by IS DISTINCT FROM :process_id
+)
+
+SELECT page.id, page.instance_id, page.input, page.created_at FROM page ORDER BY page.number;
+
+-- name: first_mail
+-- The oldest mail, for those who only look.
+SELECT id, instance_id, input, created_at FROM tenuto.mailbox
+WHERE number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
+ORDER BY number LIMIT :limit;
+
+-- name: dead_letters
+-- Dead letters of a tenant, newest first.
+SELECT
+    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+FROM tenuto.dead_letters
+WHERE tenant = :tenant ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
+
+----------------------------------------------------------------------------------- owners and processes
+
+-- name: latest_moment
+-- How far time has come, by all clocks that are not wrong.
+SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
+
+-- name: insert_process
+-- A process has opened the store; nothing when its id was used before.
+INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since)
+SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms
+FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
+ON CONFLICT (id) DO NOTHING
+RETURNING id;
+
+-- name: see_moment
+-- So far the time of a process has come.
+INSERT INTO tenuto.moments (process_id, lane, seen_at) VALUES (:process_id, 0, :seen_at)
+ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
+WHERE moments.seen_at < excluded.seen_at;
+
+-- name: forget_processes
+-- Processes that stopped a day ago and own nothing any more.
+WITH forgotten AS (
+    DELETE FROM tenuto.processes AS process
+    WHERE
+        process.stopped_at < tenuto.clock_ms() - 86400000
+        AND (
+            SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
+        ) IS NULL
+    RETURNING process.id
+)
+
+DELETE FROM tenuto.moments AS moment USING forgotten WHERE moment.process_id = forgotten.id;
+
+-- name: stop_process
+-- A process lets go.
+UPDATE tenuto.processes SET stopped_at = tenuto.clock_ms(), is_clean = :is_clean
+WHERE id = :process_id AND stopped_at IS NULL;
+
+-- name: beat
+-- A process lives; and whether another is gone that has left something, or has not been heard of for
+-- too long. Nothing when the process itself was taken for dead.
+WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
+
+beat AS (
+    UPDATE tenuto.processes AS process
+    SET
+        beat_at = clock.now_ms,
+        steady_since = CASE
+            WHEN clock.now_ms - process.beat_at > :longest_gap THEN clock.now_ms
+            ELSE process.steady_since
+        END
+    FROM clock
+    WHERE process.id = :process_id AND process.stopped_at IS NULL
+    RETURNING process.beat_at, process.steady_since
+)
+
+SELECT
+    beat.beat_at,
+    EXISTS (
+        SELECT 1 FROM tenuto.processes AS gone
+        WHERE
+            gone.stopped_at IS NOT NULL
+            AND (SELECT true FROM tenuto.owners WHERE owners.process_id = gone.id LIMIT 1)
+    )
+    OR (
+        beat.beat_at - beat.steady_since >= :dead_after
+        AND EXISTS (
+            SELECT 1 FROM tenuto.processes AS silent
+            WHERE silent.stopped_at IS NULL AND silent.beat_at < beat.beat_at - :dead_after
+        )
+    )
+FROM beat;
+
+-- name: bury_processes
+-- Processes that have been silent for too long, none of whose turns is under way. Only who has beaten
+-- without a gap for as long may say so: after an outage of the server nobody was heard of. Whether the
+-- process itself is alive.
+WITH me AS MATERIALIZED (
+    SELECT process.id, process.beat_at, process.steady_since, tenuto.clock_ms() AS now_ms
+    FROM tenuto.processes AS process
+    WHERE process.id = :process_id AND process.stopped_at IS NULL
+    FOR KEY SHARE
+),
+
+silent AS MATERIALIZED (
+    SELECT process.id
+    FROM tenuto.processes AS process CROSS JOIN me
+    WHERE
+        process.id <> me.id
+        AND process.stopped_at IS NULL
+        AND process.beat_at < me.now_ms - :dead_after
+        AND me.now_ms - me.beat_at <= :longest_gap
+        AND me.now_ms - me.steady_since >= :dead_after
+    ORDER BY process.id
+    FOR UPDATE OF process SKIP LOCKED
+),
+
+buried AS (
+    UPDATE tenuto.processes AS process SET stopped_at = tenuto.clock_ms()
+    FROM silent WHERE process.id = silent.id
+    RETURNING process.id
+)
+
+SELECT me.id, (SELECT array_agg(buried.id) FROM buried) FROM me;
+
+-- name: claim_instances
+-- Take over from owners that are gone.
+WITH me AS MATERIALIZED (
+    SELECT process.id FROM tenuto.processes AS process
+    WHERE process.id = :process_id AND process.stopped_at IS NULL
+    FOR KEY SHARE
+),
+
+orphan AS MATERIALIZED (
+    SELECT owner.instance_id, owner.process_id, gone.is_clean
+    FROM me
+    CROSS JOIN tenuto.processes AS gone
+    INNER JOIN tenuto.owners AS owner ON owner.process_id = gone.id
+    WHERE gone.stopped_at IS NOT NULL
+    ORDER BY gone.id, owner.instance_id LIMIT :limit
+    FOR UPDATE OF owner SKIP LOCKED
+),
+
+claimed AS (
+    UPDATE tenuto.owners AS owner SET process_id = :process_id, epoch = owner.epoch + 1
+    FROM orphan
+    WHERE owner.instance_id = orphan.instance_id AND owner.process_id = orphan.process_id
+    RETURNING owner.instance_id, orphan.is_clean, orphan.process_id
+)
+
+SELECT claimed.instance_id, claimed.is_clean FROM claimed
+ORDER BY claimed.process_id, claimed.instance_id;
+
+-- name: notify
+-- Tell whoever listens; outside of any turn, because commits that notify go one after the other.
+SELECT pg_notify(:channel, :payload);
+
+-- name: ping
+-- Whether a connection is still there.
+SELECT 1;
+
+------------------------------------------------------------------------------------------------ schema
+
+-- name: server
+-- What is at the other end of a connection.
+SELECT
+    pg_backend_pid(),
+    current_setting('server_version_num')::integer,
+    current_setting('server_encoding'),
+    current_database(),
+    current_user;
+
+-- name: lock_schema
+-- One process migrates at a time; the others wait, and find it done.
+SELECT pg_advisory_xact_lock(hashtextextended('tenuto.schema_info', 0));
+
+-- name: has_schema
+-- Whether the schema is there.
+SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
+
+-- name: create_schema
+-- Make the schema.
+CREATE SCHEMA tenuto;
+
+-- name: tables
+-- What is in the schema.
+SELECT class.relname
+FROM pg_catalog.pg_class AS class
+INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+WHERE namespace.nspname = :schema AND class.relkind IN ('r', 'p', 'v', 'm', 'f');
+
+-- name: schema_info
+-- Which migrations have run, and the oldest program that may use what they made.
+SELECT version, oldest_program FROM tenuto.schema_info;
+
+-- name: put_schema_info
+-- Record the newest migration.
+INSERT INTO tenuto.schema_info (only_row, version, oldest_program)
+VALUES (1, :version, :oldest_program)
+ON CONFLICT (only_row) DO UPDATE
+SET version = excluded.version, oldest_program = excluded.oldest_program;
+
+-- name: settings_in_force
+-- What a benchmark prints beside its figures.
+SELECT name, setting FROM pg_catalog.pg_settings
+WHERE
+    name IN (
+        'server_version', 'fsync', 'synchronous_commit', 'full_page_writes', 'shared_buffers',
+        'max_connections', 'wal_sync_method'
+    )
+ORDER BY name;

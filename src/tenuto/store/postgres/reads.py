@@ -1,0 +1,186 @@
+"""What is read, from rows to values. Each function is one statement, so that it sees one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+from tenuto.store.columns import (
+    DeadLetterColumns,
+    DefinitionColumns,
+    EventColumns,
+    InstanceColumns,
+    WaitColumns,
+    dead_letter_row,
+    definition_row,
+    event_value,
+    instance_row,
+    wait_row,
+)
+from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.pool import Pool
+from tenuto.store.postgres.queries import Column, page_of_instances
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    DefinitionRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    StoredInstance,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+
+OLDEST_MS = -(1 << 63)
+
+_COLUMNS = len(InstanceColumns._fields)
+
+
+async def load(pool: Pool, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    found = await pool.rows("load", {"ids": list(dict.fromkeys(instance_ids))})
+    return {row[0]: _stored(row) for row in found}
+
+
+def _stored(row: Row) -> StoredInstance:
+    owner, state, state_version, *tail = row[_COLUMNS:]
+    return StoredInstance(
+        row=instance_row(InstanceColumns._make(row[:_COLUMNS])),
+        state=state,
+        state_version=state_version,
+        tail=tuple(map(LogRow._make, zip(*tail, strict=True))) if tail[0] else (),
+        owner=owner,
+    )
+
+
+async def entries(pool: Pool, instance_id: str, after: int, limit: int) -> list[LogRow]:
+    page = {"instance_id": instance_id, "after": after, "limit": limit}
+    return [LogRow._make(row) for row in await pool.rows("entries_after", page)]
+
+
+async def entries_at(pool: Pool, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+    wanted = {"instance_id": instance_id, "seqs": list(seqs)}
+    return [LogRow._make(row) for row in await pool.rows("entries_at", wanted)]
+
+
+async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
+    """One row more than a page is asked for, so that it is known whether there is another."""
+    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
+    if query.created_before is not None:
+        below = min(below, Position(epoch_ms(query.created_before), ""))
+    oldest = OLDEST_MS if query.created_from is None else epoch_ms(query.created_from)
+    filters: dict[str, Column] = {
+        "tenant": query.tenant,
+        "below_created": below.created_ms,
+        "below_id": below.id,
+        "from_created": oldest,
+        "limit": query.limit + 1,
+        "ids": list(dict.fromkeys(query.ids)),
+        "statuses": [status.value for status in query.statuses or Status],
+        "definition_id": query.definition_id,
+        "correlation_id": query.correlation_id,
+        "step_id": query.current_step,
+    }
+    found = await pool.fetch(page_of_instances(_narrowest(query), schema), filters)
+    rows = [instance_row(InstanceColumns._make(row)) for row in found]
+    shown = rows[: query.limit]
+    if len(rows) <= query.limit or not shown:
+        return InstancePage(shown, None)
+    last = shown[-1]
+    return InstancePage(shown, write_cursor(Position(epoch_ms(last.created_at), last.id)))
+
+
+def _narrowest(query: InstanceQuery) -> str:
+    if query.ids:
+        return "positions_by_id"
+    if query.current_step is not None:
+        return "positions_by_step"
+    if query.correlation_id is not None:
+        return "positions_by_correlation"
+    if query.definition_id is not None:
+        return "positions_by_definition"
+    return "positions_by_status"
+
+
+async def definition(pool: Pool, tenant: str, id: str, version: int | None) -> DefinitionRow | None:
+    name = "newest_definition" if version is None else "definition"
+    found = await pool.rows(name, {"tenant": tenant, "id": id, "version": version})
+    return definition_row(DefinitionColumns._make(found[0])) if found else None
+
+
+async def definition_ids(pool: Pool, tenant: str) -> list[str]:
+    return [id for (id,) in await pool.rows("definition_ids", {"tenant": tenant})]
+
+
+async def wait_terms(pool: Pool, tenant: str, pattern: str) -> list[WaitTerm]:
+    found = await pool.rows("wait_terms", {"tenant": tenant, "pattern": pattern})
+    return [WaitTerm(*term) for term in found]
+
+
+async def waits_for(
+    pool: Pool, tenant: str, terms: Sequence[WaitTerm], limit: int, after: WaitKey | None
+) -> list[WaitRow]:
+    wanted = list(dict.fromkeys(terms))
+    if not wanted:
+        return []
+    start = after or WaitKey("", "", "")
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "patterns": [term.pattern for term in wanted],
+        "term_paths": [term.term_paths for term in wanted],
+        "term_values": [term.term_values for term in wanted],
+        "after_instance": start.instance_id,
+        "after_node": start.node,
+        "after_iteration": start.iteration,
+        "limit": limit,
+    }
+    return _waits(await pool.rows("waits_for", page))
+
+
+async def waits(pool: Pool, instance_id: str) -> list[WaitRow]:
+    return _waits(await pool.rows("waits_of_instance", {"instance_id": instance_id}))
+
+
+async def unlooked_waits(pool: Pool, limit: int) -> list[WaitRow]:
+    return _waits(await pool.rows("unlooked_waits", {"limit": limit}))
+
+
+async def events_since(
+    pool: Pool, tenant: str, pattern: str | None, *, since: datetime, after: int, limit: int
+) -> list[tuple[int, Event]]:
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "pattern": pattern,
+        "since": epoch_ms(since),
+        "after": after,
+        "limit": limit,
+    }
+    name = "events_since" if pattern is None else "events_of_pattern_since"
+    return _events(await pool.rows(name, page))
+
+
+async def unmatched_events(pool: Pool, limit: int) -> list[tuple[int, Event]]:
+    return _events(await pool.rows("unmatched_events", {"limit": limit}))
+
+
+async def dead_letters(pool: Pool, tenant: str, limit: int) -> list[DeadLetterRow]:
+    found = await pool.rows("dead_letters", {"tenant": tenant, "limit": limit})
+    return [dead_letter_row(DeadLetterColumns._make(row)) for row in found]
+
+
+async def deliveries(pool: Pool, instance_id: str) -> list[Delivery]:
+    found = await pool.rows("deliveries_of_instance", {"instance_id": instance_id})
+    return [Delivery(*row) for row in found]
+
+
+def _waits(rows: Sequence[Row]) -> list[WaitRow]:
+    return [wait_row(WaitColumns._make(row)) for row in rows]
+
+
+def _events(rows: Sequence[Row]) -> list[tuple[int, Event]]:
+    return [(row[0], event_value(EventColumns._make(row[1:]))) for row in rows]

