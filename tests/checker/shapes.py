@@ -433,6 +433,50 @@ def child_called_off() -> Fields:
     return _with_children(record(document, history), (child_at(BEGIN), told, row))
 
 
+def _rerunnable() -> Fields:
+    once = {"maxAttempts": 1}
+    return graph(
+        task("a", outputVariable="x"), task("k", when="ctx.input.n > 5"), task("r", retry=once),
+        task("c"), task("b", retry=once), edges="a>c c>b k>b r:error>b",
+    )  # fmt: skip
+
+
+def rerun_from_a_step() -> Fields:
+    """What had ended when `b` failed is copied, and `b` runs again."""
+    earlier = (
+        log().started({"n": 1}).dispatched("a").skipped("k", reason="when").dispatched("r")
+        .completed("a", 7, variable="x").dispatched("c").routed("r", "NET").completed("c", 8)
+        .dispatched("b").failed("b").turned("FAILED")
+    )  # fmt: skip
+    history = (
+        log().started({"n": 1}).skipped("k", reason="when").completed("a", 7, variable="x")
+        .routed("r", "NET").completed("c", 8).dispatched("b").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    # Of a handled failure the second row is copied, which has all that follows from it.
+    rows = history.rows
+    rows[:] = [row for row in rows if row["eventType"] != "NODE_FAILED"]
+    for seq, row in enumerate(rows, start=1):
+        row["seq"] = seq
+    rows[0]["payload"]["rerunOf"] = "i-0"
+    for row in rows[2:6]:
+        row["payload"]["reusedFrom"] = "i-0"
+    run = record(
+        _rerunnable(),
+        history,
+        client=[
+            {"op": "start", "outcome": "ok", "instance": ID, "input": {"n": 1}},
+            {"op": "rerun", "outcome": "ok", "instance": ID, "of": "i-0", "kept": ["a", "c", "r"]},
+            {"op": "start", "outcome": "ok", "instance": "i-0"},
+        ],
+    )
+    stored: Fields = {"waits": [], "timers": [], "mail": []}
+    stored["deadLetters"] = [{"id": "l", "kind": "task-failed", "node": "b", "attempt": 1}]
+    run["instances"].append(
+        {"id": "i-0", "document": _rerunnable(), "history": earlier.rows, **stored}
+    )
+    return run
+
+
 SEEN = {"item": "{{ctx.item}}", "v": "{{ctx.v}}"}
 
 
@@ -577,4 +621,5 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     item_fails_its_loop,
     parent_and_child,
     child_called_off,
+    rerun_from_a_step,
 )

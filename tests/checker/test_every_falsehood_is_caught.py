@@ -51,6 +51,29 @@ class Falsehood(NamedTuple):
 
 A, B, J = "a", "b", "j"
 
+
+def _one_commit(run: Fields) -> None:
+    last = len(run["instances"][0]["history"])
+    run["commits"] = [{"gseq": 1, "instance": ID, "first": 1, "last": last}]
+
+
+def _ran_elsewhere(node: str) -> Change:
+    """The instance before had not passed a step over: its input was another."""
+
+    def change(run: Fields) -> None:
+        history = run["instances"][1]["history"]
+        history[0]["payload"]["input"] = {"n": 9}
+        place = next(n for n, row in enumerate(history) if row["nodeId"] == node)
+        passed = history[place]
+        ordered = passed | {"eventType": "NODE_DISPATCHED", "payload": {}}
+        done = passed | {"eventType": "NODE_COMPLETED", "nodeStatus": "success", "payload": {}}
+        history[place : place + 1] = [ordered, done]
+        for seq, row in enumerate(history, start=1):
+            row["seq"] = seq
+
+    return change
+
+
 FALSEHOODS = (
     # structure
     Falsehood("a hole in the numbers", "I1", shapes.diamond, lambda run: run["instances"][0][
@@ -98,6 +121,9 @@ FALSEHOODS = (
         more("client", op="pause", outcome="ok", instance=ID)),
     Falsehood("an accepted event was never delivered", "I8", shapes.waiting,
         more("events", id="e1", pattern="pay.ok", payload={"k": 1}, receivedAt=BEGIN + 7)),
+    Falsehood("an event that came while it waited is left", "I8", shapes.waiting, all_of(
+        more("events", id="e1", pattern="pay.ok", payload={"k": 1}, receivedAt=BEGIN - 7, after=1),
+        _one_commit)),
     Falsehood("an instance that nobody asked for", "I9", shapes.event_wait, lose("client", 1)),
     # steps
     Falsehood("dispatched twice", "I10", shapes.diamond,
@@ -358,6 +384,35 @@ FALSEHOODS = (
         lambda run: run["instances"][1]["history"][3]["payload"].update(source="API")),
     Falsehood("tried again though the child was cancelled", "FAMILY", shapes.parent_and_child,
         say("NODE_FAILED", "c", error={"code": "CHILD_CANCELLED"})),
+    # reruns
+    Falsehood("copied from an instance that it does not rerun", "RERUN", shapes.rerun_from_a_step,
+        say("NODE_COMPLETED", A, reusedFrom="i-9")),
+    Falsehood("copied by what is no rerun", "RERUN", shapes.rerun_from_a_step,
+        say("INPUT_SET", rerunOf=None)),
+    Falsehood("a rerun of what is not there", "RERUN", shapes.rerun_from_a_step, all_of(
+        lambda run: run["instances"].pop(), lose("client", 2))),
+    Falsehood("copied with another output", "RERUN", shapes.rerun_from_a_step,
+        say("NODE_COMPLETED", A, output=9)),
+    Falsehood("copied with other variables", "RERUN", shapes.rerun_from_a_step,
+        say("NODE_COMPLETED", A, variables={"y": 1})),
+    Falsehood("copied as a success", "RERUN", shapes.rerun_from_a_step, all_of(
+        column("NODE_COMPLETED", "r", nodeStatus="success"),
+        lambda run: run["instances"][0]["document"]["edges"][3].pop("sourceHandle"),
+        lambda run: run["instances"][0]["history"][4]["payload"].pop("handles"))),
+    Falsehood("copied and ordered all the same", "RERUN", shapes.rerun_from_a_step,
+        add("NODE_DISPATCHED", A, before=("NODE_COMPLETED", A))),
+    Falsehood("more is copied than was to be kept", "RERUN", shapes.rerun_from_a_step,
+        ledger("client", 1, kept=[A, "r"])),
+    Falsehood("copied as passed over though it ran", "RERUN", shapes.rerun_from_a_step, all_of(
+        _ran_elsewhere("k"), ledger("client", 1, kept=[A, "c", "r"]))),
+    Falsehood("copied without what it needs", "I14", shapes.rerun_from_a_step, all_of(
+        drop("NODE_COMPLETED", A), ledger("client", 1, kept=["c", "r"]))),
+    Falsehood("copied, and its join would never have let it go", "I14", shapes.rerun_from_a_step,
+        configure("c", joinMode={"atLeast": 2})),
+    Falsehood("a copied failure goes elsewhere", "ROUTE", shapes.rerun_from_a_step,
+        configure("r", onError=[{"codes": ["NET"], "handle": "net"}])),
+    Falsehood("copied as passed over without a test", "ROUTE", shapes.rerun_from_a_step,
+        lambda run: run["instances"][0]["document"]["nodes"][1]["config"].pop("when")),
 )  # fmt: skip
 
 
@@ -372,5 +427,11 @@ def test_a_falsehood_is_caught_by_the_invariant_that_speaks_of_it(falsehood: Fal
 
 
 def test_every_invariant_catches_something() -> None:
-    judged = {name for name, _ in (*ALWAYS, *EACH_ROW, *AT_REST)} | {"I5", "I7", "I9", "I46"}
+    judged = {name for name, _ in (*ALWAYS, *EACH_ROW, *AT_REST)} | {
+        "I5",
+        "I7",
+        "I9",
+        "I46",
+        "RERUN",
+    }
     assert judged == {falsehood.invariant for falsehood in FALSEHOODS}

@@ -70,6 +70,7 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("POISON", steps.poison_is_told),
     ("DEAD-LETTER", steps.unhandled_failures_are_kept),
     ("I14", flow.nothing_enabled_is_left),
+    ("I14", flow.copies_had_their_dependencies),
     ("I15", flow.tokens_are_conserved),
     ("ROUTE", flow.routed_failures_arrive),
     ("ROUTE", flow.failed_items_fail_their_loop),

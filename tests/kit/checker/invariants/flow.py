@@ -12,7 +12,10 @@ from tests.kit.checker.record import Row
 
 
 def no_step_before_its_dependencies(moment: Moment) -> Iterator[str]:
-    """I14: No step before its dependencies; what is copied had them where it ran."""
+    """I14: No step before its dependencies; what is copied had them where it ran.
+
+    There a step that began may have called something off: here it does when it is copied.
+    """
     row, life = moment.row, moment.life
     if life is None or life.node.id in moment.picture.graph.roots or row.reused is not None:
         return
@@ -27,6 +30,17 @@ def no_step_before_its_dependencies(moment: Moment) -> Iterator[str]:
         and not moment.picture.ending
     ):
         yield f"{row.node} is skipped as a dead path with {tokens}"
+
+
+def copies_had_their_dependencies(rest: Rest) -> Iterator[str]:
+    """I14: what a rerun copies could also have run here, once everything has ended."""
+    if rest.picture.status != "COMPLETED" or rest.picture.ending:
+        return
+    for node in rest.picture.reused:
+        life = rest.picture.lives[node, ""]
+        if life.node.id not in rest.picture.graph.roots and not life.satisfied:
+            tokens = f"{life.taken} taken and {life.dead} dead of {life.total}"
+            yield f"{life.name} is copied, and has {tokens}"
 
 
 def nothing_enabled_is_left(rest: Rest) -> Iterator[str]:
@@ -74,9 +88,12 @@ def tokens_are_conserved(rest: Rest) -> Iterator[str]:
 def routes_are_its_own(moment: Moment) -> Iterator[str]:
     """ROUTE: a node takes handles that it has, as many as its type gives."""
     row, life = moment.row, moment.life
-    if row.type != "NODE_COMPLETED" or life is None or life.ended or row.reused is not None:
+    if row.type != "NODE_COMPLETED" or life is None or life.ended:
         return
     handles = row.handles
+    if row.status == "error" and row.reused is not None:
+        yield from _copied_error_route(row, life, handles)
+        return
     if row.status == "error":
         yield from _error_route(row, life, handles)
         return
@@ -96,15 +113,25 @@ def routes_are_its_own(moment: Moment) -> Iterator[str]:
             yield f"{row.node} takes {handles} after {life.resolved.payload.get('outcome')}"
 
 
+def _copied_error_route(row: Row, life: Life, handles: list[str]) -> Iterator[str]:
+    """The failure is in another log; what was handed on tells its code."""
+    right = life.node.error_handle(str(_handed_on(row)))
+    if handles and handles != [right]:
+        yield f"{row.node} is copied with {handles}, {_handed_on(row)} goes to {right}"
+
+
+def _handed_on(row: Row) -> object:
+    return ((row.payload.get("output") or {}).get("error") or {}).get("code")
+
+
 def _error_route(row: Row, life: Life, handles: list[str]) -> Iterator[str]:
     if life.then != "route":
         yield f"{row.node} takes {handles} without a failure that was to be routed"
         return
     if (right := life.node.error_handle(life.code)) is not None and handles != [right]:
         yield f"{row.node} takes {handles} after {life.code}, which goes to {right}"
-    said = ((row.payload.get("output") or {}).get("error") or {}).get("code")
-    if said != life.code:
-        yield f"{row.node} hands on {said}, it failed with {life.code}"
+    if _handed_on(row) != life.code:
+        yield f"{row.node} hands on {_handed_on(row)}, it failed with {life.code}"
 
 
 def failures_are_decided_rightly(moment: Moment) -> Iterator[str]:
@@ -154,16 +181,18 @@ def failed_items_fail_their_loop(rest: Rest) -> Iterator[str]:
 def conditions_hold(moment: Moment) -> Iterator[str]:
     """ROUTE: `when`, `branches` and `conditions` were read as they are true."""
     row, life = moment.row, moment.life
-    if life is None or life.ended or row.reused is not None:
+    if life is None or life.ended:
         return
     config = life.node.config
+    if row.type == "NODE_SKIPPED" and row.payload.get("reason") == "when" and "when" not in config:
+        yield f"{row.node} is passed over without a `when`"
+    if row.reused is not None:
+        return  # it was read in another context, perhaps with another input
     if moment.picture.begins(row) and (when := config.get("when")) is not None:
         said = row.payload.get("reason") != "when"
         held = moment.truth(when, moment.picture.scope(when, life.place))
         if held is not None and held != said and row.type != "NODE_FAILED":
             yield f"{row.node}: `{when}` is {held}"
-    if row.type == "NODE_SKIPPED" and row.payload.get("reason") == "when" and "when" not in config:
-        yield f"{row.node} is passed over without a `when`"
     if row.type == "NODE_COMPLETED" and row.status != "error":
         if life.node.type == "condition":
             yield from _right_branches(moment, life)
@@ -227,8 +256,10 @@ def called_off_bodies_had_a_reason(rest: Rest) -> Iterator[str]:
 def what_is_called_off_stays_so(moment: Moment) -> Iterator[str]:
     """CANCEL: what was never dispatched never is; what runs is told before it may end."""
     row, life = moment.row, moment.life
-    if life is None or life.ended or moment.picture.ending or row.reused is not None:
+    if life is None or life.ended or moment.picture.ending:
         return
+    if row.reused is not None and not row.handles:
+        return  # it ended well in its grace: it had been called off, and starts nothing here
     if not life.must_cancel and not life.called_off:
         return
     if row.type in ("NODE_DISPATCHED", "WAIT_OPENED", "TIMER_SET", "RETRY_SCHEDULED"):

@@ -41,15 +41,17 @@ def _misdeeds(summary: Summary, earlier: Summary | None, kept: set[str] | None) 
             yield f"{node} is copied and was ordered all the same"
         if row.type == "NODE_COMPLETED" and not _same(row, earlier.completed.get(node)):
             yield f"{node} is copied with {row.payload.get('output')!r}, which it never gave"
+        if row.type == "NODE_SKIPPED" and node in earlier.completed:
+            yield f"{node} is copied as passed over, and had run"
     copied = {node for node, row in summary.reused.items() if row.type == "NODE_COMPLETED"}
     if kept is not None and copied != kept:
         yield f"{sorted(copied)} are copied, to be kept are {sorted(kept)}"
 
 
 def _same(copy: Row, original: Row | None) -> bool:
-    if original is None:
+    """Whether a copy says what the original does; one that was called off goes on nowhere."""
+    if original is None or copy.handles not in ([], original.handles):
         return False
-    return (copy.status, copy.payload.get("output")) == (
-        original.status,
-        original.payload.get("output"),
+    return copy.status == original.status and all(
+        copy.payload.get(name) == original.payload.get(name) for name in ("output", "variables")
     )
