@@ -36,6 +36,7 @@ class TestedStore(PostgresStore):
         latest = await super().open(process_id, now)
         if self._gone:
             await let_time_pass(self._url, *self._gone)
+            await self.claim_orphans(0)
         return latest
 
     async def close(self, now: datetime, *, clean: bool) -> None:

@@ -148,12 +148,15 @@ async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple
 async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     """Who goes through: asides are among the outcomes only where they lose."""
     writes = turn.writes
+    used = await _used_keys(transaction, writes)
     through = await _through(transaction, "entries", first_rows(writes, turn.id))
     losers = [write for write in writes if write.instance_id not in through]
     if await _own_rows(transaction, turn.id, losers):
         raise _AlreadyCommitted
-    owned = await _through(transaction, "owners_taken", taken(_of(writes, through)), turn)
-    outside = {id for (id,) in taken(_of(writes, through))} - owned
+    takers = taken(_of(writes, through))
+    owned_before = await _through(transaction, "owned", takers, turn)
+    owned = await _through(transaction, "owners_taken", takers, turn)
+    outside = {id for (id,) in takers} - owned
     keyed = wanted_keys(_of(writes, through - outside))
     has_key = await _through(transaction, "keys", keyed)
     without_key = {
@@ -163,20 +166,16 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         and write.create.key is not None
         and write.instance_id not in has_key
     }
-    await _take_back(transaction, turn, _of(writes, outside | without_key))
-    won = through - outside - without_key
-    used = await _used_keys(transaction, [each for each in writes if each.instance_id not in won])
-    outcomes = {
-        each.instance_id: WON if each.instance_id in won else _key_taken(each, used) or LOST
-        for each in writes
-    }
-    # Who is an owner's or somebody else's was not stopped by a key, whatever that says.
+    await _take_back(transaction, turn, _of(writes, outside | without_key), owned - owned_before)
+    outcomes = dict.fromkeys((each.instance_id for each in writes if not is_aside(each)), WON)
+    # A start repeated with its key and its id finds itself.
+    outcomes |= {each.instance_id: _key_taken(each, used) or LOST for each in losers}
     outcomes |= dict.fromkeys(outside, LOST)
-    return {
-        each.instance_id: outcomes[each.instance_id]
-        for each in writes
-        if not is_aside(each) or outcomes[each.instance_id] is not WON
-    }
+    if without_key:
+        beaten = _of(writes, without_key)
+        used_now = await _used_keys(transaction, beaten)
+        outcomes |= {each.instance_id: _key_taken(each, used_now) or LOST for each in beaten}
+    return outcomes
 
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
@@ -186,23 +185,21 @@ def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
 async def _through(
     transaction: Transaction, name: str, rows: Sequence[tuple[Any, ...]], turn: Turn | None = None
 ) -> set[str]:
-    """Insert a part of the gate; the instances whose rows went in."""
+    """Do a part of the gate; the instances for which it was done."""
     if not rows:
         return set()
     shared: dict[str, Column] = {"process_id": turn.process_id} if turn else {}
     return {id for (id,) in await transaction.rows(name, part(name, rows).parameters() | shared)}
 
 
-async def _take_back(transaction: Transaction, turn: Turn, writes: list[InstanceWrite]) -> None:
+async def _take_back(
+    transaction: Transaction, turn: Turn, writes: list[InstanceWrite], just_taken: set[str]
+) -> None:
     first = [(each.instance_id, each.rows[0].seq) for each in writes if each.rows]
     if first:
         await transaction.rows("take_back", part("take_back", first).parameters())
-    owned = taken(writes)
-    if owned:
-        await transaction.rows(
-            "owners_released",
-            {**part("owners_released", owned).parameters(), "process_id": turn.process_id},
-        )
+    released = [(each.instance_id,) for each in writes if each.instance_id in just_taken]
+    await _through(transaction, "owners_released", released, turn)
 
 
 async def _own_rows(

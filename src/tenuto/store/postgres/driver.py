@@ -47,6 +47,9 @@ BROKEN: tuple[type[Exception], ...] = (
 Whatever the driver itself complains of leaves a connection that nobody should go on with.
 """
 
+NOT_CONNECTED: tuple[type[Exception], ...] = (*BROKEN, asyncpg.PostgresError, ValueError)
+"""What is raised when no connection comes about."""
+
 
 async def connect(
     dsn: str, *, settings: Mapping[str, str], keeps_statements: bool, patience: float

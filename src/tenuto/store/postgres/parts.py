@@ -2,7 +2,7 @@
 
 A statement's parts see the tables as they were before it, and no two of them may touch the same
 row. So what a turn does to one row in several steps is worked out here: cleared and set is set,
-closed and opened is opened, taken and sent is replaced.
+closed and opened is opened, taken and sent is exchanged.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Part(NamedTuple):
 _COLUMNS = {
     "entries": "instance_id seq event_type node_id iteration attempt node_status output_variable "
     "payload error_message at_ms turn_id",
+    "owned": "instance_id",
     "owners_taken": "instance_id",
     "keys": "tenant key instance_id content_hash",
     "instances": "id tenant definition_id definition_version status correlation_id priority "
@@ -76,7 +77,7 @@ _COLUMNS = {
     "deliveries": "instance_id node iteration event_id outcome",
     "mail_taken": "id instance_id",
     "mail_sent": "id instance_id input created_at",
-    "mail_replaced": "id instance_id input created_at",
+    "mail_exchanged": "id instance_id input created_at is_taken",
     "dead_letters_kept": "instance_id id tenant kind node iteration attempt task_id input error "
     "output at",
     "owners_released": "instance_id",
@@ -235,12 +236,12 @@ def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> 
     for letters in (*(each.mail_sent for each in won), *(match.mail for match in matches)):
         for letter in letters:
             sent.setdefault((letter.id, letter.instance_id), letter)
-    replaced = [mail_columns(letter) for key, letter in sent.items() if key in taken_off]
-    return [
-        ("mail_taken", [key for key in taken_off if key not in sent]),
-        ("mail_sent", [mail_columns(each) for key, each in sent.items() if key not in taken_off]),
-        ("mail_replaced", replaced),
-    ]
+    rows = [mail_columns(letter) for letter in sent.values()]
+    if not any(key in taken_off for key in sent):
+        return [("mail_taken", list(taken_off)), ("mail_sent", rows)]
+    flagged = [(*row, key in taken_off) for key, row in zip(sent, rows, strict=True)]
+    gone = [key for key in taken_off if key not in sent]
+    return [("mail_taken", gone), ("mail_exchanged", flagged)]
 
 
 def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:

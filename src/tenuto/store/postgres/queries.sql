@@ -114,6 +114,11 @@ RETURNING instance_id;
 -- Whether nobody was in the way.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: owned
+-- Which of these a process owns already.
+SELECT instance_id FROM tenuto.owners
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
+
 -- name: keys
 -- Part, the gate too: idempotency keys of new instances that nobody has used.
 INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
@@ -333,18 +338,30 @@ FROM (
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
 ON CONFLICT (id, instance_id) DO NOTHING;
 
--- name: mail_replaced
--- Part: mail that takes the place of what this turn takes off under the same name.
-INSERT INTO tenuto.mailbox (id, instance_id, input, created_at, claimed_by)
-SELECT mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
-FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS mail (
-    id, instance_id, input, created_at
-)
+-- name: mail_exchanged
+-- Part: mail of a turn that takes some off under the same names; those come anew.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
+SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+FROM (
+    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
+        id, instance_id, input, created_at
+    )
+    OFFSET 0
+) AS mail
+ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
 ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
     input = excluded.input,
     created_at = excluded.created_at,
-    claimed_by = excluded.claimed_by;
+    claimed_by = excluded.claimed_by
+WHERE (
+    SELECT taken.is_taken
+    FROM unnest(:id::text[], :instance_id::text[], :is_taken::boolean[]) AS taken (
+        id, instance_id, is_taken
+    )
+    WHERE taken.id = excluded.id AND taken.instance_id = excluded.instance_id
+);
 
 -- name: dead_letters_kept
 -- Part: what could not be done.
@@ -364,7 +381,8 @@ ON CONFLICT (instance_id, id) DO NOTHING;
 -- name: owners_released
 -- Part: own no more.
 DELETE FROM tenuto.owners
-WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id
+RETURNING instance_id;
 
 -- name: events_stored
 -- Part: events that were not there before. One turn after the other, so that the order of their numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.address import Address
-from tenuto.store.postgres.driver import BROKEN, Connection, PostgresError, connect
+from tenuto.store.postgres.driver import NOT_CONNECTED, Connection, connect
 from tenuto.store.postgres.faults import sqlstate, translated, translated_connect
 from tenuto.store.postgres.queries import QUERIES
 
@@ -48,7 +48,7 @@ class Server:
         """A connection that is ready for use; StoreUnavailable when there is none to be had."""
         try:
             connection = await self._connect()
-        except (*BROKEN, PostgresError, ValueError) as error:
+        except NOT_CONNECTED as error:
             # Not "from error": what the driver says may quote the URL.
             raise translated_connect(error, self.shown) from None
         if not self._is_known:
