@@ -13,6 +13,7 @@ from typing import Protocol
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
 """What a UUIDv7 has beside its time, version and variant."""
+_CLOSE_ENOUGH = timedelta(milliseconds=100)
 _STEP_BITS = 40
 """How far apart two ids of one millisecond may be: too far to guess a neighbour."""
 
@@ -28,6 +29,10 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The moment, aware, UTC, in whole milliseconds; never before one given earlier."""
+        ...
+
+    def follow(self, moment: datetime) -> None:
+        """Be told what time it is by a clock that others go by too."""
         ...
 
     def not_before(self, moment: datetime) -> None:
@@ -73,14 +78,22 @@ class SystemClock:
         self._ticks = ticks
         self._latest = _EPOCH
         self._asked = ticks()
+        self._ahead = timedelta()
+        """How far the clock that it follows is ahead of the machine's."""
 
     def now(self) -> datetime:
         asked = self._ticks()
         # The machine's clock may be set back; what has been written must not lie in the future.
         # Until it has caught up time goes on at half its pace: it never stands still.
         crept = self._latest + timedelta(seconds=(asked - self._asked) / 2)
-        self._latest, self._asked = max(self._wall(), crept), asked
+        self._latest, self._asked = max(self._wall() + self._ahead, crept), asked
         return self._latest.replace(microsecond=self._latest.microsecond // 1000 * 1000)
+
+    def follow(self, moment: datetime) -> None:
+        ahead = moment - self._wall()
+        # What is less is the way here, and not the clock.
+        if abs(ahead - self._ahead) > _CLOSE_ENOUGH:
+            self._ahead = ahead
 
     def not_before(self, moment: datetime) -> None:
         self._latest = max(self._latest, moment)

@@ -125,7 +125,8 @@ def snapshots_drop_variables() -> AbstractContextManager[Any]:
     return patch("tenuto.engine.draft.encode_snapshot", encode)
 
 
-def recovery_forgets_attempts() -> AbstractContextManager[Any]:
+@contextmanager
+def recovery_forgets_attempts() -> Iterator[None]:
     """What ran in the process that is gone is left alone."""
 
     def without_attempts(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
@@ -133,7 +134,11 @@ def recovery_forgets_attempts() -> AbstractContextManager[Any]:
             effect for effect in outstanding(plan, state) if not isinstance(effect, StartAttempt)
         )
 
-    return patch("tenuto.engine.recovery.outstanding", without_attempts)
+    with (
+        patch("tenuto.engine.drafting.outstanding", without_attempts),
+        patch("tenuto.engine.dispatcher.outstanding", without_attempts),
+    ):
+        yield
 
 
 def every_event_fits() -> AbstractContextManager[Any]:

@@ -67,9 +67,20 @@ class PostgresPlace(Place):
             handle.leave()
 
 
+class MemoryPlace(Place):
+    """A disk that several engines of one process may have open."""
+
+    def __init__(self) -> None:
+        disk = self.disk = MemoryDisk()
+        super().__init__(lambda shared: MemoryStore(disk, shared=shared))
+
+    async def bury(self, process_id: str, *, by: Handle) -> None:
+        self.disk.bury(process_id)
+        await by.claim_orphans(1000)
+
+
 async def memory_place(_folder: Path) -> Place:
-    disk = MemoryDisk()
-    return Place(lambda shared: MemoryStore(disk, shared=shared))
+    return MemoryPlace()
 
 
 async def inline_sqlite_place(folder: Path) -> Place:
@@ -100,6 +111,14 @@ UNSHARED = [name for name in PLACES if name != "postgres"]
 
 @pytest_asyncio.fixture(params=PLACES)
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    made = await PLACES[request.param](tmp_path)
+    yield made
+    made.leave()
+
+
+@pytest_asyncio.fixture(params=[name for name in PLACES if not name.startswith("sqlite")])
+async def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    """Where several processes may be at work at once; a file has one engine, whatever tests do."""
     made = await PLACES[request.param](tmp_path)
     yield made
     made.leave()

@@ -132,12 +132,12 @@ async def test_the_owner_may_take_again(place: Place) -> None:
     assert (await store.load(["i1"]))["i1"].owner is None
 
 
-async def test_a_process_that_was_taken_for_dead_is_fenced(place: Place) -> None:
+async def test_a_process_that_was_taken_for_dead_is_fenced(shared_place: Place) -> None:
     """B2: "SIGSTOP a worker for 3 leases then SIGCONT … late result is refused by fence"."""
-    first = await place.opened("p1", shared=True)
+    first = await shared_place.opened("p1", shared=True)
     await take(first, "p1", "i1")
-    second = await place.opened("p2", shared=True)
-    await place.bury("p1", by=second)
+    second = await shared_place.opened("p2", shared=True)
+    await shared_place.bury("p1", by=second)
     for late in (
         step("i1", 2),
         begin("i2"),
@@ -158,18 +158,18 @@ async def test_a_process_that_was_taken_for_dead_is_fenced(place: Place) -> None
     assert (await first.commit(anew)).writes == {"i2": WON}
 
 
-async def test_a_turn_that_went_in_before_the_end_is_told_so(place: Place) -> None:
-    first = await place.opened("p1", shared=True)
+async def test_a_turn_that_went_in_before_the_end_is_told_so(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
     done = turn("t1", begin("i1"), process_id="p1", events=(event("e1"),))
     result = await first.commit(done)
-    second = await place.opened("p2", shared=True)
-    await place.bury("p1", by=second)
+    second = await shared_place.opened("p2", shared=True)
+    await shared_place.bury("p1", by=second)
     assert await first.commit(done) == result
 
 
-async def test_a_beat_tells_of_what_was_left(place: Place) -> None:
-    first = await place.opened("p1", shared=True)
-    second = await place.opened("p2", shared=True)
+async def test_a_beat_tells_of_what_was_left(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
     assert not (await second.beat()).has_orphans
     await take(first, "p1", "i1")
     assert not (await second.beat()).has_orphans

@@ -48,6 +48,16 @@ async def test_a_timer_is_replaced_by_key_and_gone_when_cleared(store: Handle) -
     assert (await store.due_timers(moment(100), 10))[0] == [timer("i1", 15, "b")]
 
 
+async def test_all_timers_of_an_instance_are_shown_and_nobody_claims_them(store: Handle) -> None:
+    timers = (timer("i1", 15, "b"), timer("i1", 40), timer("i2", 5), timer("i3", 1))
+    for each in timers:
+        await store.commit(turn(f"t{each}", aside(each.instance_id, timers_set=(each,))))
+    shown = await store.timers(["i1", "i2", "i1", "nobody"])
+    assert shown == sorted(timers[:3], key=lambda each: (each.instance_id, each.key))
+    assert await store.timers([]) == []
+    assert len((await store.due_timers(moment(100), 10))[0]) == 4
+
+
 async def test_a_due_timer_comes_again_until_it_is_cleared(store: Handle) -> None:
     await store.commit(turn("t1", aside("i1", timers_set=(timer("i1", 10),))))
     first = await store.due_timers(moment(50), 10)
@@ -73,9 +83,11 @@ async def test_mail_is_taken_only_from_the_instance_it_is_for(store: Handle) -> 
     assert await store.mail(10) == [mail("m1", "i2")]
 
 
-async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(place: Place) -> None:
-    first = await place.opened("p1", shared=True)
-    second = await place.opened("p2", shared=True)
+async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(
+    shared_place: Place,
+) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
     taken = turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p1")
     await first.commit(taken)
     await second.send([mail("m1", "i1"), mail("m2", "i2")])
@@ -86,10 +98,10 @@ async def test_mail_for_an_instance_of_another_living_process_is_left_to_it(plac
 
 
 async def test_mail_for_nobodys_instance_comes_to_one_process_while_that_lives(
-    place: Place,
+    shared_place: Place,
 ) -> None:
-    first = await place.opened("p1", shared=True)
-    second = await place.opened("p2", shared=True)
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
     await first.send([mail(f"m{number}", f"i{number}") for number in range(4)])
     mine = await first.mail(2)
     theirs = await second.mail(10)
@@ -102,9 +114,9 @@ async def test_mail_for_nobodys_instance_comes_to_one_process_while_that_lives(
     assert await second.mail(10) == mine + theirs
 
 
-async def test_a_letter_is_handed_over_by_who_sent_it_with_a_turn(place: Place) -> None:
-    first = await place.opened("p1", shared=True)
-    second = await place.opened("p2", shared=True)
+async def test_a_letter_is_handed_over_by_who_sent_it_with_a_turn(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
     await second.commit(turn("t0", aside("i3", ownership=Ownership.TAKE), process_id="p2"))
     sending = step("i1", 0, mail_sent=(mail("m1", "i2"), mail("m2", "i3")))
     await first.commit(turn("t1", sending, process_id="p1"))
@@ -112,9 +124,9 @@ async def test_a_letter_is_handed_over_by_who_sent_it_with_a_turn(place: Place) 
     assert [each.id for each in await first.mail(10)] == ["m1"]
 
 
-async def test_a_due_timer_comes_to_one_process_while_that_lives(place: Place) -> None:
-    first = await place.opened("p1", shared=True)
-    second = await place.opened("p2", shared=True)
+async def test_a_due_timer_comes_to_one_process_while_that_lives(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
     timers = tuple(timer(f"i{number}", number) for number in range(4))
     setting = [aside(each.instance_id, timers_set=(each,)) for each in timers]
     await first.commit(turn("t1", *setting, process_id="p1"))

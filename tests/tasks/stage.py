@@ -71,6 +71,9 @@ class HandClock:
     def now(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
+    def follow(self, moment: datetime) -> None:
+        """Nobody else's time counts."""
+
     def not_before(self, moment: datetime) -> None:
         raise AssertionError(f"no store tells a runner that it is {moment}")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, assert_never
 
-from tenuto.core import InstanceState
+from tenuto.core import InstanceState, outstanding
 from tenuto.engine.draft import Draft
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import (
@@ -23,6 +23,7 @@ from tenuto.model.effects import (
 )
 from tenuto.model.inputs import TimerDue
 from tenuto.model.json import Object
+from tenuto.model.policy import NEAR
 from tenuto.model.status import NodeStatus
 from tenuto.store.protocol import WaitRow
 from tenuto.tasks.context import Facts
@@ -58,14 +59,45 @@ class Dispatcher:
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
-        instance_id = draft.instance_id
+        instance_id, held = draft.instance_id, draft.held
+        if held.is_fresh:
+            held.is_fresh = False
+            if held.owner_elsewhere is None:
+                self._catch_up(draft)
         if draft.follow_ups:
             facts = facts_of(draft.state)
             for effect in draft.follow_ups:
-                self._perform(instance_id, draft, effect, facts)
+                if held.owner_elsewhere is None or not _is_owners_work(effect):
+                    self._perform(instance_id, draft, effect, facts)
         for request, answer in draft.answers:
             if isinstance(request.input, TimerDue):
                 self._timekeeper.decided(instance_id, request.input, answer.rejection)
+
+    def _catch_up(self, draft: Draft) -> None:
+        """Do what an instance owes after others have advanced it, and stop what it owes no more.
+
+        What it owed in the state that this process last acted upon is under way, or reported.
+        """
+        held = draft.held
+        before = () if held.performed is None else outstanding(held.plan, held.performed)
+        held.performed = None
+        under_way = {_place(effect): effect for effect in before}
+        owed = {_place(effect): effect for effect in outstanding(held.plan, draft.state)}
+        for place, effect in under_way.items():
+            if place not in owed or (draft.state.ending and isinstance(effect, StartAttempt)):
+                self._call_off(draft.instance_id, effect)
+        facts = facts_of(draft.state)
+        for place, effect in owed.items() if held.is_owned else ():
+            # What was called off before it began here is ended by its grace.
+            is_called_off = draft.state.ending and isinstance(effect, StartAttempt)
+            if place not in under_way and not is_called_off:
+                self._perform(draft.instance_id, draft, effect, facts)
+
+    def _call_off(self, instance_id: str, effect: Effect) -> None:
+        if isinstance(effect, StartAttempt):
+            self._runner.stop(instance_id, effect.node, effect.iteration, effect.attempt)
+        elif isinstance(effect, SetTimer):
+            self._timekeeper.clear(instance_id, effect.key)
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
         match effect:
@@ -91,6 +123,24 @@ class Dispatcher:
                 pass  # rows, written with the turn
             case _:
                 assert_never(effect)
+
+
+def _is_owners_work(effect: Effect) -> bool:
+    """Whether it is for the process that owns the instance, which finds out from the log."""
+    if isinstance(effect, SetTimer):
+        return effect.due - effect.set_at <= NEAR
+    return isinstance(effect, StartAttempt | StopAttempt | ResolveChild | ClearTimer)
+
+
+def _place(effect: Effect) -> tuple[object, ...]:
+    """What tells one thing that an instance owes from another."""
+    match effect:
+        case StartAttempt() | ResolveChild():
+            return effect.node, effect.iteration, effect.attempt
+        case SetTimer():
+            return effect.key, effect.due
+        case _:
+            return (effect,)
 
 
 def facts_of(state: InstanceState) -> Facts:

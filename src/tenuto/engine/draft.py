@@ -14,7 +14,7 @@ from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
 from tenuto.engine.held import Held
 from tenuto.engine.obligations import Obligations
-from tenuto.engine.requests import Answer, Request
+from tenuto.engine.requests import Answer, LookAgain, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
@@ -34,6 +34,7 @@ from tenuto.model.status import Status
 from tenuto.store.protocol import (
     InstanceUpdate,
     InstanceWrite,
+    Mail,
     NewInstance,
     Ownership,
     Snapshot,
@@ -93,6 +94,12 @@ class Draft(Struct, eq=False):
         key = WaitKey(self.instance_id, node, iteration)
         return None if self._owed is None else self._owed.opened.get(key)
 
+    def note(self, request: Request) -> None:
+        """Take a letter to which nothing is decided."""
+        self.requests.append(request)
+        if request.mail_id is not None:
+            self._obligations.mail_taken.append(request.mail_id)
+
     def take(self, request: Request, decision: Decision) -> None:
         """Add a decision; its entries follow those of the decisions before it."""
         # First what may fail: until it has not, nothing is taken.
@@ -124,12 +131,13 @@ class Draft(Struct, eq=False):
     def write(self) -> InstanceWrite | None:
         """The write, or None when nothing changes."""
         held, owed = self.held, self._owed
-        needs_owner = self.state.needs_owner
-        ownership = Ownership.KEEP
-        if needs_owner != held.is_owned:
-            ownership = Ownership.TAKE if needs_owner else Ownership.RELEASE
-        elif not self.rows and owed is None and held.is_projected:
+        ownership = self._ownership
+        shows_all = held.is_projected or held.owner_elsewhere is not None
+        if not self.rows and owed is None and shows_all and ownership is Ownership.KEEP:
             return None
+        if held.owner_elsewhere is not None and self.rows:
+            owed = self._obligations
+            owed.mail_sent.append(self._letter_to_owner())
         self._snapshot = self._new_snapshot(ownership)
         if owed is None:
             return InstanceWrite(
@@ -164,13 +172,29 @@ class Draft(Struct, eq=False):
         held = self.held
         held.is_projected = not self.rows or self._shows_in_lists
         held.state = self.state
-        held.is_owned = self.state.needs_owner
+        held.is_owned = self.state.needs_owner and held.owner_elsewhere is None
         if self._snapshot is None:
             held.tail_entries += len(self.rows)
             held.tail_bytes += self._bytes
         else:
             held.tail_entries = held.tail_bytes = 0
             held.snapshot_bytes = len(self._snapshot.state)
+
+    @property
+    def _ownership(self) -> Ownership:
+        held = self.held
+        if held.owner_elsewhere is not None or self.state.needs_owner == held.is_owned:
+            return Ownership.KEEP
+        return Ownership.RELEASE if held.is_owned else Ownership.TAKE
+
+    def _letter_to_owner(self) -> Mail:
+        """What is decided here has to be done there."""
+        return Mail(
+            id=f"look/{self.instance_id}/{self.state.version}",
+            instance_id=self.instance_id,
+            input=_encode(LookAgain()),
+            created_at=self.state.updated_at,
+        )
 
     @property
     def _obligations(self) -> Obligations:

@@ -6,18 +6,18 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from tenuto.core import Decision, Plan, Rejection, blank, decide
+from tenuto.core import Decision, Plan, Rejection, blank, decide, outstanding
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import Request
-from tenuto.model.effects import Effect
+from tenuto.engine.requests import LookAgain, Request, TakenOver
+from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Definition, Graph
-from tenuto.model.inputs import Input, Started
+from tenuto.model.inputs import AttemptLost, Input, Started
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.lane")
@@ -49,6 +49,7 @@ class Drafter:
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
+        self._owners_to_hint: set[str] = set()
 
     # -- before the commit
 
@@ -83,10 +84,16 @@ class Drafter:
             if found is None:
                 self._unprojected.discard(instance_id)
                 continue
+            if found.owner_elsewhere is not None:
+                waiting = self._not_left_to_owner(waiting, found.owner_elsewhere)
+                if not waiting:
+                    continue
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
             draft = Draft.of(instance_id, found)
+            if found.is_fresh and found.is_owned and found.performed is None:
+                _take_over(draft, waiting, now)
             for request in waiting:
                 _decide(draft, request, now)
             drafts.append(draft)
@@ -101,6 +108,8 @@ class Drafter:
             start = requests[0].start if requests else None
             if start is None:
                 found = self._cache.get(instance_id)
+                if found is not None and not found.is_owned and _taken_over(requests):
+                    found = None
             else:
                 found = Held(blank(instance_id), start.plan, start.tenant)
             if found is None:
@@ -112,6 +121,7 @@ class Drafter:
             for instance_id in missing:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
+                    self._cache.reread(instance_id, found_or_error)
                     held[instance_id] = found_or_error
                     continue
                 dropped: list[Request] = []
@@ -123,6 +133,17 @@ class Drafter:
                     grouped[instance_id] = dropped
                     held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
         return held
+
+    def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
+        """Letters stay where they are, for the process that works for the instance.
+
+        Everything else is decided here and now: whoever asked waits for the answer.
+        """
+        left = [each for each in requests if each.mail_id is not None]
+        for request in left:
+            self._unreadable(request)
+            self._owners_to_hint.add(owner)
+        return [each for each in requests if each.mail_id is None]
 
     def _refuse_all(
         self, requests: list[Request], instance_id: str, error: TenutoError | None
@@ -139,6 +160,11 @@ class Drafter:
         held = draft.held
         if held.state.version == 0:
             return  # a start that was rejected: there is no such instance
+        if held.owner_elsewhere is not None:
+            # It moves on without this process knowing.
+            self._unprojected.discard(draft.instance_id)
+            self._owners_to_hint.add(held.owner_elsewhere)
+            return
         self._cache.put(draft.instance_id, held)
         if held.is_projected or held.state.status.is_final:
             self._unprojected.discard(draft.instance_id)
@@ -149,6 +175,16 @@ class Drafter:
         """Another writer was first: the instance is read anew."""
         if draft.before.version:
             self._cache.drop(draft.instance_id)
+
+    def owners_to_hint(self) -> set[str]:
+        """Other processes for whose instances there is something new; asked once."""
+        owners, self._owners_to_hint = self._owners_to_hint, set()
+        return owners
+
+    def forget_all(self) -> None:
+        """This process owns nothing any more."""
+        self._cache.clear()
+        self._unprojected.clear()
 
     def forget(self, drafts: Sequence[Draft]) -> None:
         """Nothing of these was written: what memory holds of them is read anew."""
@@ -173,6 +209,9 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
 
 def _decide(draft: Draft, request: Request, now: datetime) -> None:
     plan = draft.held.plan
+    if isinstance(request.input, LookAgain | TakenOver):
+        draft.note(request)
+        return
     try:
         if request.refusal is not None and draft.state.version == 0:
             draft.take(request, _refused(draft, request.input, request.refusal, now))
@@ -181,6 +220,29 @@ def _decide(draft: Draft, request: Request, now: datetime) -> None:
     except Exception as error:  # one bad instance must not stop the others
         log.exception("instance %s cannot be decided on", draft.instance_id)
         draft.take(request, _quarantined(draft, request.input, now, error))
+
+
+def _taken_over(requests: list[Request]) -> TakenOver | None:
+    inputs = (request.input for request in requests)
+    return next((input for input in inputs if isinstance(input, TakenOver)), None)
+
+
+def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
+    """Attempts that should be running were lost with the process that ran them.
+
+    This process is the owner and has done nothing for the instance yet. Word of the take-over may
+    still be on its way; until it has come nobody knows whether the other process stopped cleanly.
+    """
+    taken_over = _taken_over(requests)
+    for effect in outstanding(draft.held.plan, draft.state):
+        if isinstance(effect, StartAttempt):
+            lost = AttemptLost(
+                node=effect.node,
+                iteration=effect.iteration,
+                attempt=effect.attempt,
+                clean=taken_over is not None and taken_over.clean,
+            )
+            _decide(draft, Request(draft.instance_id, lost), now)
 
 
 def _refused(draft: Draft, input: Input, because: Rejection, now: datetime) -> Decision:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
@@ -15,6 +16,7 @@ from tenuto.core import Plan
 from tenuto.engine.dispatcher import Dispatcher
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
+from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
 from tenuto.engine.lane import Lane
@@ -27,6 +29,7 @@ from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, Request, StartFacts
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.timekeeper import Timekeeper
+from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
@@ -53,6 +56,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     mail_every: float = 2.0
     """Seconds between looks into the mailbox, for what other processes left there."""
+    beat_every: float = 3.0
+    """Seconds between heartbeats, by which processes that share a store know of each other."""
+    timers_every: float = 5.0
+    """Seconds between looks for timers that other processes set and did not live to see."""
+    watch_every: float = 1.0
+    """Seconds between looks for the ends of instances that somebody waits for and others run."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
     longest_nap: float = 30.0
@@ -82,7 +91,6 @@ class Engine:
         self.registry = registry
         self.clock = clock
         self.ids = ids
-        self.process_id = ids.short()
         self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
         self.loader = Loader(store, self.plans)
         self._caches = [Cache() for _ in range(store.lanes)]
@@ -111,12 +119,23 @@ class Engine:
             resolve=self._resolve,
             send=self._mailroom.send,
         )
+        self._recovery = Recovery(store=store, postmaster=self.postmaster, report=self._report)
+        self._heart = Heart(
+            store=store,
+            clock=clock,
+            ids=ids,
+            recovery=self._recovery,
+            inherited=self._inherited,
+            let_all_go=self._let_all_go,
+        )
+        self.loader.process_id = self._heart.process_id
+        self._watchers = Watchers(store, self.loader, self._is_owned)
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
         """What goes on beside the loops: look-backs, and events on their way to waits."""
-        self._watchers: dict[str, list[asyncio.Future[Held]]] = {}
         self._listeners: list[Callable[[Draft], None]] = []
         self._is_open = self._was_open = False
+        self._mail_hint = asyncio.Event()
         self._fault: BaseException | None = None
 
     # -- life
@@ -145,20 +164,18 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
-        recovery = Recovery(
-            store=self.store,
-            loader=self.loader,
-            hold=self._hold,
-            timekeeper=self.timekeeper,
-            postmaster=self.postmaster,
-            report=self._report,
-            resolve=self._resolve,
-        )
-        taken_over = await recovery.run()
+        taken_over = await self._recovery.run()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
-        self._loops.tick("mailroom", self.settings.mail_every, self._mailroom.run_once)
+        self._loops.tick(
+            "mailroom", self.settings.mail_every, self._mailroom.run_once, hint=self._mail_hint
+        )
         self._loops.tick("projector", self.settings.project_every, self._project)
+        if self.store.is_shared:
+            await self.store.listen(self._mail_hint.set)
+            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
+            self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
+            self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
         return taken_over
 
     async def close(self) -> None:
@@ -254,20 +271,7 @@ class Engine:
 
     async def final_state(self, instance_id: str) -> Held:
         """Wait until an instance has ended. Registers first, then looks: no end is missed."""
-        future: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
-        watchers = self._watchers.setdefault(instance_id, [])
-        watchers.append(future)
-        try:
-            if self._caches[self._number_of(instance_id)].get(instance_id) is None:
-                held = await self.state_of(instance_id)
-                if held.state.status.is_final:
-                    return held
-            self._refuse_when_closed()
-            return await future
-        finally:
-            watchers.remove(future)
-            if not watchers:
-                self._watchers.pop(instance_id, None)
+        return await self._watchers.end_of(instance_id, self._refuse_when_closed)
 
     def listen(self, listener: Callable[[Draft], None]) -> Callable[[], None]:
         """Be told of every durable change made by this process; returns how to stop."""
@@ -278,6 +282,29 @@ class Engine:
     def fault(self) -> BaseException | None:
         """What killed a background loop, if one died."""
         return self._fault
+
+    # -- what lanes ask
+
+    @property
+    def process_id(self) -> str:
+        """The name under which this process owns instances; another one after it was fenced."""
+        return self._heart.process_id
+
+    def concluded(self, draft: Draft) -> None:
+        """An instance's share of a turn is durable: the world is told."""
+        self._dispatcher.perform(draft)
+        if draft.state.status.is_final:
+            self._watchers.saw(draft.instance_id, draft.held)
+        for listener in self._listeners:
+            listener(draft)
+
+    def hint(self, owners: Collection[str]) -> None:
+        """Tell other processes that there is something for instances of theirs."""
+        _ = self._errand(self._hinted(owners))
+
+    async def fenced(self, process_id: str) -> None:
+        """The store took `process_id` for dead."""
+        await self._heart.fenced(process_id)
 
     # -- inner wiring
 
@@ -293,8 +320,7 @@ class Engine:
                 unreadable=self._unreadable,
             ),
             clock=self.clock,
-            process_id=self.process_id,
-            concluded=self._concluded,
+            process=self,
         )
 
     def _number_of(self, id: str) -> int:
@@ -303,8 +329,31 @@ class Engine:
     def _intake_of(self, id: str) -> Intake:
         return self.intakes[self._number_of(id)]
 
-    def _hold(self, instance_id: str, held: Held) -> None:
-        self._caches[self._number_of(instance_id)].put(instance_id, held)
+    def _is_owned(self, instance_id: str) -> bool:
+        held = self._caches[self._number_of(instance_id)].get(instance_id)
+        return held is not None and (held.is_owned or not self.store.is_shared)
+
+    def _inherited(self) -> None:
+        self.timekeeper.look()
+        self._mail_hint.set()
+
+    def _let_all_go(self, new_id: str) -> int:
+        self.loader.process_id = new_id
+        tenants = {id: held.tenant for cache in self._caches for id, held in cache.items()}
+        self._watchers.lost_sight(tenants.get)
+        for cache in self._caches:
+            cache.clear()
+        self.timekeeper.let_all_go()
+        self._mailroom.let_all_go()
+        return self.runner.abandon()
+
+    async def _look_at_timers(self) -> None:
+        self.timekeeper.look()
+
+    async def _hinted(self, owners: Collection[str]) -> None:
+        # They look by themselves too, only later.
+        with suppress(StoreUnavailable):
+            await self.store.hint(owners)
 
     def _report(self, request: Request) -> None:
         self._intake_of(request.instance_id).report(request)
@@ -316,15 +365,6 @@ class Engine:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future
-
-    def _concluded(self, draft: Draft) -> None:
-        self._dispatcher.perform(draft)
-        if draft.state.status.is_final:
-            for future in self._watchers.get(draft.instance_id, ()):
-                if not future.done():
-                    future.set_result(draft.held)
-        for listener in self._listeners:
-            listener(draft)
 
     def _unreadable(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
@@ -373,10 +413,7 @@ class Engine:
             intake.abandon(error)
         for errand in self._errands:
             errand.cancel()
-        for futures in self._watchers.values():
-            for future in futures:
-                if not future.done():
-                    future.set_exception(error)
+        self._watchers.abandon(error)
 
     def _refuse_when_closed(self) -> None:
         if not self._is_open or self._fault is not None:

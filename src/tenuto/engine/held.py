@@ -15,8 +15,11 @@ class Held:
     """One instance; advances only with an acknowledged commit."""
 
     __slots__ = (
+        "is_fresh",
         "is_owned",
         "is_projected",
+        "owner_elsewhere",
+        "performed",
         "plan",
         "snapshot_bytes",
         "state",
@@ -30,6 +33,13 @@ class Held:
         self.plan = plan
         self.tenant = tenant
         self.is_owned = False
+        """Whether this process is the one that works for it."""
+        self.owner_elsewhere: str | None = None
+        """The other process that does."""
+        self.is_fresh = False
+        """Whether it was just read: what it owes the world may not be under way yet."""
+        self.performed: InstanceState | None = None
+        """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
         self.tail_entries = 0
@@ -42,6 +52,8 @@ class Cache:
 
     def __init__(self, resting_kept: int = RESTING_KEPT) -> None:
         self._owned: dict[str, Held] = {}
+        self._performed: dict[str, InstanceState] = {}
+        """Of owned ones that have to be read anew: the state up to which their effects are done."""
         self._resting: OrderedDict[str, Held] = OrderedDict()
         self._room = resting_kept
 
@@ -54,6 +66,8 @@ class Cache:
         return found
 
     def put(self, instance_id: str, held: Held) -> None:
+        if self._performed:
+            self._performed.pop(instance_id, None)
         if held.is_owned:
             if instance_id not in self._owned:
                 self._resting.pop(instance_id, None)
@@ -68,11 +82,30 @@ class Cache:
             self._resting.popitem(last=False)
 
     def drop(self, instance_id: str) -> None:
-        self._owned.pop(instance_id, None)
+        """Have it read anew; what this process does for it goes on."""
+        held = self._owned.pop(instance_id, None)
+        if held is not None:
+            self._performed[instance_id] = held.state
         self._resting.pop(instance_id, None)
 
-    def owned(self) -> Iterator[tuple[str, Held]]:
-        return iter(self._owned.items())
+    def reread(self, instance_id: str, held: Held) -> None:
+        """Say of an instance that was read anew how far its effects had been performed here."""
+        held.performed = self._performed.get(instance_id)
+
+    def forget(self, instance_id: str) -> None:
+        """Nothing that this process did for it counts any more."""
+        self._owned.pop(instance_id, None)
+        self._resting.pop(instance_id, None)
+        self._performed.pop(instance_id, None)
+
+    def items(self) -> Iterator[tuple[str, Held]]:
+        yield from self._owned.items()
+        yield from self._resting.items()
+
+    def clear(self) -> None:
+        self._owned.clear()
+        self._resting.clear()
+        self._performed.clear()
 
     def __len__(self) -> int:
         return len(self._owned) + len(self._resting)

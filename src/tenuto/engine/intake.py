@@ -164,16 +164,19 @@ class Intake:
         """Parts of a turn that the store refused: each is a turn by itself, before all others."""
         self._suspects.extendleft(reversed(parts))
 
-    def put_back(self, batch: Batch, error: StoreUnavailable) -> None:
-        """Nothing was written: what was promised waits, what is new is refused."""
-        kept = [request for request in batch.requests if not request.is_new]
-        for request in batch.requests:
-            if request.is_new:
-                request.refuse(error)
-        self.go_first(kept)
-        for event in batch.events:
-            if not event.future.done():
-                event.future.set_exception(error)
+    def put_back(self, batch: Batch, error: StoreUnavailable | None = None) -> None:
+        """Nothing was written: what was promised waits; with an error what is new is refused."""
+        if error is None:
+            self.go_first(batch.requests)
+            self._events.extendleft(reversed(batch.events))
+        else:
+            self.go_first([request for request in batch.requests if not request.is_new])
+            for request in batch.requests:
+                if request.is_new:
+                    request.refuse(error)
+            for event in batch.events:
+                if not event.future.done():
+                    event.future.set_exception(error)
         self._matches.extendleft(reversed(batch.matches))
         self._looked_back.extendleft(reversed(batch.looked_back))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from tenuto.engine.batch import Batch
 from tenuto.engine.draft import Draft
@@ -22,6 +23,7 @@ from tenuto.ports import Clock
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
+    Fenced,
     Outcome,
     Store,
     Turn,
@@ -32,6 +34,23 @@ from tenuto.store.protocol import (
 log = logging.getLogger("tenuto.lane")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+
+
+class Process(Protocol):
+    """Whoever a lane works for."""
+
+    @property
+    def process_id(self) -> str:
+        """The name under which it owns instances."""
+
+    def concluded(self, draft: Draft) -> None:
+        """An instance's share of a turn is durable."""
+
+    def hint(self, owners: Collection[str]) -> None:
+        """There is something new for instances that other processes own."""
+
+    async def fenced(self, process_id: str) -> None:
+        """The store took `process_id` for dead: go on under another name."""
 
 
 class Lane:
@@ -45,16 +64,14 @@ class Lane:
         intake: Intake,
         drafter: Drafter,
         clock: Clock,
-        process_id: str,
-        concluded: Callable[[Draft], None],
+        process: Process,
     ) -> None:
         self._number = number
         self._store = store
         self._intake = intake
         self._drafter = drafter
         self._clock = clock
-        self._process_id = process_id
-        self._concluded = concluded
+        self._process = process
         self._turns = 0
         self._pause = _FIRST_PAUSE
         self._is_available = True
@@ -98,6 +115,7 @@ class Lane:
 
     async def _turn_over(self, batch: Batch) -> int:
         drafts: list[Draft] = []
+        process_id = self._process.process_id
         try:
             drafts, left = await self._drafter.draft(batch.requests)
             if left:
@@ -105,12 +123,16 @@ class Lane:
                 # time, and has no part in what becomes of this turn.
                 self._intake.go_first(left)
                 batch.requests[:] = [request for draft in drafts for request in draft.requests]
-            turn = self._turn(drafts, batch)
+            turn = self._turn(process_id, drafts, batch)
             result = TurnResult({}, {}) if turn is None else await self._commit(turn)
         except StoreUnavailable as error:
             self._drafter.forget(drafts)
             self._intake.put_back(batch, error)
             await self._wait_for_store(error)
+            return 0
+        except Fenced:
+            self._intake.put_back(batch)
+            await self._enter_anew(process_id)
             return 0
         except DataRefused as error:
             self._drafter.forget(drafts)
@@ -124,16 +146,19 @@ class Lane:
             if not future.done():
                 future.set_result(None)
         self._conclude(drafts, result)
+        owners = self._drafter.owners_to_hint()
+        if owners:
+            self._process.hint(owners)
         return len(drafts)
 
-    def _turn(self, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
+    def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
         writes = tuple(write for draft in drafts if (write := draft.write()) is not None)
         if not (writes or batch.events or batch.matches or batch.looked_back):
             return None
         self._turns += 1
         return Turn(
-            id=f"{self._process_id}.{self._number}.{self._turns}",
-            process_id=self._process_id,
+            id=f"{process_id}.{self._number}.{self._turns}",
+            process_id=process_id,
             at=self._clock.now(),
             writes=writes,
             events=tuple(request.event for request in batch.events),
@@ -164,7 +189,7 @@ class Lane:
                 self._drafter.won(draft)
                 for request, answer in draft.answers:
                     request.answer(answer)
-                self._concluded(draft)
+                self._process.concluded(draft)
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)
                 self._intake.go_first([_again(request) for request in draft.requests])
@@ -228,6 +253,12 @@ class Lane:
                         ),
                     )
                 )
+
+    async def _enter_anew(self, process_id: str) -> None:
+        try:
+            await self._process.fenced(process_id)
+        except StoreUnavailable as error:
+            await self._wait_for_store(error)
 
     async def _wait_for_store(self, error: StoreUnavailable) -> None:
         if self._is_available:

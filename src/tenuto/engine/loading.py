@@ -19,6 +19,8 @@ class Loader:
     """Rebuilds what the log says, without ever changing it."""
 
     def __init__(self, store: Store, plans: Plans) -> None:
+        self.process_id: str | None = None
+        """Whose instances are one's own; None for those who only look."""
         self._store = store
         self._plans = plans
 
@@ -46,8 +48,9 @@ class Loader:
         held = Held(state, plan, row.tenant)
         # Where a running instance was when its process went may not be in its row yet.
         held.is_projected = state.status is not Status.RUNNING
-        # Owner rows are written with the entries that call for them, so the log knows them too.
-        held.is_owned = state.needs_owner
+        held.is_owned = stored.owner is not None and stored.owner == self.process_id
+        held.owner_elsewhere = None if held.is_owned else stored.owner
+        held.is_fresh = True
         held.tail_entries = len(stored.tail)
         held.tail_bytes = size_of_rows(stored.tail)
         held.snapshot_bytes = len(stored.state or b"")

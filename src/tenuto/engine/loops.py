@@ -26,9 +26,15 @@ class Loops:
         task.add_done_callback(lambda done: self._ended(name, done))
         self._tasks.append(task)
 
-    def tick(self, name: str, seconds: float, once: Callable[[], Awaitable[object]]) -> None:
-        """Run one pass every so often; bad weather in the store is waited out."""
-        self.start(name, self._ticking(name, seconds, once))
+    def tick(
+        self,
+        name: str,
+        seconds: float,
+        once: Callable[[], Awaitable[object]],
+        hint: asyncio.Event | None = None,
+    ) -> None:
+        """Run one pass every so often, or when hinted at; a store that is away is waited for."""
+        self.start(name, self._ticking(name, seconds, once, hint))
 
     async def stop(self) -> None:
         """End every loop."""
@@ -38,10 +44,18 @@ class Loops:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ticking(
-        self, name: str, seconds: float, once: Callable[[], Awaitable[object]]
+        self,
+        name: str,
+        seconds: float,
+        once: Callable[[], Awaitable[object]],
+        hint: asyncio.Event | None,
     ) -> None:
         while True:
-            await self._clock.sleep(seconds)
+            if hint is None:
+                await self._clock.sleep(seconds)
+            else:
+                await self._clock.wait(hint, seconds)
+                hint.clear()
             try:
                 await once()
             except StoreUnavailable as error:

@@ -14,7 +14,7 @@ import msgspec
 
 from tenuto.core import Rejection
 from tenuto.engine.plans import Plans
-from tenuto.engine.requests import Request, StartFacts
+from tenuto.engine.requests import LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Input, Started
@@ -26,6 +26,7 @@ log = logging.getLogger("tenuto.mail")
 
 BATCH = 500
 _GONE = "TEN-3001"
+_decode = msgspec.json.Decoder(Input | LookAgain).decode
 _BAD_WEATHER = 1.0
 """Seconds until a store that was away is asked again."""
 
@@ -84,13 +85,17 @@ class Mailroom:
         """Nobody was there to take a letter: it is handed over again another time."""
         self._in_hand.pop(mail_id, None)
 
+    def let_all_go(self) -> None:
+        """What this process had in hand may be another's now."""
+        self._in_hand.clear()
+
     async def _hand_over(self, letters: list[Mail]) -> None:
         tenants = _Tenants(self._store)
         starting = {to for to in self._in_hand.values() if to is not None}
         for letter in letters:
             self._in_hand[letter.id] = None
             try:
-                input = msgspec.json.decode(letter.input, type=Input)
+                input = _decode(letter.input)
             except msgspec.MsgspecError as error:
                 log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -33,11 +34,25 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     content_hash: bytes = b""
 
 
+class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
+    """A letter to whoever owns an instance: another process has advanced it."""
+
+
+class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
+    """This process owns an instance whose owner is gone; `clean` when it stopped in good order."""
+
+    clean: bool
+
+
+Matter: TypeAlias = Input | LookAgain | TakenOver
+"""What a request is about: something that happened to an instance, or to its owner."""
+
+
 class Request(Struct, eq=False):
     """An input on its way; without a future nobody waits for the answer."""
 
     instance_id: str
-    input: Input
+    input: Matter
     future: asyncio.Future[Answer] | None = None
     mail_id: str | None = None
     start: StartFacts | None = None

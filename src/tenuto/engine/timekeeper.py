@@ -51,6 +51,18 @@ class Timekeeper:
         self._wake = asyncio.Event()
         self._longest_nap = longest_nap
 
+    def let_all_go(self) -> None:
+        """What this process kept in memory may be another's now; rows are looked at again."""
+        self._near.clear()
+        self._armed.clear()
+        self._in_hand.clear()
+        self.look()
+
+    def look(self) -> None:
+        """Look at the rows: somebody else may have left some."""
+        self._must_look = True
+        self._wake.set()
+
     def set(self, instance_id: str, timer: SetTimer) -> None:
         """Take note of a timer that was set."""
         if timer.due - timer.set_at <= NEAR:

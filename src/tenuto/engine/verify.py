@@ -7,7 +7,7 @@ everything that belongs to it was read.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -30,8 +30,6 @@ _PAGE: Final = 200
 _ROWS: Final = 1_000
 _TRIES: Final = 5
 _LONGEST: Final = 400
-_ALL_TIMERS: Final = 10_000_000
-_END: Final = datetime.max.replace(tzinfo=UTC, microsecond=0)
 
 Timers = dict[TimerKey, datetime]
 
@@ -55,36 +53,29 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 async def verify(store: Store, plans: Plans) -> AsyncIterator[Verdict]:
     """Judge every instance, newest first, one at a time: memory does not grow with the store."""
-    timers = await _timers(store)
     query: InstanceQuery | None = InstanceQuery(limit=_PAGE)
     while query is not None:
         page = await store.instances(query)
         for row in page.items:
-            yield await _judged(store, plans, row.id, timers)
+            yield await _judged(store, plans, row.id)
         after = page.next_after
         query = InstanceQuery(limit=_PAGE, after=after) if after is not None else None
 
 
-async def _judged(
-    store: Store, plans: Plans, instance_id: str, timers: dict[str, Timers]
-) -> Verdict:
+async def _judged(store: Store, plans: Plans, instance_id: str) -> Verdict:
     """A difference counts when it is there at a moment at which the instance stood still."""
-    verdict = await _verdict(store, plans, instance_id, timers)
+    verdict = await _verdict(store, plans, instance_id)
     for _ in range(_TRIES):
         if not verdict.differences:
             break
         before = await _version(store, instance_id)
-        timers.clear()
-        timers.update(await _timers(store))
-        verdict = await _verdict(store, plans, instance_id, timers)
+        verdict = await _verdict(store, plans, instance_id)
         if before == await _version(store, instance_id):
             break
     return verdict
 
 
-async def _verdict(
-    store: Store, plans: Plans, instance_id: str, timers: dict[str, Timers]
-) -> Verdict:
+async def _verdict(store: Store, plans: Plans, instance_id: str) -> Verdict:
     stored = (await store.load([instance_id])).get(instance_id)
     if stored is None:
         return Verdict(instance_id=instance_id, entries=0)
@@ -102,7 +93,7 @@ async def _verdict(
     report.row(plan, state, stored.row)
     waits = {(wait.node, wait.iteration) for wait in await store.waits(instance_id)}
     report.waits(state, waits)
-    report.timers(state, timers.get(instance_id, {}))
+    report.timers(state, {row.key: row.due for row in await store.timers([instance_id])})
     return report.verdict(state.version)
 
 
@@ -139,14 +130,6 @@ async def _snapshot(store: Store, stored: StoredInstance) -> InstanceState | Non
     rows = await store.entries_at(stored.row.id, seqs) if seqs else []
     entries: dict[int, Entry] = {row.seq: from_row(row) for row in rows}
     return decode(stored.state, entries)
-
-
-async def _timers(store: Store) -> dict[str, Timers]:
-    found: dict[str, Timers] = {}
-    rows, _ = await store.due_timers(_END, _ALL_TIMERS)
-    for row in rows:
-        found.setdefault(row.instance_id, {})[row.key] = row.due
-    return found
 
 
 async def _version(store: Store, instance_id: str) -> int:

@@ -1,11 +1,15 @@
 """What a store promises: durability, atomicity and claims. It does not know what an entry means.
 
-Two rules carry the product:
+Three rules carry the product:
 
 *The gate.* `commit` writes a turn in one transaction. For each instance in it the first new row, at
 `version + 1`, is inserted only if no row is there and the one before it is; otherwise nothing
 at all is written for that instance and its outcome is `LOST`, while the other instances of the turn
 go through.
+
+*Owners.* An instance for which a process works has that process as its owner, and nobody takes it
+from a living one. A process that was taken for dead is `Fenced` at its next commit: it writes
+nothing more under the name by which others have inherited from it.
 
 *Every obligation is a row.* An instance without an owner has all it owes the world in timers, waits
 and mailbox rows, so that start-up costs what is owned, never what is stored.
@@ -13,7 +17,7 @@ and mailbox rows, so that start-up costs what is owned, never what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -31,6 +35,10 @@ WRONG_CLOCK = timedelta(days=1)
 
 class CommitUnknown(Exception):
     """The connection broke during COMMIT: send the same turn again, never guess."""
+
+
+class Fenced(Exception):
+    """This process was taken for dead and others own what it owned: it must enter anew."""
 
 
 class DataRefused(Exception):
@@ -171,7 +179,9 @@ class Ownership(StrEnum):
 
     KEEP = "keep"
     TAKE = "take"
+    """Only where nobody else is the owner: otherwise the write is `LOST`."""
     RELEASE = "release"
+    """Does nothing where somebody else is the owner."""
 
 
 class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
@@ -314,6 +324,8 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     state: bytes | None
     state_version: int
     tail: tuple[LogRow, ...]
+    owner: str | None = None
+    """The process that works for it, also when that is gone and nobody has taken over yet."""
 
 
 class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
@@ -357,11 +369,22 @@ class Orphan(NamedTuple):
     clean: bool
 
 
+class Pulse(NamedTuple):
+    """What a process hears when it says that it lives."""
+
+    at: datetime | None
+    """The store's own clock, where it has one that all its processes share."""
+    has_orphans: bool
+    """Whether a process is gone and has left something to take over."""
+
+
 class Store(Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int
     """How many commits may be under way at once."""
+    is_shared: bool
+    """Whether several engine processes may have it open at once."""
 
     async def open(self, process_id: str, now: datetime) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
@@ -371,11 +394,30 @@ class Store(Protocol):
         instance, stored an event or let go. Who was more than `WRONG_CLOCK` ahead does not count.
         """
 
+    async def enter(self, process_id: str, now: datetime) -> None:
+        """Go on under a new process id, after having been `Fenced`."""
+
+    async def beat(self) -> Pulse:
+        """Say that this process lives, and hear of those that do not; Fenced."""
+
+    async def listen(self, hear: Callable[[], None]) -> None:
+        """From now on `hear` is called when somebody hints at something for this process.
+
+        A hint may get lost, and a store may have none: the mailbox is looked into all the same.
+        """
+
+    async def hint(self, process_ids: Collection[str]) -> None:
+        """Tell these processes, or with none all of them, to look into the mailbox."""
+
     async def close(self, now: datetime, *, clean: bool) -> None:
         """Let go; with `clean` the process's instances are handed over in good order."""
 
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
-        """Write a turn durably (the gate); StoreUnavailable, CommitUnknown or DataRefused."""
+        """Write a turn durably (the gate).
+
+        StoreUnavailable, CommitUnknown, DataRefused or Fenced; after all but CommitUnknown nothing
+        of it is there.
+        """
 
     async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
         """Snapshots and tails; ids that are not there are left out."""
@@ -437,12 +479,18 @@ class Store(Protocol):
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
         """Timers that are due, oldest first, and when the next one after them is.
 
-        A timer comes again until a write clears it.
+        A timer comes again until a write clears it. Where processes share the store, a timer that
+        came to one of them does not come to another as long as the first lives.
         """
+
+    async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
+        """All timers of these instances, ordered by instance and key; none of them is claimed."""
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         """Mail for instances that this process may advance, oldest first, until it is taken.
 
+        That is mail for instances that it owns, and for those that nobody owns; of the latter,
+        what came to one process, or was sent by it, does not come to another while the first lives.
         An `after` that was taken meanwhile starts from the beginning.
         """
 

@@ -126,6 +126,13 @@ class Runner:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
 
+    def abandon(self) -> int:
+        """End everything without a report: it counts as lost already; how many that were."""
+        attempts = list(self._attempts.values())
+        self._forget(attempts)
+        self._deadlines.rest()
+        return len(attempts)
+
     async def drain(self, grace: float) -> int:
         """Shut down: give what runs `grace` seconds to end, then end it without a report.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import Never, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from tenuto.store.protocol import (
     InstanceQuery,
     Mail,
     Orphan,
+    Pulse,
     Store,
     StoredInstance,
     TimerRow,
@@ -52,6 +53,7 @@ class FaultyStore:
     ) -> None:
         """`happened` hears of every fault when it strikes."""
         self.lanes = inner.lanes
+        self.is_shared = inner.is_shared
         self._inner = inner
         self._loop = loop
         self._weather = weather
@@ -65,6 +67,18 @@ class FaultyStore:
 
     async def open(self, process_id: str, now: datetime) -> datetime:
         return await self._write("open", lambda: self._inner.open(process_id, now))
+
+    async def enter(self, process_id: str, now: datetime) -> None:
+        await self._write("enter", lambda: self._inner.enter(process_id, now))
+
+    async def beat(self) -> Pulse:
+        return await self._write("beat", self._inner.beat)
+
+    async def listen(self, hear: Callable[[], None]) -> None:
+        await self._read(lambda: self._inner.listen(hear))
+
+    async def hint(self, process_ids: Collection[str]) -> None:
+        await self._read(lambda: self._inner.hint(process_ids))
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         await self._write("close", lambda: self._inner.close(now, clean=clean))
@@ -140,6 +154,9 @@ class FaultyStore:
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
         return await self._read(lambda: self._inner.due_timers(now, limit))
+
+    async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
+        return await self._read(lambda: self._inner.timers(instance_ids))
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         return await self._read(lambda: self._inner.mail(limit, after))

@@ -42,6 +42,9 @@ class VirtualClock:
         self._latest = max(self._latest, self._wall.read(self._loop.time()))
         return self._latest
 
+    def follow(self, moment: datetime) -> None:
+        """Simulated stores have no clock of their own."""
+
     def not_before(self, moment: datetime) -> None:
         self._latest = max(self._latest, moment)
 

@@ -26,6 +26,7 @@ class Fault(StrEnum):
     CLOCK_FORWARD = "clock forward"
     CLOCK_BACK = "clock back"
     CLEAN_STOP = "clean stop"
+    BURIED = "taken for dead"
 
 
 class Weather(Protocol):

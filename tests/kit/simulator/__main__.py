@@ -1,4 +1,7 @@
-"""`python -m tests.kit.simulator SEED` shows one seed; `--digest FIRST LAST` hashes some."""
+"""`python -m tests.kit.simulator SEED` shows one seed; `--digest FIRST LAST` hashes some.
+
+`--two FIRST LAST` does so with two engines, of which now and then one is taken for dead.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import logging
 import sys
 
 from tests.kit.checker.record import row_of
-from tests.kit.simulator.scenario import scenario_of
+from tests.kit.simulator.places import InMemory
+from tests.kit.simulator.scenario import scenario_of, two_engines
 from tests.kit.simulator.verdict import assert_kept, digest_of, run_scenario
 
 
@@ -16,6 +20,11 @@ def main(arguments: list[str]) -> int:
         first, last = map(int, arguments[1:])
         for seed in range(first, last):
             print(seed, digest_of(run_scenario(scenario_of(seed))))
+        return 0
+    if arguments[:1] == ["--two"]:
+        first, last = map(int, arguments[1:])
+        for seed in range(first, last):
+            print(seed, digest_of(run_scenario(two_engines(seed), InMemory(shared=True))))
         return 0
     [seed] = map(int, arguments)
     finished = run_scenario(scenario_of(seed))

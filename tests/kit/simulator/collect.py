@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -16,7 +16,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Mail, Store, TimerRow
+from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Store, TimerRow
 from tenuto.tasks.registry import Registry
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
@@ -28,7 +28,6 @@ from tests.kit.workload import Document
 TENANT = "default"
 _ALL = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LATER = timedelta(days=365_000)
 
 
 async def collect(
@@ -39,7 +38,7 @@ async def collect(
     await store.open("reader", now)
     try:
         reader = _Reader(store, place, documents)
-        await reader.prepare(now)
+        await reader.prepare()
         instances = [await reader.instance(row) for row in await reader.rows()]
         events = await store.events_since(TENANT, None, _EPOCH, limit=_ALL)
     finally:
@@ -61,14 +60,11 @@ class _Reader:
         self._documents = documents
         self._owners = place.owners()
         self._keys = place.keys()
-        self._timers: list[TimerRow] = []
-        self._mail: list[Mail] = []
+        self._mail = place.mail()
         self._letters: list[DeadLetterRow] = []
 
-    async def prepare(self, now: datetime) -> None:
+    async def prepare(self) -> None:
         store = self._store
-        self._timers, _ = await store.due_timers(now + _LATER, _ALL)
-        self._mail = await store.mail(_ALL)
         self._letters = await store.dead_letters(TENANT, _ALL)
         self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
 
@@ -99,8 +95,8 @@ class _Reader:
                 {"node": wait.node, "iteration": wait.iteration}
                 for wait in await self._store.waits(id)
             ],
-            timers=[_timer(timer) for timer in self._timers if timer.instance_id == id],
-            mail=[{"id": mail.id} for mail in self._mail if mail.instance_id == id],
+            timers=[_timer(timer) for timer in await self._store.timers([id])],
+            mail=[{"id": mail_id} for mail_id, to in self._mail if to == id],
             dead_letters=[
                 {
                     "id": letter.id,

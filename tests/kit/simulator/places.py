@@ -30,6 +30,14 @@ class Place(Protocol):
         """Instance → the process that owns it."""
         ...
 
+    def bury(self, process_id: str) -> None:
+        """Have the others take a process for dead."""
+        ...
+
+    def mail(self) -> list[tuple[str, str]]:
+        """Letters, and whom they are for."""
+        ...
+
     def keys(self) -> dict[str, str]:
         """Instance → the idempotency key that it was started with."""
         ...
@@ -63,6 +71,12 @@ class InMemory:
     def owners(self) -> dict[str, str]:
         return {id: unpack(Owner, row).process_id for id, row in self.disk.owners.items()}
 
+    def bury(self, process_id: str) -> None:
+        self.disk.bury(process_id)
+
+    def mail(self) -> list[tuple[str, str]]:
+        return list(self.disk.mail_numbers)
+
     def keys(self) -> dict[str, str]:
         return {unpack(UsedKey, row).instance_id: key for (_, key), row in self.disk.keys.items()}
 
@@ -87,6 +101,13 @@ class InSqlite:
     def owners(self) -> dict[str, str]:
         with self._connection() as connection:
             return dict(connection.execute("SELECT instance_id, process_id FROM owners"))
+
+    def bury(self, process_id: str) -> None:
+        raise NotImplementedError("one process has the file, and nobody can take it for dead")
+
+    def mail(self) -> list[tuple[str, str]]:
+        with self._connection() as connection:
+            return list(connection.execute("SELECT id, instance_id FROM mailbox"))
 
     def keys(self) -> dict[str, str]:
         with self._connection() as connection:

@@ -103,6 +103,7 @@ class Process:
             for number, client in enumerate(left)
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")
+        burying = asyncio.create_task(self._bury(engines), name="bury")
         stopping = asyncio.create_task(self._until_stopped(), name="stop")
         watching = asyncio.create_task(self._watch(engines), name="watch")
         everything = asyncio.create_task(_all(playing), name="clients")
@@ -112,10 +113,13 @@ class Process:
             watching.result()
         if everything.done():
             everything.result()
-        others = (*playing, *ends, jumping)
+        others = (*playing, *ends, jumping, burying)
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        if len(engines) > 1:
+            # What one left in the mailbox for the other is taken at the next look.
+            await self.clock.sleep(2 * self._scenario.knobs.mail_every + 1.0)
         for engine in engines:
             await engine.close()
 
@@ -160,6 +164,13 @@ class Process:
             self._ledgers.fault(
                 Fault.CLOCK_FORWARD if forward else Fault.CLOCK_BACK, self.loop.time()
             )
+
+    async def _bury(self, engines: Sequence[Engine]) -> None:
+        while self._scenario.burials:
+            await self.clock.sleep(max(0.0, self._scenario.burials[0] - self.clock.ticks()))
+            self._scenario.burials.pop(0)
+            self._place.bury(self._random.choice(engines).process_id)
+            self._ledgers.fault(Fault.BURIED, self.loop.time())
 
     async def _until_stopped(self) -> None:
         stops = self._scenario.stops

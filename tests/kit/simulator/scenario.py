@@ -74,6 +74,8 @@ class Scenario:
     weather: Weather
     jumps: list[Jump] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
+    burials: list[float] = field(default_factory=list)
+    """When one of several engines is taken for dead by the others, and is not."""
     """Moments at which the process is stopped in good order and started again."""
     knobs: Knobs = field(default_factory=Knobs)
     engines: int = 1
@@ -178,6 +180,15 @@ def plain_jobs(documents: Sequence[Document], seed: int | str) -> list[Job]:
     return [
         job_of(f"{seed}-{number}", document, random) for number, document in enumerate(documents)
     ]
+
+
+def two_engines(seed: int) -> Scenario:
+    """A drawn scenario on two engines that share a store; now and then one is taken for dead."""
+    scenario = scenario_of(seed)
+    scenario.engines = 2
+    random = Random(f"burials {seed}")
+    scenario.burials = sorted(random.uniform(0.2, 40.0) for _ in range(random.choice([0, 0, 1, 3])))
+    return scenario
 
 
 def _jumps(random: Random) -> list[Jump]:

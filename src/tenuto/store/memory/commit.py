@@ -23,6 +23,7 @@ from tenuto.store.protocol import (
     DataRefused,
     Delivery,
     EventResult,
+    Fenced,
     InstanceWrite,
     LookedBack,
     Mail,
@@ -48,28 +49,34 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
                 {write.instance_id: _settled(disk, turn, write) for write in _gated(turn)},
                 {event.id: _put_event(disk, turn, event) for event in turn.events},
             )
+        if not disk.lives(turn.process_id):
+            raise Fenced(f"process {turn.process_id} was taken for dead")
         outcomes = {write.instance_id: _gate(disk, turn, write) for write in _gated(turn)}
         outcomes |= {
             write.instance_id: LOST
             for write in turn.writes
-            if not write.rows and (write.instance_id, write.version + 1) in disk.log
+            if not write.rows
+            and (
+                (write.instance_id, write.version + 1) in disk.log
+                or _is_owned_elsewhere(disk, turn, write)
+            )
         }
         won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
         for write in won:
             _write(disk, turn, write)
         for mail in (letter for write in won for letter in write.mail_sent):
-            put_mail(disk, mail)
+            put_mail(disk, mail, turn.process_id)
         events = {event.id: _put_event(disk, turn, event) for event in turn.events}
         if turn.events or any(write.create for write in won):
             _note_time(disk, turn)
         for match in turn.matches:
-            _write_match(disk, match)
+            _write_match(disk, turn, match)
         for key in turn.looked_back:
             _mark_looked_back(disk, key)
         return TurnResult(outcomes, events)
 
 
-def put_mail(disk: MemoryDisk, mail: Mail) -> None:
+def put_mail(disk: MemoryDisk, mail: Mail, sender: str | None = None) -> None:
     """Keep `mail`, unless it is there already."""
     columns = mail_columns(mail)
     key = (columns.id, columns.instance_id)
@@ -77,6 +84,8 @@ def put_mail(disk: MemoryDisk, mail: Mail) -> None:
         number = disk.next_number()
         disk.put(disk.mail_numbers, key, number)
         disk.put(disk.mail, number, pack(columns))
+        if sender is not None:
+            disk.put(disk.claims, number, sender)
 
 
 def _gated(turn: Turn) -> list[InstanceWrite]:
@@ -120,7 +129,8 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
         return taken
     first = write.rows[0]
     pack(first)
-    if disk.log_ends.get(write.instance_id, 0) != first.seq - 1:
+    is_late = disk.log_ends.get(write.instance_id, 0) != first.seq - 1
+    if is_late or _is_owned_elsewhere(disk, turn, write):
         # A start repeated with its key and its id finds itself.
         return taken or LOST
     _append(disk, write.instance_id, first)
@@ -129,6 +139,13 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
         used = UsedKey(write.instance_id, write.create.content_hash)
         disk.put(disk.keys, (write.create.tenant, write.create.key), pack(used))
     return WON
+
+
+def _is_owned_elsewhere(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:
+    stored = disk.owners.get(write.instance_id)
+    if write.ownership is not Ownership.TAKE or stored is None:
+        return False
+    return unpack(Owner, stored).process_id != turn.process_id
 
 
 def _append(disk: MemoryDisk, instance_id: str, row: LogRow) -> None:
@@ -185,9 +202,11 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
     for timer_key in write.timers_cleared:
         key = (write.instance_id, timer_key.kind.value, timer_key.node, timer_key.iteration)
         disk.drop(disk.timers, key)
+        disk.drop(disk.claims, key)
     for timer in write.timers_set:
         timer_cols = timer_columns(timer)
         disk.put(disk.timers, timer_cols[:4], pack(timer_cols))
+        disk.drop(disk.claims, timer_cols[:4])
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key)
     for wait in write.waits_opened:
@@ -198,18 +217,10 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
 def _write_ownership(disk: MemoryDisk, process_id: str, write: InstanceWrite) -> None:
     stored = disk.owners.get(write.instance_id)
     owner = None if stored is None else unpack(Owner, stored)
-    match write.ownership:
-        case Ownership.KEEP:
-            pass
-        case Ownership.TAKE if owner is None:
-            disk.put(disk.owners, write.instance_id, pack(Owner(process_id, 1)))
-        case Ownership.TAKE if owner is not None and owner.process_id != process_id:
-            taken = Owner(process_id, owner.epoch + 1)
-            disk.put(disk.owners, write.instance_id, pack(taken))
-        case Ownership.RELEASE if owner is not None and owner.process_id == process_id:
-            disk.drop(disk.owners, write.instance_id)
-        case _:
-            pass
+    if write.ownership is Ownership.TAKE and owner is None:
+        disk.put(disk.owners, write.instance_id, pack(Owner(process_id, 1)))
+    elif write.ownership is Ownership.RELEASE and owner and owner.process_id == process_id:
+        disk.drop(disk.owners, write.instance_id)
 
 
 def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
@@ -236,7 +247,7 @@ def _note_time(disk: MemoryDisk, turn: Turn) -> None:
         disk.put(disk.processes, turn.process_id, pack(seen))
 
 
-def _write_match(disk: MemoryDisk, match: MatchWrite) -> None:
+def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
     number = disk.event_numbers.get((DEFAULT_TENANT, match.event_id))
     if number is not None:
         stored = unpack(StoredEvent, disk.events[number])
@@ -244,7 +255,7 @@ def _write_match(disk: MemoryDisk, match: MatchWrite) -> None:
             done = stored._replace(resumed=match.resumed, matched_at=epoch_ms(match.matched_at))
             disk.put(disk.events, number, pack(done))
     for mail in match.mail:
-        put_mail(disk, mail)
+        put_mail(disk, mail, turn.process_id)
     for delivery in match.deliveries:
         _put_delivery(disk, delivery)
 

@@ -73,6 +73,10 @@ class MemoryDisk:
         """Processes that have this disk open: what the kernel knows of a file lock."""
         self.is_shared = False
         """Whether they let others join them."""
+        self.ears: dict[str, Callable[[], None]] = {}
+        """Process → whom to tell that there is something in the mailbox."""
+        self.claims: dict[object, str] = {}
+        """Timers and letters → the process that they came to."""
         self.instances: dict[str, bytes] = {}
         self.log: dict[tuple[str, int], bytes] = {}
         self.log_ends: dict[str, int] = {}
@@ -94,6 +98,18 @@ class MemoryDisk:
         self.definition_versions: dict[tuple[str, str], int] = {}
         self._last_number = 0
         self._undo: list[Callable[[], None]] = []
+
+    def lives(self, process_id: str) -> bool:
+        """Whether a process is there, and nobody took it for dead."""
+        row = self.processes.get(process_id)
+        if row is None or process_id not in self.live:
+            return False
+        return unpack(Process, row).stopped_at is None
+
+    def bury(self, process_id: str) -> None:
+        """Take a process for dead, as others do that have not heard of it for long."""
+        process = unpack(Process, self.processes[process_id])
+        self.processes[process_id] = pack(process._replace(stopped_at=process.started_at))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

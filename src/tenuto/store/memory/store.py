@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import nsmallest
 from itertools import islice
@@ -35,10 +35,12 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    Fenced,
     InstancePage,
     InstanceQuery,
     Mail,
     Orphan,
+    Pulse,
     Snapshot,
     StoredInstance,
     TimerRow,
@@ -58,12 +60,12 @@ class MemoryStore:
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
         """With `shared`, engines that also say so may have the same disk open at once."""
         self.disk = MemoryDisk() if disk is None else disk
-        self._shared = shared
+        self.is_shared = shared
         self._process_id: str | None = None
 
     async def open(self, process_id: str, now: datetime) -> datetime:
         disk = self.disk
-        may_join = self._shared and disk.is_shared
+        may_join = self.is_shared and disk.is_shared
         if self._process_id is not None or (disk.live and not may_join):
             raise StoreUnavailable(
                 f"the store is in use by process {', '.join(sorted(disk.live))}",
@@ -74,17 +76,46 @@ class MemoryStore:
             raise ValueError(f"process id {process_id!r} was used before")
         latest = self._latest_moment(now)
         with disk.transaction():
-            disk.is_shared = self._shared
+            disk.is_shared = self.is_shared
             disk.live.add(process_id)
             process = Process(epoch_ms(now), None, clean=False, seen_at=latest)
             disk.put(disk.processes, process_id, pack(process))
-            self._bury_the_dead(now)
+            self._bury_the_dead(pack(process))
             owning = {unpack(Owner, row).process_id for row in disk.owners.values()}
             for id, row in list(disk.processes.items()):
                 if unpack(Process, row).stopped_at is not None and id not in owning:
                     disk.drop(disk.processes, id)
         self._process_id = process_id
         return from_epoch_ms(latest)
+
+    async def enter(self, process_id: str, now: datetime) -> None:
+        former = self._require_open()
+        disk = self.disk
+        with disk.transaction():
+            disk.live.add(process_id)
+            process = Process(epoch_ms(now), None, clean=False, seen_at=epoch_ms(now))
+            disk.put(disk.processes, process_id, pack(process))
+        disk.live.discard(former)
+        if former in disk.ears:
+            disk.ears[process_id] = disk.ears.pop(former)
+        self._process_id = process_id
+
+    async def beat(self) -> Pulse:
+        process_id = self._require_open()
+        if not self.disk.lives(process_id):
+            raise Fenced(f"process {process_id} was taken for dead")
+        disk = self.disk
+        found_dead = self._bury_the_dead(disk.processes[process_id])
+        owners = {unpack(Owner, row).process_id for row in disk.owners.values()}
+        return Pulse(None, has_orphans=found_dead or not all(map(disk.lives, owners)))
+
+    async def listen(self, hear: Callable[[], None]) -> None:
+        self.disk.ears[self._require_open()] = hear
+
+    async def hint(self, process_ids: Collection[str]) -> None:
+        for process_id, hear in list(self.disk.ears.items()):
+            if not process_ids or process_id in process_ids:
+                hear()
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         if self._process_id is None:
@@ -103,6 +134,7 @@ class MemoryStore:
         """What SIGKILL does: nothing is handed over, and only the lock is freed."""
         if self._process_id is not None:
             self.disk.live.discard(self._process_id)
+            self.disk.ears.pop(self._process_id, None)
             self._process_id = None
 
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:  # noqa: ARG002
@@ -212,22 +244,33 @@ class MemoryStore:
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
         moment = epoch_ms(now)
-        timers = (unpack(TimerColumns, row) for row in self.disk.timers.values())
+        timers = (
+            unpack(TimerColumns, row)
+            for key, row in self.disk.timers.items()
+            if self._may_claim(key)
+        )
         first = nsmallest(limit + 1, timers, key=lambda timer: (timer.due, timer))
         due = [timer_row(timer) for timer in first[:limit] if timer.due <= moment]
+        self._claim(timer[:4] for timer in first[: len(due)])
         following = first[len(due) :]
         return due, from_epoch_ms(following[0].due) if following else None
+
+    async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
+        wanted = set(instance_ids)
+        found = (unpack(TimerColumns, row) for row in self.disk.timers.values())
+        return [timer_row(timer) for timer in sorted(found) if timer.instance_id in wanted]
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         numbers = self.disk.mail_numbers
         start = max((number for key, number in numbers.items() if key[0] == after), default=0)
         found = (
-            unpack(MailColumns, row)
+            (number, unpack(MailColumns, row))
             for number, row in sorted(self.disk.mail.items())
             if number > start
         )
-        mine = (mail_row(mail) for mail in found if self._may_advance(mail.instance_id))
-        return list(islice(mine, limit))
+        mine = list(islice((item for item in found if self._may_take(*item)), limit))
+        self._claim(number for number, _ in mine)
+        return [mail_row(mail) for _, mail in mine]
 
     async def send(self, mail: Sequence[Mail]) -> None:
         with self.disk.transaction():
@@ -242,8 +285,7 @@ class MemoryStore:
             owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]
             for owner, id in sorted(owners, key=lambda item: (item[0].process_id, item[1])):
                 process = unpack(Process, disk.processes[owner.process_id])
-                is_dead = process.stopped_at is not None or owner.process_id not in disk.live
-                if is_dead and len(claimed) < limit:
+                if not disk.lives(owner.process_id) and len(claimed) < limit:
                     disk.put(disk.owners, id, pack(Owner(process_id, owner.epoch + 1)))
                     claimed.append(Orphan(id, process.clean))
         return claimed
@@ -271,29 +313,44 @@ class MemoryStore:
         wrong = epoch_ms(now + WRONG_CLOCK)
         return max([epoch_ms(now), *(moment for moment in seen if moment <= wrong)])
 
-    def _bury_the_dead(self, now: datetime) -> None:
-        for id, row in list(self.disk.processes.items()):
-            process = unpack(Process, row)
-            if process.stopped_at is None and id not in self.disk.live:
-                stopped = process._replace(stopped_at=epoch_ms(now))
-                self.disk.put(self.disk.processes, id, pack(stopped))
+    def _bury_the_dead(self, by: bytes) -> bool:
+        """Whether there were any; `by` a process that is there now."""
+        stopped_at = unpack(Process, by).started_at
+        dead = {
+            id: process._replace(stopped_at=stopped_at)
+            for id, row in self.disk.processes.items()
+            if (process := unpack(Process, row)).stopped_at is None and id not in self.disk.live
+        }
+        for id, process in dead.items():
+            self.disk.put(self.disk.processes, id, pack(process))
+        return bool(dead)
 
-    def _may_advance(self, instance_id: str) -> bool:
-        row = self.disk.owners.get(instance_id)
-        if row is None:
-            return True
-        owner = unpack(Owner, row).process_id
-        return owner == self._process_id or owner not in self.disk.live
+    def _may_take(self, number: int, mail: MailColumns) -> bool:
+        row = self.disk.owners.get(mail.instance_id)
+        owner = None if row is None else unpack(Owner, row).process_id
+        if owner is None or not self.disk.lives(owner):
+            return self._may_claim(number)
+        return owner == self._process_id
+
+    def _may_claim(self, what: object) -> bool:
+        claimed_by = self.disk.claims.get(what)
+        return claimed_by in {None, self._process_id} or not self.disk.lives(claimed_by)
+
+    def _claim(self, items: Iterable[object]) -> None:
+        if self._process_id is not None:
+            self.disk.claims.update(dict.fromkeys(items, self._process_id))
 
     def _stored_instance(self, id: str) -> StoredInstance:
         packed = self.disk.snapshots.get(id)
         snapshot = None if packed is None else unpack(Snapshot, packed)
         version = 0 if snapshot is None else snapshot.version
+        owner = self.disk.owners.get(id)
         return StoredInstance(
             row=instance_row(unpack(InstanceColumns, self.disk.instances[id])),
             state=None if snapshot is None else snapshot.state,
             state_version=version,
             tail=tuple(self._log(id, version)),
+            owner=unpack(Owner, owner).process_id if owner is not None else None,
         )
 
     def _log(self, instance_id: str, after: int) -> list[LogRow]:

@@ -262,6 +262,10 @@ class PostgresStore:
             from_epoch_ms(following[0]) if following else None
         )
 
+    async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
+        found = await self._reading.rows("timers_of", {"ids": list(instance_ids)})
+        return [timer_row(TimerColumns._make(row)) for row in found]
+
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         name = "claim_mail" if self._may_write else "first_mail"
         page = {"process_id": self._process_id, "limit": limit, "after": after}

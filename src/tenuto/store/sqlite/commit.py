@@ -38,7 +38,7 @@ LOST = WriteResult(Outcome.LOST)
 Outcomes = dict[str, WriteResult]
 UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
 """(tenant, key) → the instance that has it, and the hash of what its start asked for."""
-_Gate = Callable[[Session, str, list[InstanceWrite]], Outcomes]
+_Gate = Callable[[Session, str, list[InstanceWrite], set[str]], Outcomes]
 
 
 _ALL, _FIRST, _REST = slice(None), slice(1), slice(1, None)
@@ -67,14 +67,17 @@ def commit_turn(session: Session, turn: Turn) -> TurnResult:
 
 
 def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
+    foreign = _owned_elsewhere(session, turn) if gate is _gate_each else set()
     gated = [write for write in turn.writes if write.rows or write.create]
-    outcomes = (gate(session, turn.id, gated) if gated else {}) | _outdated(session, turn)
+    outcomes = gate(session, turn.id, gated, foreign) if gated else {}
+    outcomes |= _outdated(session, turn, foreign)
     won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
     _write_instances(session, won)
     owing = [write for write in won if _owes(write)]
     if owing:
         _write_obligations(session, owing)
-    _write_ownership(session, turn.process_id, won)
+    if _write_ownership(session, turn.process_id, won) and gate is _gate_all:
+        raise _Contended
     events = _write_events(session, turn) if turn.events else {}
     if turn.events or any(write.create for write in won):
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
@@ -85,7 +88,9 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
     return TurnResult(outcomes, events)
 
 
-def _gate_all(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Outcomes:
+def _gate_all(
+    session: Session, turn_id: str, gated: list[InstanceWrite], _foreign: set[str]
+) -> Outcomes:
     """Everybody's entries together, which is right as long as nobody loses."""
     if _used_keys(session, gated):
         raise _Contended
@@ -100,13 +105,16 @@ def _gate_all(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Out
     return dict.fromkeys((write.instance_id for write in gated), WON)
 
 
-def _gate_each(session: Session, turn_id: str, gated: list[InstanceWrite]) -> Outcomes:
+def _gate_each(
+    session: Session, turn_id: str, gated: list[InstanceWrite], foreign: set[str]
+) -> Outcomes:
     """First entries alone tell who goes through; those who do write the others."""
     used = _used_keys(session, gated)
     taken = {write.instance_id: _key_taken(write, used) for write in gated}
     outcomes = {
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
+    outcomes |= {id: taken[id] or LOST for id in foreign & taken.keys() if outcomes[id] is WON}
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
     missing = _insert_entries(session, allowed, turn_id, part=_FIRST)
     if missing:
@@ -148,7 +156,7 @@ def _insert_entries(
     return count - session.insert_values("insert_entries", values, count)
 
 
-def _outdated(session: Session, turn: Turn) -> Outcomes:
+def _outdated(session: Session, turn: Turn, foreign: set[str]) -> Outcomes:
     """Writes without entries rest on a picture too: an old one must not overwrite a newer."""
     following = [
         (write.instance_id, write.version + 1)
@@ -158,7 +166,14 @@ def _outdated(session: Session, turn: Turn) -> Outcomes:
     if not following:
         return {}
     found = session.packed("instances_with_entries_at", (as_json(following),))
-    return dict.fromkeys(found, LOST)
+    return dict.fromkeys([*found, *foreign.intersection(id for id, _ in following)], LOST)
+
+
+def _owned_elsewhere(session: Session, turn: Turn) -> set[str]:
+    """Who would be taken from another process."""
+    wanted = [w.instance_id for w in turn.writes if w.ownership is Ownership.TAKE]
+    found = session.packed("owners_of", (as_json(wanted),)) if wanted else []
+    return {id for id, process_id in found if process_id != turn.process_id}
 
 
 def _winners(session: Session, turn_id: str, writes: Iterable[InstanceWrite]) -> set[str]:
@@ -314,14 +329,14 @@ def _put_waits(session: Session, waits: list[WaitRow]) -> None:
         session.insert("put_waits", [wait_columns(wait, newest_event) for wait in waits])
 
 
-def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]) -> None:
-    session.insert(
-        "take_instances",
-        [(write.instance_id, process_id) for write in won if write.ownership is Ownership.TAKE],
-    )
+def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]) -> int:
+    """How many instances had an owner already."""
+    taken = [(write.instance_id, process_id) for write in won if write.ownership is Ownership.TAKE]
+    owned_before = len(taken) - session.insert("take_instances", taken)
     released = [write.instance_id for write in won if write.ownership is Ownership.RELEASE]
     if released:
         session.run("release_instances", {"process_id": process_id, "ids": as_json(released)})
+    return owned_before
 
 
 def _write_events(session: Session, turn: Turn) -> dict[str, EventResult]:

@@ -129,6 +129,11 @@ SELECT
     )
 FROM json_each(?) AS wanted CROSS JOIN workflow_instances AS i ON i.id = wanted.value;
 
+-- name: owners_of
+-- Who works for these instances. Packed.
+SELECT json_group_array(json_array(owners.instance_id, owners.process_id))
+FROM json_each(?) AS wanted CROSS JOIN owners ON owners.instance_id = wanted.value;
+
 -- name: snapshots
 -- The folds of these instances. Not packed: they may be large, and few have one.
 SELECT snapshot.instance_id, snapshot.version, snapshot.state
@@ -552,6 +557,11 @@ WHERE (instance_id, kind, node, iteration) IN (
 SELECT json_group_array(json_array(instance_id, kind, node, iteration, due))
 FROM (SELECT * FROM timers ORDER BY due, instance_id, kind, node, iteration LIMIT ?);
 
+-- name: timers_of
+-- All timers of these instances, in no order. Packed.
+SELECT json_group_array(json_array(instance_id, kind, node, iteration, due))
+FROM json_each(?) AS wanted CROSS JOIN timers ON timers.instance_id = wanted.value;
+
 -- name: insert_mail
 -- Mail that is not there already.
 INSERT INTO mailbox (id, instance_id, input, created_at)
@@ -639,11 +649,10 @@ WHERE
     AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.process_id = processes.id);
 
 -- name: take_instances
--- Become the owner; the epoch rises when an instance changes hands.
+-- Become the owner of what nobody owns.
 INSERT INTO owners (instance_id, process_id, epoch)
 VALUES (?, ?, 1) /* for each row */
-ON CONFLICT (instance_id) DO UPDATE SET process_id = excluded.process_id, epoch = epoch + 1
-WHERE process_id <> excluded.process_id;
+ON CONFLICT (instance_id) DO NOTHING;
 
 -- name: release_instances
 -- Own no more.

@@ -49,6 +49,7 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
     ids = (as_json(list(dict.fromkeys(instance_ids))),)
     rows = {row.id: row for row in _instances(session, ids)}
     folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
+    owners = dict(session.packed("owners_of", ids))
     tails: dict[str, list[LogRow]] = {id: [] for id in rows}
     for instance_id, entry in _entries(session.packed("tails", ids)):
         if instance_id in tails:
@@ -59,6 +60,7 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
             state=folds[id][1] if id in folds else None,
             state_version=folds[id][0] if id in folds else 0,
             tail=tuple(sorted(tails[id], key=_seq)),
+            owner=owners.get(id),
         )
         for id, row in rows.items()
     }

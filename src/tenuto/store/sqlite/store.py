@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ from tenuto.store.protocol import (
     InstanceQuery,
     Mail,
     Orphan,
+    Pulse,
     StoredInstance,
     TimerRow,
     Turn,
@@ -48,7 +49,7 @@ from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
-from tenuto.store.sqlite.session import Recorder, Session
+from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ class SqliteStore:
         self.lanes = lanes
         self.path = os.fspath(path)
         self._threads = threads
-        self._shared = shared
+        self.is_shared = shared
         self._may_write = True
         self._lock: EngineLock | None = None
         self._process_id: str | None = None
@@ -125,13 +126,26 @@ class SqliteStore:
             message = f"SQLite {apsw.sqlite_lib_version()} can damage databases; update apsw"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         if self._may_write:
-            self._lock = EngineLock.take(self.path, process_id, shared=self._shared)
+            self._lock = EngineLock.take(self.path, process_id, shared=self.is_shared)
         self._start(process_id)
         try:
             return await self._writer.run(lambda: self._enter(process_id, now))
         except BaseException:
             self.abandon()
             raise
+
+    async def enter(self, process_id: str, now: datetime) -> None:  # noqa: ARG002
+        raise StoreUnavailable("the lock on the file is this process's as long as it lives")
+
+    async def beat(self) -> Pulse:
+        self._require_open()
+        return Pulse(None, has_orphans=self.is_shared)
+
+    async def listen(self, hear: Callable[[], None]) -> None:
+        """Whoever leaves mail in a file has no way of telling."""
+
+    async def hint(self, process_ids: Collection[str]) -> None:
+        """Engines on one file share a process, or read the mailbox by themselves."""
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         if self._process_id is None:
@@ -258,6 +272,11 @@ class SqliteStore:
         following = timers[len(due) :]
         return due, from_epoch_ms(following[0].due) if following else None
 
+    async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
+        ids = (as_json(list(dict.fromkeys(instance_ids))),)
+        found = await self._look(lambda session: session.packed("timers_of", ids))
+        return [timer_row(timer) for timer in sorted(TimerColumns(*row) for row in found)]
+
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         process_id = self._require_open()
         return await self._look(lambda session: reads.mail(session, process_id, limit, after))
@@ -273,7 +292,7 @@ class SqliteStore:
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
         session = self._writing
-        living = frozenset(self._lock.living) if self._lock and self._shared else None
+        living = frozenset(self._lock.living) if self._lock and self.is_shared else None
         return await self._writer.run(
             lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
         )

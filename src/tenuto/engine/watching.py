@@ -1,0 +1,95 @@
+"""Those who wait for the end of an instance, whichever process sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceQuery, Store
+
+_FINAL = tuple(status for status in Status if status.is_final)
+_PAGE = 1_000
+
+
+class Watchers:
+    """Futures by instance. They are registered first, and then the log is looked at."""
+
+    def __init__(self, store: Store, loader: Loader, is_run_here: Callable[[str], bool]) -> None:
+        self._store = store
+        self._loader = loader
+        self._is_run_here = is_run_here
+        self._futures: dict[str, list[asyncio.Future[Held]]] = {}
+        self._elsewhere: dict[str, str] = {}
+        """Instances whose end this process may not see by itself → their tenants."""
+
+    async def end_of(self, instance_id: str, refuse: Callable[[], None]) -> Held:
+        """The instance once it has ended; `refuse` raises when nobody here will see that."""
+        future: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
+        futures = self._futures.setdefault(instance_id, [])
+        futures.append(future)
+        try:
+            if not self._is_run_here(instance_id):
+                held = await self._look(instance_id)
+                if held.state.status.is_final:
+                    return held
+                self._elsewhere[instance_id] = held.tenant
+            refuse()
+            return await future
+        finally:
+            futures.remove(future)
+            if not futures:
+                self._futures.pop(instance_id, None)
+                self._elsewhere.pop(instance_id, None)
+
+    def saw(self, instance_id: str, held: Held) -> None:
+        """An instance has ended."""
+        for future in self._futures.get(instance_id, ()):
+            if not future.done():
+                future.set_result(held)
+
+    def abandon(self, error: TenutoError) -> None:
+        """This process will see no more ends."""
+        for futures in self._futures.values():
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
+
+    def lost_sight(self, tenant_of: Callable[[str], str | None]) -> None:
+        """This process works for nothing any more: every end may be seen by another."""
+        for instance_id in self._futures:
+            tenant = tenant_of(instance_id)
+            if tenant is not None:
+                self._elsewhere.setdefault(instance_id, tenant)
+
+    async def run_once(self) -> int:
+        """Look for ends that other processes have seen; returns how many there were."""
+        by_tenant: defaultdict[str, list[str]] = defaultdict(list)
+        for instance_id, tenant in self._elsewhere.items():
+            by_tenant[tenant].append(instance_id)
+        ended: list[str] = []
+        for tenant, ids in by_tenant.items():
+            for first in range(0, len(ids), _PAGE):
+                query = InstanceQuery(
+                    tenant=tenant,
+                    ids=tuple(ids[first : first + _PAGE]),
+                    statuses=_FINAL,
+                    limit=_PAGE,
+                )
+                ended += [row.id for row in (await self._store.instances(query)).items]
+        for instance_id, held in (await self._loader.load(ended)).items() if ended else ():
+            if isinstance(held, Held):
+                self.saw(instance_id, held)
+        return len(ended)
+
+    async def _look(self, instance_id: str) -> Held:
+        found = (await self._loader.load([instance_id])).get(instance_id)
+        if found is None:
+            raise NotFound(f"there is no instance {instance_id}")
+        if not isinstance(found, Held):
+            raise found
+        return found
