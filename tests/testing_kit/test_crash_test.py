@@ -14,6 +14,7 @@ from tenuto.testing import Engine, Instance, InvariantBroken, crash_test
 from tenuto.testing.crash_testing import Invariant
 from tenuto.testing.mishaps import Kind, Mishap, parse, spelled
 from tenuto.testing.shrinking import shrunk
+from tenuto.testing.timeline import path_of
 from tests.testing_kit.shop import (
     APPROVED,
     ORDER,
@@ -143,6 +144,47 @@ def test_an_event_that_nobody_takes_when_it_is_early_is_found() -> None:
     assert crash_test(patient, kinds=["event-early"], events=["mail.came"]).struck == {
         Kind.EVENT_EARLY: 1
     }
+
+
+def test_an_event_comes_before_steps_that_take_no_time() -> None:
+    lost = in_a_row(a_task("ship"), a_wait("answer", "mail.came", lookback="PT0S"))
+    found = broken_by([*Kind], lost, None, events=["mail.came"])
+    assert spelled(found.mishaps) == "event-early@1"
+
+
+def test_an_early_event_is_sent_again_by_whoever_got_no_answer() -> None:
+    patient = in_a_row(a_task("ship"), a_wait("answer", "mail.came"))
+    for crash in ("crash-before@1", "crash-after@1", "crash-before@2", "crash-after@2"):
+        story = f"event-early@1 {crash}"
+        tested = crash_test(patient, completed, events=["mail.came"], repeat=story)
+        assert tested.struck[Kind.EVENT_EARLY] == 1
+
+
+def completed(run: Instance) -> None:
+    assert run.status == "COMPLETED"
+
+
+def test_a_cancellation_comes_at_each_point() -> None:
+    definition = in_a_row(a_task("one"), a_task("two"), a_task("three"))
+    running: list[list[str]] = []
+
+    def note_what_runs(run: Instance) -> None:
+        types = [row["eventType"] for row in run.history]
+        if "CANCEL_REQUESTED" in types:
+            before = run.history[: types.index("CANCEL_REQUESTED")]
+            begun = [row["nodeId"] for row in before if row["eventType"] == "NODE_DISPATCHED"]
+            running.append([str(step) for step in begun if step not in path_of(before)])
+
+    tested = crash_test(definition, note_what_runs, kinds=["cancel"], runs=0)
+    assert running == [["one"], ["two"], ["three"]]
+    assert tested.runs == 1 + tested.writes == 5
+
+
+def test_only_a_cancellation_that_is_accepted_is_counted() -> None:
+    definition = in_a_row(a_task("one"))
+    assert crash_test(definition, kinds=["cancel"], runs=0).struck == {Kind.CANCEL: 1}
+    found = broken_by(["cancel"], definition, never_cancelled)
+    assert "1. somebody cancels right after durable write 1 (the start, one starts)" in str(found)
 
 
 def test_two_crashes_are_found_where_it_takes_two() -> None:

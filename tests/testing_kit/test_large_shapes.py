@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tenuto import TenutoError
+from tenuto import Status, TenutoError
 from tenuto.testing import Engine, Instance, crash_test
 from tests.testing_kit.shop import ORDER, Json, a_delay, a_task, charge, in_a_row, ship
 
@@ -89,7 +89,10 @@ def test_a_family_outlives_every_mishap(engine: Engine) -> None:
     engine.deploy(CHILD)
 
     def ends_together(run: Instance) -> None:
-        assert {each.status for each in run.engine.instances} == {run.status}
+        statuses = [each.status for each in run.engine.instances]
+        # A cancellation may also come when the child has completed and its parent has not.
+        assert statuses[:1] == [run.status]
+        assert set(statuses) <= {run.status, Status.COMPLETED}
 
     crash_test(PARENT, ends_together, input=ORDER, engine=engine, runs=20)
 

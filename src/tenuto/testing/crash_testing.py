@@ -22,7 +22,7 @@ from tenuto.testing.driving import Scripted
 from tenuto.testing.engine import Engine, Workflow
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance
-from tenuto.testing.mishap_driver import MishapDriver
+from tenuto.testing.mishap_driver import MishapDriver, resting
 from tenuto.testing.mishaps import CRASHES, Kind, Mishap, all_single, kind_of, parse, spelled
 from tenuto.testing.shrinking import shrunk
 
@@ -104,8 +104,9 @@ class _Search:
         return _Run(run, driver.struck, broken, cause)
 
     def _verdict(self, run: Instance) -> tuple[str | None, Exception | None]:
-        if not run.status.is_final:
-            return run.why_it_rests, None
+        for each in resting(run.engine):
+            whose = "" if each.id == run.id else f"of {each.workflow}, which it started: "
+            return f"{whose}{each.why_it_rests}", None
         if self._invariant is None:
             return None, None
         try:
@@ -150,7 +151,7 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
         _refuse_broken(search.run(mishaps), mishaps, seed)
         return Tested(runs=1, writes=0, struck=dict(search.struck))
     calm = search.run([])
-    if not calm.run.status.is_final:
+    if resting(calm.run.engine):
         raise TenutoError(
             f"without any fault the workflow does not end: {calm.broken}\n\n{calm.run.timeline}",
             code="TEN-2205",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.app import Tenuto
 from tenuto.instances import InstanceRef
+from tenuto.model.entries import EventType
+from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
-from tenuto.model.status import Status
 from tenuto.testing.driving import Driver, Scripted
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
@@ -30,8 +32,14 @@ _CLOCK: Final = {
     Kind.CLOCK_FORWARD: timedelta(hours=1),
     Kind.CLOCK_BACK: timedelta(minutes=-5),
 }
+_CANCELLED: Final = EventType.CANCEL_REQUESTED
 _ID: Final = "019b76da-a800-7000-8000-000000000001"
 """Chosen beforehand, so that an instance can be cancelled before its start is answered."""
+
+
+def resting(engine: Engine) -> list[Instance]:
+    """The instances that have not ended."""
+    return [each for each in engine.instances if not each.status.is_final]
 
 
 class MishapDriver(Driver):
@@ -47,9 +55,10 @@ class MishapDriver(Driver):
             self._plan(mishap)
 
     def play(self, workflow: Workflow, input: Given) -> Instance:
-        """Start it and see it to its end."""
-        run = self.engine.start(workflow, input, instance_id=_ID)
-        return self.drive(run)
+        """Start it and see it to its end, and all that came of it."""
+        run = self.drive(self.engine.start(workflow, input, instance_id=_ID))
+        self.reach(lambda: not resting(self.engine), run)
+        return run
 
     def give(self, run: Instance, id: str) -> None:
         pattern, payload = self.left[id]
@@ -87,12 +96,21 @@ class MishapDriver(Driver):
                 pass  # seen to when the event is due
 
     def _cancel(self, mishap: Mishap) -> None:
-        self.struck.append(mishap)
+        reason = f"somebody cancelled at durable write {mishap.at}"
 
-        async def cancel(app: Tenuto) -> Status:
-            return await InstanceRef(app.engine, _ID).cancel("somebody cancelled")
+        async def cancel(app: Tenuto) -> None:
+            with suppress(Conflict):  # it has ended
+                await InstanceRef(app.engine, _ID).cancel(reason)
+            if mishap not in self.struck and self._is_cancelled(reason):
+                self.struck.append(mishap)
 
         self.engine.lives.ask_meanwhile(cancel)
+
+    def _is_cancelled(self, reason: str) -> bool:
+        """Whether it was this that cancelled it, and not something before."""
+        history = self.engine.lives.reader.history(_ID)
+        asked = [row["payload"] for row in history if row["eventType"] == _CANCELLED]
+        return any(isinstance(each, dict) and each.get("reason") == reason for each in asked)
 
     def _set_clock(self, mishap: Mishap) -> None:
         self.struck.append(mishap)

@@ -48,7 +48,7 @@ _SAID = {
     Kind.EVENT_TWICE: "event {at} is sent twice with the same id",
     Kind.EVENT_EARLY: "event {at} comes as soon as the instance has started",
     Kind.EVENT_LATE: "event {at} comes when its wait has timed out, or after a day",
-    Kind.CANCEL: "somebody cancels at durable write {at}{what}",
+    Kind.CANCEL: "somebody cancels right after durable write {at}{what}",
     Kind.CLOCK_FORWARD: "the clock is put forward by an hour at durable write {at}{what}",
     Kind.CLOCK_BACK: "the clock is put back by five minutes at durable write {at}{what}",
 }
