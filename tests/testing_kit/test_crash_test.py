@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,22 +107,21 @@ def ended_in_time(run: Instance) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "definition", "invariant"),
+    ("kind", "definition", "events", "invariant"),
     [
-        ("cancel", APPROVED, never_cancelled),
-        ("event-late", APPROVED, shipped),
-        ("clock-forward", in_a_row(a_task("ship"), a_delay("delay", "PT1H")), ended_in_time),
+        ("cancel", APPROVED, EVENTS, never_cancelled),
+        ("event-late", APPROVED, EVENTS, shipped),
+        ("clock-forward", in_a_row(a_task("ship"), a_delay("nap", "PT1H")), [], ended_in_time),
     ],
 )
 def test_what_only_one_kind_breaks_is_found_by_that_kind(
-    kind: str,
-    definition: Json,
-    invariant: Callable[[Instance], None],
+    kind: str, definition: Json, events: list[str], invariant: Invariant
 ) -> None:
-    found = broken_by([kind], definition, invariant, input=ORDER, events=EVENTS)
+    how: dict[str, Any] = {"input": ORDER, "events": events}
+    found = broken_by([kind], definition, invariant, **how)
     assert [each.kind for each in found.mishaps] == [kind]
     others = [each for each in Kind if each != kind]
-    crash_test(definition, invariant, kinds=others, input=ORDER, events=EVENTS, runs=20)
+    crash_test(definition, invariant, kinds=others, runs=20, **how)
 
 
 def test_results_and_events_that_come_twice_are_taken_once() -> None:
@@ -231,6 +230,85 @@ def test_what_already_breaks_without_a_fault_is_told_as_such() -> None:
     found = broken_by([*Kind], APPROVED, lambda run: False, input=ORDER, events=EVENTS)
     assert found.mishaps == ()
     assert "it is so without any fault" in str(found)
+
+
+def test_what_was_found_is_told_also_when_it_does_not_break_again() -> None:
+    runs: list[Instance] = []
+
+    def breaks_once(run: Instance) -> None:
+        runs.append(run)
+        assert len(runs) != 5, "broken in the fifth run"
+
+    found = broken_by([*Kind], APPROVED, breaks_once, input=ORDER, events=EVENTS)
+    assert found.run is runs[4]
+    assert spelled(found.mishaps) == "crash-before@4"
+    story = str(found)
+    assert "approved-order does not hold: broken in the fifth run" in story
+    assert "but when that was replayed, it held" in story
+    assert "prepare=" in story
+
+
+def test_what_an_earlier_run_left_over_is_told_as_such(engine: Engine) -> None:
+    charged: list[Any] = []
+    engine.stub(charge, charged.append)
+
+    def charged_once(run: Instance) -> None:
+        assert len(charged) <= 1
+
+    how: dict[str, Any] = {"input": ORDER, "events": EVENTS, "engine": engine}
+    found = broken_by(["clock-back"], APPROVED, charged_once, **how)
+    assert found.mishaps == ()
+    assert "something is left over" in str(found)
+    assert "prepare=" in str(found)
+    crash_test(
+        APPROVED,
+        charged_once,
+        kinds=["clock-back"],
+        runs=0,
+        prepare=lambda engine: charged.clear(),
+        **how,
+    )
+
+
+@pytest.mark.parametrize("event", ["approval.gievn", ("approval.given", {"orderId": 8})])
+def test_an_event_that_nobody_takes_is_refused(event: Json) -> None:
+    wait = a_wait(
+        "approval",
+        "approval.given",
+        eventCondition="event.payload.orderId === workflow.input.orderId",
+        eventTimeout={"duration": "P3D"},
+    )
+    with pytest.raises(TenutoError, match="nobody takes event 1, ") as caught:
+        crash_test(in_a_row(wait), input=ORDER, events=[event])
+    assert caught.value.code == "TEN-2205"
+    assert "approval.given" in caught.value.advice
+    with pytest.raises(TenutoError, match="Leave it out"):
+        crash_test(in_a_row(a_task("ship")), events=[event])
+
+
+def test_an_invariant_that_nobody_awaits_is_refused() -> None:
+    async def never_looked(run: object) -> None:
+        raise AssertionError
+
+    with pytest.raises(TenutoError, match="an invariant is called and not awaited"):
+        crash_test(in_a_row(a_task("ship")), never_looked)
+    with pytest.raises(TenutoError, match="prepare is called and not awaited"):
+        crash_test(in_a_row(a_task("ship")), prepare=never_looked)
+
+
+@pytest.mark.parametrize(
+    ("story", "missed"),
+    [
+        ("crash-before@99", "crash-before@99"),
+        ("crash-before@1 cancel@4", "cancel@4"),
+        ("result-twice@7", "result-twice@7"),
+        ("event-late@1", "event-late@1"),
+    ],
+)
+def test_a_story_that_does_not_come_to_pass_is_refused(story: str, missed: str) -> None:
+    with pytest.raises(TenutoError, match=f"{missed} never came") as caught:
+        crash_test(in_a_row(a_task("ship")), repeat=story)
+    assert caught.value.code == "TEN-2204"
 
 
 def test_a_workflow_that_does_not_end_by_itself_is_refused() -> None:

@@ -12,7 +12,7 @@ from tenuto.instances import InstanceRef
 from tenuto.model.entries import EventType
 from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
-from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.driving import Driver, Scripted, event_id
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
 
@@ -50,7 +50,7 @@ class MishapDriver(Driver):
     ) -> None:
         super().__init__(engine, events)
         self.struck: list[Mishap] = []
-        self._at_events = {(each.kind, f"event-{each.at}"): each for each in mishaps}
+        self._at_events = {(each.kind, event_id(each.at)): each for each in mishaps}
         for mishap in mishaps:
             self._plan(mishap)
 
@@ -90,7 +90,7 @@ class MishapDriver(Driver):
                 unrest.call(mishap.at, lambda: self._cancel(mishap))
             case Kind.CLOCK_FORWARD | Kind.CLOCK_BACK:
                 unrest.call(mishap.at, lambda: self._set_clock(mishap))
-            case Kind.EVENT_EARLY if f"event-{mishap.at}" in self.left:
+            case Kind.EVENT_EARLY if event_id(mishap.at) in self.left:
                 unrest.call(1, lambda: self._publish_early(mishap))
             case _:
                 pass  # seen to when the event is due
@@ -118,6 +118,6 @@ class MishapDriver(Driver):
 
     def _publish_early(self, mishap: Mishap) -> None:
         self.struck.append(mishap)
-        id = f"event-{mishap.at}"
+        id = event_id(mishap.at)
         pattern, payload = self.left.pop(id)
         self.engine.lives.ask_meanwhile(lambda app: app.publish(pattern, payload, id=id))
