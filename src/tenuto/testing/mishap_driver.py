@@ -27,6 +27,8 @@ _FAULTS: Final = {
     Kind.CRASH_BEFORE: Fault.CRASH_BEFORE,
     Kind.CRASH_AFTER: Fault.CRASH_AFTER,
     Kind.UNANSWERED: Fault.ACK_LOST,
+    Kind.RESULT_TWICE: Fault.DUPLICATE,
+    Kind.RESULT_LATE: Fault.REORDER,
 }
 _CLOCK: Final = {
     Kind.CLOCK_FORWARD: timedelta(hours=1),
@@ -84,8 +86,9 @@ class MishapDriver(Driver):
             case Kind.CRASH_BEFORE | Kind.CRASH_AFTER | Kind.UNANSWERED:
                 unrest.strike(mishap.at, _FAULTS[mishap.kind])
                 unrest.call(mishap.at, lambda: self.struck.append(mishap))
-            case Kind.RESULT_TWICE:
-                unrest.report_twice(mishap.at, lambda: self.struck.append(mishap))
+            case Kind.RESULT_TWICE | Kind.RESULT_LATE:
+                fault = _FAULTS[mishap.kind]
+                unrest.strike_report(mishap.at, fault, lambda: self.struck.append(mishap))
             case Kind.CANCEL:
                 unrest.call(mishap.at, lambda: self._cancel(mishap))
             case Kind.CLOCK_FORWARD | Kind.CLOCK_BACK:

@@ -32,6 +32,8 @@ __tracebackhide__ = True
 
 T = TypeVar("T")
 
+_LATE = 60.0
+"""Seconds by which a result comes late that is to come behind others."""
 _A_MOMENT = 0.001
 """Seconds by which results come behind what was asked before them: the clock counts in them."""
 
@@ -156,8 +158,12 @@ class Process:
             self._arrived(instance_id, report)
 
     def _arrived(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        fault = self._world.unrest.on_report()
+        if fault is Fault.REORDER:
+            self.loop.call_later(_LATE, self._deliver, instance_id, report)
+            return
         self._deliver(instance_id, report)
-        if self._world.unrest.on_report() is Fault.DUPLICATE:
+        if fault is Fault.DUPLICATE:
             self.loop.call_soon(self._deliver, instance_id, report)
 
     def _changed(self, draft: Draft) -> None:
