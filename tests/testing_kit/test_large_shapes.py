@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import pytest
 
@@ -48,8 +49,20 @@ def test_the_path_of_a_loop_names_its_iterations(engine: Engine) -> None:
 
 
 def test_iterations_arrive_in_every_order(engine: Engine) -> None:
-    orders = {tuple(run.path[:3]) for run in engine.orders(PACK, {"items": [1, 2, 3]})}
-    assert len(orders) == 6
+    orders = set()
+    for run in engine.orders(PACK, {"items": [1, 2, 3]}):
+        assert run.arrivals == [step for step in run.path if step != "each"]
+        orders.add(tuple(run.arrivals[:3]))
+    assert orders == set(permutations(["pack[0]", "pack[1]", "pack[2]"]))
+
+
+def test_a_call_names_its_iteration(engine: Engine) -> None:
+    run = engine.start(PACK, {"items": [1, 2]}).finished()
+    assert [(call.step, call.iteration) for call in run.calls()] == [
+        ("pack", "0"),
+        ("pack", "1"),
+        ("label", ""),
+    ]
 
 
 def test_a_loop_outlives_every_mishap() -> None:

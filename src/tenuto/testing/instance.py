@@ -40,7 +40,7 @@ class Instance:
         self.engine = engine
         self.id = id
         self.arrivals: list[str] = []
-        """In `orders`: the steps in the order in which their results arrived."""
+        """In `orders`: the steps in the order in which their results arrived, `pack[0]` in a loop."""
 
     def __repr__(self) -> str:
         return f"<instance {self.id} {self.status}>"
