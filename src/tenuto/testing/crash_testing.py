@@ -179,7 +179,7 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
 def _repeated(search: _Search, mishaps: Sequence[Mishap], seed: int) -> Tested:
     found = search.run(mishaps)
     if found.broken is not None:
-        _raise_broken(found, mishaps, _again(mishaps, seed))
+        _raise_broken(found, mishaps, _again(mishaps, seed) if mishaps else _WITHOUT_FAULT)
     refuse_missed([each for each in mishaps if each not in found.struck], found.run.engine)
     return Tested(runs=1, writes=found.run.engine.writes, struck=dict(search.struck))
 
@@ -189,7 +189,8 @@ def _raise_smallest(search: _Search, found: _Run, seed: int) -> NoReturn:
     smallest = shrunk(found.struck, lambda each: search.run(each).broken is not None)
     again = search.run(smallest)
     if again.broken is None:
-        _raise_broken(found, found.struck, f"{_again(found.struck, seed)}\n{_NOT_AGAIN}")
+        again_by = [_again(found.struck, seed)] if found.struck else []
+        _raise_broken(found, found.struck, "\n".join([*again_by, _NOT_AGAIN]))
     _raise_broken(again, smallest, _again(smallest, seed) if smallest else _LEFT_OVER)
 
 

@@ -87,9 +87,7 @@ class Lives:
 
     def ask_meanwhile(self, request: Request[object]) -> None:
         """Ask for something in the midst of what goes on; no result arrives before the answer."""
-        process = self._process
-        if process is None:
-            return
+        process = self.process
 
         async def ask() -> None:
             await request(process.app)
