@@ -22,6 +22,7 @@ PAGES = [
     "docs/quickstart.md",
     "docs/operations.md",
     "docs/python.md",
+    "docs/testing.md",
     *CONCEPTS,
 ]
 LINKED = sorted(

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tenuto import Context, TenutoError
+from tenuto.engine.intake import Intake
+from tenuto.engine.postmaster import Postmaster
+from tenuto.model.inputs import TaskSucceeded
+from tenuto.store.memory import MemoryStore
 from tenuto.testing import Engine, Instance, InvariantBroken, crash_test
 from tenuto.testing.crash_testing import Invariant
 from tenuto.testing.mishaps import Kind, Mishap, parse, spelled
 from tenuto.testing.shrinking import shrunk
+from tenuto.testing.timeline import path_of
 from tests.testing_kit.shop import (
     APPROVED,
     ORDER,
@@ -23,7 +28,10 @@ from tests.testing_kit.shop import (
     a_wait,
     charge,
     in_a_row,
+    ship,
 )
+
+T = TypeVar("T")
 
 EVENTS = ["approval.given"]
 
@@ -44,7 +52,7 @@ def broken_by(
 def test_every_kind_of_mishap_comes_to_pass() -> None:
     tested = crash_test(APPROVED, input=ORDER, events=EVENTS)
     assert set(tested.struck) == set(Kind)
-    single = 6 * tested.writes + 3 + 3 * len(EVENTS)
+    single = 6 * tested.writes + 2 * 3 + 3 * len(EVENTS)
     twice = 2 * 2 * tested.writes
     assert tested.runs == 1 + single + twice + 100
 
@@ -105,34 +113,106 @@ def ended_in_time(run: Instance) -> None:
     assert str(run.history[-1]["at"]) < "2026-01-01T01:59"
 
 
+def charged_once_at_most(run: Instance) -> None:
+    assert len(run.calls(charge)) <= 1
+
+
+def began_as_often_as_it_was_ordered(run: Instance) -> None:
+    ordered = [row for row in run.history if row["eventType"] == "NODE_DISPATCHED"]
+    assert run.status == "CANCELLED" or len(run.calls()) >= len(ordered)
+
+
+def reserved_first(run: Instance) -> None:
+    assert run.path[1:] != ["ship", "reserve"]
+
+
+def slept_less_than_shipping_takes(run: Instance) -> None:
+    assert run.path[1:] != ["ship", "nap"]
+
+
+LOST_WHEN_EARLY = in_a_row(
+    a_task("ask", "shop.escalate"), a_wait("answer", "mail.came", lookback="PT0S")
+)
+
+
+def beside_shipping(step: Json) -> Json:
+    steps = [a_task("charge", "shop.charge"), step, a_task("ship")]
+    steps[0]["transitions"] = {"default": [step["stepId"], "ship"]}
+    return {"id": "beside-shipping", "steps": steps}
+
+
+NAP_BESIDE_SHIPPING = beside_shipping(a_delay("nap", "PT20S"))
+RESERVED_BESIDE_SHIPPING = beside_shipping(a_task("reserve", "shop.reserve"))
+
+
 @pytest.mark.parametrize(
-    ("kind", "definition", "invariant"),
+    ("kind", "definition", "events", "invariant"),
     [
-        ("cancel", APPROVED, never_cancelled),
-        ("event-late", APPROVED, shipped),
-        ("clock-forward", in_a_row(a_task("ship"), a_delay("delay", "PT1H")), ended_in_time),
+        ("crash-before", APPROVED, EVENTS, charged_once_at_most),
+        ("crash-after", APPROVED, EVENTS, began_as_often_as_it_was_ordered),
+        ("result-late", RESERVED_BESIDE_SHIPPING, [], reserved_first),
+        ("event-early", LOST_WHEN_EARLY, ["mail.came"], None),
+        ("clock-back", NAP_BESIDE_SHIPPING, [], slept_less_than_shipping_takes),
+        ("cancel", APPROVED, EVENTS, never_cancelled),
+        ("event-late", APPROVED, EVENTS, shipped),
+        ("clock-forward", in_a_row(a_task("ship"), a_delay("nap", "PT1H")), [], ended_in_time),
     ],
 )
 def test_what_only_one_kind_breaks_is_found_by_that_kind(
-    kind: str,
-    definition: Json,
-    invariant: Callable[[Instance], None],
+    kind: str, definition: Json, events: list[str], invariant: Invariant | None, engine: Engine
 ) -> None:
-    found = broken_by([kind], definition, invariant, input=ORDER, events=EVENTS)
+    engine.stub(ship, takes="PT30S")
+    how: dict[str, Any] = {"input": ORDER, "events": events, "engine": engine}
+    found = broken_by([kind], definition, invariant, **how)
     assert [each.kind for each in found.mishaps] == [kind]
     others = [each for each in Kind if each != kind]
-    crash_test(definition, invariant, kinds=others, input=ORDER, events=EVENTS, runs=20)
+    crash_test(definition, invariant, kinds=others, runs=20, **how)
 
 
-def test_results_and_events_that_come_twice_are_taken_once() -> None:
-    def each_step_once(run: Instance) -> None:
-        completed = [row["nodeId"] for row in run.history if row["eventType"] == "NODE_COMPLETED"]
-        assert len(completed) == len(set(completed))
+def repeats(tested: Callable[[], object], where: type, name: str, of: Callable[..., T]) -> list[T]:
+    """What a method of the engine was told more than once."""
+    heard: list[T] = []
+    method = getattr(where, name)
 
-    twice = [Kind.RESULT_TWICE, Kind.EVENT_TWICE]
-    tested = crash_test(APPROVED, each_step_once, kinds=twice, input=ORDER, events=EVENTS)
-    assert tested.struck[Kind.RESULT_TWICE] >= 3
-    assert tested.struck[Kind.EVENT_TWICE] >= 1
+    def listening(self: object, *told: Json) -> object:
+        heard.append(of(*told))
+        return method(self, *told)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(where, name, listening)
+        tested()
+    return [each for number, each in enumerate(heard) if each in heard[:number]]
+
+
+def each_step_once(run: Instance) -> None:
+    assert run.path == ["reserve", "charge", "approval", "ship"]
+
+
+def played(story: str) -> None:
+    crash_test(APPROVED, each_step_once, input=ORDER, events=EVENTS, repeat=story)
+
+
+@pytest.mark.parametrize(("number", "step"), [(1, "reserve"), (2, "charge"), (3, "ship")])
+def test_a_result_that_comes_twice_reaches_the_engine_twice(number: int, step: str) -> None:
+    story = f"result-twice@{number}"
+    [told] = repeats(lambda: played(story), Intake, "report", lambda request: request.input)
+    assert isinstance(told, TaskSucceeded)
+    assert told.node == step
+
+
+def test_an_event_that_comes_twice_reaches_the_engine_twice() -> None:
+    story = "event-twice@1"
+    told = repeats(lambda: played(story), Postmaster, "publish", lambda event: event.id)
+    assert told == ["event-1"]
+
+
+def test_a_write_without_an_answer_is_done_and_asked_for_again() -> None:
+    def turns(story: str) -> list[str]:
+        return repeats(lambda: played(story), MemoryStore, "commit", lambda turn, lane: turn.id)
+
+    [turn] = turns("unanswered@2")
+    assert turn.endswith(".2")
+    assert turns("crash-before@2") == []
 
 
 def test_an_event_that_nobody_takes_when_it_is_early_is_found() -> None:
@@ -143,6 +223,41 @@ def test_an_event_that_nobody_takes_when_it_is_early_is_found() -> None:
     assert crash_test(patient, kinds=["event-early"], events=["mail.came"]).struck == {
         Kind.EVENT_EARLY: 1
     }
+
+
+def test_an_early_event_is_sent_again_by_whoever_got_no_answer() -> None:
+    patient = in_a_row(a_task("ship"), a_wait("answer", "mail.came"))
+    for crash in ("crash-before@1", "crash-after@1", "crash-before@2", "crash-after@2"):
+        story = f"event-early@1 {crash}"
+        tested = crash_test(patient, completed, events=["mail.came"], repeat=story)
+        assert tested.struck[Kind.EVENT_EARLY] == 1
+
+
+def completed(run: Instance) -> None:
+    assert run.status == "COMPLETED"
+
+
+def test_a_cancellation_comes_at_each_point() -> None:
+    definition = in_a_row(a_task("one"), a_task("two"), a_task("three"))
+    running: list[list[str]] = []
+
+    def note_what_runs(run: Instance) -> None:
+        types = [row["eventType"] for row in run.history]
+        if "CANCEL_REQUESTED" in types:
+            before = run.history[: types.index("CANCEL_REQUESTED")]
+            begun = [row["nodeId"] for row in before if row["eventType"] == "NODE_DISPATCHED"]
+            running.append([str(step) for step in begun if step not in path_of(before)])
+
+    tested = crash_test(definition, note_what_runs, kinds=["cancel"], runs=0)
+    assert running == [["one"], ["two"], ["three"]]
+    assert tested.runs == 1 + tested.writes == 5
+
+
+def test_only_a_cancellation_that_is_accepted_is_counted() -> None:
+    definition = in_a_row(a_task("one"))
+    assert crash_test(definition, kinds=["cancel"], runs=0).struck == {Kind.CANCEL: 1}
+    found = broken_by(["cancel"], definition, never_cancelled)
+    assert "1. somebody cancels right after durable write 1 (the start, one starts)" in str(found)
 
 
 def test_two_crashes_are_found_where_it_takes_two() -> None:
@@ -189,6 +304,85 @@ def test_what_already_breaks_without_a_fault_is_told_as_such() -> None:
     found = broken_by([*Kind], APPROVED, lambda run: False, input=ORDER, events=EVENTS)
     assert found.mishaps == ()
     assert "it is so without any fault" in str(found)
+
+
+def test_what_was_found_is_told_also_when_it_does_not_break_again() -> None:
+    runs: list[Instance] = []
+
+    def breaks_once(run: Instance) -> None:
+        runs.append(run)
+        assert len(runs) != 5, "broken in the fifth run"
+
+    found = broken_by([*Kind], APPROVED, breaks_once, input=ORDER, events=EVENTS)
+    assert found.run is runs[4]
+    assert spelled(found.mishaps) == "crash-before@4"
+    story = str(found)
+    assert "approved-order does not hold: broken in the fifth run" in story
+    assert "but when that was replayed, it held" in story
+    assert "prepare=" in story
+
+
+def test_what_an_earlier_run_left_over_is_told_as_such(engine: Engine) -> None:
+    charged: list[Any] = []
+    engine.stub(charge, charged.append)
+
+    def charged_once(run: Instance) -> None:
+        assert len(charged) <= 1
+
+    how: dict[str, Any] = {"input": ORDER, "events": EVENTS, "engine": engine}
+    found = broken_by(["clock-back"], APPROVED, charged_once, **how)
+    assert found.mishaps == ()
+    assert "something is left over" in str(found)
+    assert "prepare=" in str(found)
+    crash_test(
+        APPROVED,
+        charged_once,
+        kinds=["clock-back"],
+        runs=0,
+        prepare=lambda engine: charged.clear(),
+        **how,
+    )
+
+
+@pytest.mark.parametrize("event", ["approval.gievn", ("approval.given", {"orderId": 8})])
+def test_an_event_that_nobody_takes_is_refused(event: Json) -> None:
+    wait = a_wait(
+        "approval",
+        "approval.given",
+        eventCondition="event.payload.orderId === workflow.input.orderId",
+        eventTimeout={"duration": "P3D"},
+    )
+    with pytest.raises(TenutoError, match="nobody takes event 1, ") as caught:
+        crash_test(in_a_row(wait), input=ORDER, events=[event])
+    assert caught.value.code == "TEN-2205"
+    assert "approval.given" in caught.value.advice
+    with pytest.raises(TenutoError, match="Leave it out"):
+        crash_test(in_a_row(a_task("ship")), events=[event])
+
+
+def test_an_invariant_that_nobody_awaits_is_refused() -> None:
+    async def never_looked(run: object) -> None:
+        raise AssertionError
+
+    with pytest.raises(TenutoError, match="an invariant is called and not awaited"):
+        crash_test(in_a_row(a_task("ship")), never_looked)
+    with pytest.raises(TenutoError, match="prepare is called and not awaited"):
+        crash_test(in_a_row(a_task("ship")), prepare=never_looked)
+
+
+@pytest.mark.parametrize(
+    ("story", "missed"),
+    [
+        ("crash-before@99", "crash-before@99"),
+        ("crash-before@1 cancel@4", "cancel@4"),
+        ("result-twice@7", "result-twice@7"),
+        ("event-late@1", "event-late@1"),
+    ],
+)
+def test_a_story_that_does_not_come_to_pass_is_refused(story: str, missed: str) -> None:
+    with pytest.raises(TenutoError, match=f"{missed} never came") as caught:
+        crash_test(in_a_row(a_task("ship")), repeat=story)
+    assert caught.value.code == "TEN-2204"
 
 
 def test_a_workflow_that_does_not_end_by_itself_is_refused() -> None:

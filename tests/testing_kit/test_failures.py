@@ -28,6 +28,11 @@ def test_it_ships(engine: Engine) -> None:
     assert "ship" in run.path
 """
 
+WAITING_FOR_EVER = """
+def test_it_is_approved(engine: Engine) -> None:
+    engine.start(APPROVED, ORDER).until(step="ship")
+"""
+
 MISSPELT = """
 def test_it_is_spelt_well(engine: Engine) -> None:
     engine.stub("shop.chrage", {})
@@ -147,10 +152,30 @@ def test_without_pytest_the_exception_carries_the_timeline(
     assert (tmp_path / ".tenuto" / "failed" / "test.json").exists()
 
 
+def test_a_timeline_that_the_error_shows_is_not_shown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def fail() -> None:
+        with Engine() as engine:
+            finished_order(engine)
+            engine.instances[0].until(status="PAUSED")
+
+    with pytest.raises(AssertionError) as caught:
+        fail()
+    [note] = caught.value.__notes__
+    assert str(caught.value).count(TIMELINE) == 1
+    assert TIMELINE not in note
+    assert "the clock says" in note
+    assert "kept: python -m tenuto.testing" in note
+    assert TIMELINE in told(read(tmp_path / ".tenuto" / "failed" / "test.json"))
+
+
 @pytest.mark.slow
 def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> None:
     passing = FAILING.replace("it_ships", "it_escalates").replace('"ship" in', '"escalate" in')
-    (tmp_path / "test_shop.py").write_text(FAILING + passing + MISSPELT)
+    (tmp_path / "test_shop.py").write_text(FAILING + passing + WAITING_FOR_EVER + MISSPELT)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tenuto.testing.plugin", "test_shop.py"],
@@ -160,14 +185,15 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
         text=True,
         check=False,
     )
-    assert "2 failed, 1 passed" in done.stdout, done.stdout
-    assert done.stdout.count("what the engine did") == 1
+    assert "3 failed, 1 passed" in done.stdout, done.stdout
+    assert done.stdout.count("what the engine did") == 2
+    assert done.stdout.count("waits no more: timeout") == 2
     assert "Did you mean shop.charge" in done.stdout
     assert "stand_ins.py" not in done.stdout
     assert TIMELINE in done.stdout
     name = ".tenuto/failed/test_shop-test_it_ships.json"
     assert f"python -m tenuto.testing {name}" in done.stdout
-    assert len(list((tmp_path / ".tenuto" / "failed").iterdir())) == 1
+    assert len(list((tmp_path / ".tenuto" / "failed").iterdir())) == 2
     assert read(tmp_path / name).test == "test_shop.py::test_it_ships"
 
 

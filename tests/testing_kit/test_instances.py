@@ -110,6 +110,32 @@ def test_steps_that_do_not_exist_are_refused(engine: Engine) -> None:
         run.until("COMPLETED")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("asked", "whose", "known"),
+    [
+        ({"status": "DONE"}, "an instance", "CREATED, RUNNING, WAITING_FOR_EVENT"),
+        ({"status": "PAUSED", "step": "charge"}, "a step", "PENDING, RUNNING, WAITING, RETRYING"),
+    ],
+)
+def test_statuses_that_do_not_exist_are_refused(
+    engine: Engine, asked: dict[str, str], whose: str, known: str
+) -> None:
+    run = engine.start(APPROVED, ORDER)
+    with pytest.raises(TenutoError, match=f"'{asked['status']}' is no status of {whose}") as caught:
+        run.until(**asked)  # type: ignore[arg-type]
+    assert caught.value.code == "TEN-2206"
+    assert known in caught.value.advice
+
+
+def test_an_error_seems_to_come_of_nothing_else(engine: Engine) -> None:
+    with pytest.raises(NotFound) as caught:
+        engine.start("never-deployed")
+    assert caught.value.__context__ is None
+    with pytest.raises(AssertionError) as failed:
+        engine.start(in_a_row(a_wait("answer", "mail.came"))).finished()
+    assert failed.value.__context__ is None
+
+
 def test_what_the_app_refuses_is_refused(engine: Engine) -> None:
     with pytest.raises(NotFound):
         engine.start("never-deployed")

@@ -8,7 +8,17 @@ import pytest
 
 from tenuto import TenutoError
 from tenuto.testing import Engine
-from tests.testing_kit.shop import APPROVED, ORDER, Json, a_task, charge, fan_out, ship
+from tests.testing_kit.shop import (
+    APPROVED,
+    ORDER,
+    Json,
+    a_task,
+    a_wait,
+    charge,
+    fan_out,
+    in_a_row,
+    ship,
+)
 
 
 def branches(run_arrivals: list[str]) -> tuple[str, ...]:
@@ -32,6 +42,44 @@ def test_above_five_a_thousand_are_drawn(engine: Engine) -> None:
     assert len(seen) == 40
     assert len(set(seen)) > 30
     assert len(list(islice(engine.orders(fan_out(6)), 3))) == 3
+
+
+def test_all_orders_are_had_however_many_there_are(engine: Engine) -> None:
+    """Two groups of three, one after the other: more orders than would be drawn."""
+    definition = fan_out(3)
+    definition["steps"][-1]["transitions"] = {"default": ["one", "two", "three"]}
+    definition["steps"] += [a_task("one"), a_task("two"), a_task("three")]
+    seen = {tuple(run.arrivals) for run in engine.orders(definition, most=4)}
+    assert len(seen) == 6 * 6
+
+
+def test_where_one_order_has_more_than_five_at_once_orders_are_drawn(engine: Engine) -> None:
+    """In the first order there are never more than four; if `wide` comes first there are six."""
+    narrow = ["narrow_0", "narrow_1", "narrow_2"]
+    wide = ["wide_0", "wide_1", "wide_2"]
+    definition: Json = {
+        "id": "sometimes-wide",
+        "steps": [
+            a_task("first", transitions={"default": [*narrow, "wide"]}),
+            *map(a_task, narrow),
+            a_task("wide", transitions={"default": wide}),
+            *map(a_task, wide),
+        ],
+    }
+    runs = list(engine.orders(definition, most=30))
+    assert runs[0].arrivals == ["first", *narrow, "wide", *wide]
+    drawn = [tuple(run.arrivals) for run in runs[-30:]]
+    assert len(set(drawn)) > 20
+
+
+def test_an_order_that_does_not_end_is_told_with_its_timeline(engine: Engine) -> None:
+    definition = in_a_row(a_task("first"), a_wait("answer", "mail.came"))
+    with pytest.raises(AssertionError) as caught:
+        list(engine.orders(definition))
+    said = str(caught.value)
+    assert "it does not end when results arrive as first: it waits for mail.came" in said
+    assert "events=" in said
+    assert "answer  waits for mail.came" in said
 
 
 def test_what_is_drawn_follows_from_the_seed(engine: Engine) -> None:

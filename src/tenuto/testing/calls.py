@@ -23,3 +23,8 @@ class Call(Struct, kw_only=True):
     at: datetime
     outcome: Literal["running", "done", "failed", "lost"] = "running"
     """How it ended; "lost" when its process died before it had."""
+
+    @property
+    def iteration(self) -> str:
+        """Which iteration of a loop it was for, "2/0" in a nested one; empty outside of loops."""
+        return self.key.removeprefix(f"{self.instance_id}:{self.step}").removeprefix(":")

@@ -12,18 +12,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenuto.model.errors import TenutoError
 from tenuto.model.json import Given
 from tenuto.testing.driving import Scripted
 from tenuto.testing.engine import Engine, Workflow
 from tenuto.testing.failure_file import FOLDER, kept
 from tenuto.testing.instance import Instance
-from tenuto.testing.mishap_driver import MishapDriver
+from tenuto.testing.mishap_driver import MishapDriver, resting
 from tenuto.testing.mishaps import CRASHES, Kind, Mishap, all_single, kind_of, parse, spelled
+from tenuto.testing.misuse import refuse_async, refuse_endless, refuse_missed, refuse_untaken
 from tenuto.testing.shrinking import shrunk
 
 __tracebackhide__ = True
@@ -41,6 +42,16 @@ _MORE_WRITES = 4
 """So many writes are added by whoever takes over, and may be crashed again."""
 _TRIES = 5
 """How often something new is drawn for, before it is taken that there is nothing left."""
+
+_WITHOUT_FAULT = "and nothing went wrong: it is so without any fault"
+_LEFT_OVER = (
+    "and nothing went wrong, though at first it held without any fault: something is left over\n"
+    "from an earlier run. Forget it before each: crash_test(…, prepare=lambda engine: …)"
+)
+_NOT_AGAIN = (
+    "but when that was replayed, it held: it depends on something else as well, such as what an\n"
+    "earlier run left over. Forget that before each: crash_test(…, prepare=lambda engine: …)"
+)
 
 
 class Tested(Struct, frozen=True, kw_only=True):
@@ -95,7 +106,7 @@ class _Search:
         engine = self._engine.twin()
         engine.world.settings = replace(engine.world.settings, longest_nap=_NAPS)
         if self._prepare is not None:
-            self._prepare(engine)
+            refuse_async("prepare", self._prepare(engine))
         driver = MishapDriver(engine, self._events, mishaps)
         run = driver.play(self._workflow, self._input)
         self.struck.update(mishap.kind for mishap in driver.struck)
@@ -104,14 +115,16 @@ class _Search:
         return _Run(run, driver.struck, broken, cause)
 
     def _verdict(self, run: Instance) -> tuple[str | None, Exception | None]:
-        if not run.status.is_final:
-            return run.why_it_rests, None
+        for each in resting(run.engine):
+            whose = "" if each.id == run.id else f"of {each.workflow}, which it started: "
+            return f"{whose}{each.why_it_rests}", None
         if self._invariant is None:
             return None, None
         try:
             answer = self._invariant(run)
         except Exception as error:  # noqa: BLE001 - whatever it raises, it does not hold
             return _reason(error), error
+        refuse_async("an invariant", answer)
         return ("the invariant gave False", None) if answer is False else (None, None)
 
 
@@ -146,17 +159,12 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
     )
     chosen = [kind_of(each) for each in kinds]
     if repeat is not None:
-        mishaps = parse(repeat)
-        _refuse_broken(search.run(mishaps), mishaps, seed)
-        return Tested(runs=1, writes=0, struck=dict(search.struck))
+        return _repeated(search, parse(repeat), seed)
     calm = search.run([])
-    if not calm.run.status.is_final:
-        raise TenutoError(
-            f"without any fault the workflow does not end: {calm.broken}\n\n{calm.run.timeline}",
-            code="TEN-2205",
-            advice="Pass what it waits for: crash_test(…, events=[(pattern, payload)]).",
-        )
-    _refuse_broken(calm, [], seed)
+    refuse_endless(calm.run, calm.broken)
+    refuse_untaken(calm.run.engine, events)
+    if calm.broken is not None:
+        _raise_broken(calm, [], _WITHOUT_FAULT)
     writes = calm.run.engine.writes
     size = {"results": len(calm.run.engine.calls()), "events": len(events)}
     single = all_single(chosen, writes=writes, **size)
@@ -164,9 +172,26 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
     for mishaps in _plans(single, several, runs, seed):
         found = search.run(mishaps)
         if found.broken is not None:
-            smallest = shrunk(found.struck, lambda each: search.run(each).broken is not None)
-            _refuse_broken(search.run(smallest), smallest, seed)
+            _raise_smallest(search, found, seed)
     return Tested(runs=search.runs, writes=writes, struck=dict(search.struck))
+
+
+def _repeated(search: _Search, mishaps: Sequence[Mishap], seed: int) -> Tested:
+    found = search.run(mishaps)
+    if found.broken is not None:
+        _raise_broken(found, mishaps, _again(mishaps, seed) if mishaps else _WITHOUT_FAULT)
+    refuse_missed([each for each in mishaps if each not in found.struck], found.run.engine)
+    return Tested(runs=1, writes=found.run.engine.writes, struck=dict(search.struck))
+
+
+def _raise_smallest(search: _Search, found: _Run, seed: int) -> NoReturn:
+    """Tell the shortest story that leads to what was found, or why there is none."""
+    smallest = shrunk(found.struck, lambda each: search.run(each).broken is not None)
+    again = search.run(smallest)
+    if again.broken is None:
+        again_by = [_again(found.struck, seed)] if found.struck else []
+        _raise_broken(found, found.struck, "\n".join([*again_by, _NOT_AGAIN]))
+    _raise_broken(again, smallest, _again(smallest, seed) if smallest else _LEFT_OVER)
 
 
 def _plans(
@@ -197,24 +222,23 @@ def _reason(error: Exception) -> str:
     return said if isinstance(error, AssertionError) else f"{type(error).__name__}: {said}"
 
 
-def _refuse_broken(found: _Run, mishaps: Sequence[Mishap], seed: int) -> None:
-    if found.broken is None:
-        return
-    story = _story(found, mishaps, seed)
+def _raise_broken(found: _Run, mishaps: Sequence[Mishap], ending: str) -> NoReturn:
+    story = _story(found, mishaps, ending)
     run = found.run
     where = kept(run.engine, f"crash_test-{run.workflow}", Path(FOLDER), story)
     raise InvariantBroken(where, mishaps, run) from found.cause
 
 
-def _story(found: _Run, mishaps: Sequence[Mishap], seed: int) -> str:
+def _story(found: _Run, mishaps: Sequence[Mishap], ending: str) -> str:
     notes = found.run.engine.world.unrest.notes
     lines = [f"{found.run.workflow} does not hold: {found.broken}"]
-    if not mishaps:
-        return "\n".join([*lines, "and nothing went wrong: it is so without any fault"])
-    lines.append("It takes this:")
+    lines += ["It takes this:"] if mishaps else []
     lines += [
         f"  {number}. {mishap.told(notes.get(mishap.at, ''))}"
         for number, mishap in enumerate(mishaps, start=1)
     ]
-    lines.append(f'again: crash_test(…, repeat="{spelled(mishaps)}", seed={seed})')
-    return "\n".join(lines)
+    return "\n".join([*lines, ending])
+
+
+def _again(mishaps: Sequence[Mishap], seed: int) -> str:
+    return f'again: crash_test(…, repeat="{spelled(mishaps)}", seed={seed})'

@@ -23,15 +23,18 @@ _LONG = timedelta(days=366)
 _MOST_LIVES = 100
 
 
+def event_id(number: int) -> str:
+    """The id that the n-th event of a test has."""
+    return f"event-{number}"
+
+
 class Driver:
     """One run of one workflow; events are published when a wait for them is open."""
 
     def __init__(self, engine: Engine, events: Sequence[Scripted]) -> None:
         self.engine = engine
         self._left: dict[str, tuple[str, JSON]] = {
-            f"event-{number}": (each, None)
-            if isinstance(each, str)
-            else (each[0], as_json(each[1]))
+            event_id(number): (each, None) if isinstance(each, str) else (each[0], as_json(each[1]))
             for number, each in enumerate(events, start=1)
         }
 

@@ -108,7 +108,7 @@ class Engine:
         if error is None:
             self.close()
         else:
-            error.add_note(kept(self, "test", Path(FOLDER)))
+            error.add_note(kept(self, "test", Path(FOLDER), already=str(error)))
             self.lives.end()
 
     def close(self) -> None:

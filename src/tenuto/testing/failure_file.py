@@ -50,8 +50,13 @@ class Kept(msgspec.Struct, kw_only=True):
     instances: list[KeptInstance]
 
 
-def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> str:
-    """Write the file of a failing test, and say what happened and where the file is."""
+def kept(
+    engine: Engine, test: str, folder: Path, story: str | None = None, *, already: str = ""
+) -> str:
+    """Write the file of a failing test, and say what happened and where the file is.
+
+    What stands in `already`, the error that is shown beside it, is not said again.
+    """
     shown = engine.shown
     record = Kept(
         tenuto=__version__,
@@ -64,13 +69,14 @@ def kept(engine: Engine, test: str, folder: Path, story: str | None = None) -> s
     place, _, name = test.partition("::")
     words = "-".join(part for part in (Path(place).stem, name) if part)
     file = folder / f"{re.sub(r'[^A-Za-z0-9_]+', '-', words).strip('-')[:_NAME]}.json"
+    said = told(record, _SHOWN, already=already)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
     except OSError as error:
         # The test has failed for another reason, and that is what has to be seen.
-        return f"{told(record, _SHOWN)}\n\nit could not be kept in {file}: {error.strerror}"
-    return f"{told(record, _SHOWN)}\n\nkept: python -m tenuto.testing {os.path.relpath(file)}"
+        return f"{said}\n\nit could not be kept in {file}: {error.strerror}"
+    return f"{said}\n\nkept: python -m tenuto.testing {os.path.relpath(file)}"
 
 
 def read(file: Path) -> Kept:
@@ -85,15 +91,16 @@ def read(file: Path) -> Kept:
         ) from error
 
 
-def told(record: Kept, most: int | None = None) -> str:
-    """A kept test for people."""
+def told(record: Kept, most: int | None = None, *, already: str = "") -> str:
+    """A kept test for people; what stands in `already` is left out."""
     parts = [] if record.story is None else [record.story]
-    parts += [
+    timelines = [
         timeline(
             f"{each.workflow}@{each.version}  {each.status}  {each.id}", each.input, each.history
         )
         for each in record.instances[:most]
     ]
+    parts += [each for each in timelines if each not in already]
     left_out = len(record.instances) - len(record.instances[:most])
     if left_out:
         parts.append(f"and {left_out} more instances")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""
 
+S = TypeVar("S", Status, NodeStatus)
+
 Condition = Callable[["Instance"], bool]
 
 A_YEAR = timedelta(days=366)
@@ -40,7 +42,7 @@ class Instance:
         self.engine = engine
         self.id = id
         self.arrivals: list[str] = []
-        """In `orders`: the steps in the order in which their results arrived."""
+        """In `orders`: the steps as their results arrived; in a loop `pack[0]`."""
 
     def __repr__(self) -> str:
         return f"<instance {self.id} {self.status}>"
@@ -213,10 +215,11 @@ class Instance:
             wanted.append(lambda run: any(fits(each, waiting_for) for each in run.waiting_for))
         if step is not None:
             self._refuse_unknown_step(step)
-            sought = NodeStatus(status or NodeStatus.COMPLETED)
+            sought = _status(NodeStatus, status or NodeStatus.COMPLETED, "a step")
             wanted.append(lambda run: _has_step(run, step, sought))
         elif status is not None:
-            wanted.append(lambda run: run.status is Status(status))
+            reached = _status(Status, status, "an instance")
+            wanted.append(lambda run: run.status is reached)
         if not wanted or not all(map(callable, wanted)):
             found = "waits for nothing" if not wanted else f"cannot ask {condition!r}"
             raise TenutoError(
@@ -238,6 +241,16 @@ class Instance:
     def _refuse_crashed(self) -> None:
         if self.engine.crashed is not None:
             _ = self.engine.lives.process
+
+
+def _status(kind: type[S], word: str, whose: str) -> S:
+    if word not in set(kind):
+        raise TenutoError(
+            f"{word!r} is no status of {whose}",
+            code="TEN-2206",
+            advice=f"There are {', '.join(kind)}.",
+        )
+    return kind(word)
 
 
 def _has_step(run: Instance, step: str, status: NodeStatus) -> bool:

@@ -38,6 +38,7 @@ class Lives:
         self.begun = 0
         """How many processes there have been."""
         self._unanswered: list[Request[object]] = []
+        self._meanwhile: list[Request[object]] = []
 
     @property
     def process(self) -> Process:
@@ -85,9 +86,15 @@ class Lives:
         return answer
 
     def ask_meanwhile(self, request: Request[object]) -> None:
-        """Ask for something in the midst of what goes on, without waiting for the answer."""
-        if self._process is not None:
-            self._process.do(request(self._process.app))
+        """Ask for something in the midst of what goes on; no result arrives before the answer."""
+        process = self.process
+
+        async def ask() -> None:
+            await request(process.app)
+            self._meanwhile.remove(request)
+
+        self._meanwhile.append(request)
+        process.do_before_results(ask())
 
     def settle(self) -> None:
         """Do all that can be done at this moment."""
@@ -188,3 +195,5 @@ class Lives:
             self.crashed = str(crash)
             if request is not None:
                 self._unanswered.append(request)
+            self._unanswered += self._meanwhile
+            self._meanwhile.clear()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.app import Tenuto
 from tenuto.instances import InstanceRef
+from tenuto.model.entries import EventType
+from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
-from tenuto.model.status import Status
-from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.driving import Driver, Scripted, event_id
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
 
@@ -25,13 +27,21 @@ _FAULTS: Final = {
     Kind.CRASH_BEFORE: Fault.CRASH_BEFORE,
     Kind.CRASH_AFTER: Fault.CRASH_AFTER,
     Kind.UNANSWERED: Fault.ACK_LOST,
+    Kind.RESULT_TWICE: Fault.DUPLICATE,
+    Kind.RESULT_LATE: Fault.REORDER,
 }
 _CLOCK: Final = {
     Kind.CLOCK_FORWARD: timedelta(hours=1),
     Kind.CLOCK_BACK: timedelta(minutes=-5),
 }
+_CANCELLED: Final = EventType.CANCEL_REQUESTED
 _ID: Final = "019b76da-a800-7000-8000-000000000001"
 """Chosen beforehand, so that an instance can be cancelled before its start is answered."""
+
+
+def resting(engine: Engine) -> list[Instance]:
+    """The instances that have not ended."""
+    return [each for each in engine.instances if not each.status.is_final]
 
 
 class MishapDriver(Driver):
@@ -42,14 +52,15 @@ class MishapDriver(Driver):
     ) -> None:
         super().__init__(engine, events)
         self.struck: list[Mishap] = []
-        self._at_events = {(each.kind, f"event-{each.at}"): each for each in mishaps}
+        self._at_events = {(each.kind, event_id(each.at)): each for each in mishaps}
         for mishap in mishaps:
             self._plan(mishap)
 
     def play(self, workflow: Workflow, input: Given) -> Instance:
-        """Start it and see it to its end."""
-        run = self.engine.start(workflow, input, instance_id=_ID)
-        return self.drive(run)
+        """Start it and see it to its end, and all that came of it."""
+        run = self.drive(self.engine.start(workflow, input, instance_id=_ID))
+        self.reach(lambda: not resting(self.engine), run)
+        return run
 
     def give(self, run: Instance, id: str) -> None:
         pattern, payload = self.left[id]
@@ -75,24 +86,34 @@ class MishapDriver(Driver):
             case Kind.CRASH_BEFORE | Kind.CRASH_AFTER | Kind.UNANSWERED:
                 unrest.strike(mishap.at, _FAULTS[mishap.kind])
                 unrest.call(mishap.at, lambda: self.struck.append(mishap))
-            case Kind.RESULT_TWICE:
-                unrest.report_twice(mishap.at, lambda: self.struck.append(mishap))
+            case Kind.RESULT_TWICE | Kind.RESULT_LATE:
+                fault = _FAULTS[mishap.kind]
+                unrest.strike_report(mishap.at, fault, lambda: self.struck.append(mishap))
             case Kind.CANCEL:
                 unrest.call(mishap.at, lambda: self._cancel(mishap))
             case Kind.CLOCK_FORWARD | Kind.CLOCK_BACK:
                 unrest.call(mishap.at, lambda: self._set_clock(mishap))
-            case Kind.EVENT_EARLY if f"event-{mishap.at}" in self.left:
+            case Kind.EVENT_EARLY if event_id(mishap.at) in self.left:
                 unrest.call(1, lambda: self._publish_early(mishap))
             case _:
                 pass  # seen to when the event is due
 
     def _cancel(self, mishap: Mishap) -> None:
-        self.struck.append(mishap)
+        reason = f"somebody cancelled at durable write {mishap.at}"
 
-        async def cancel(app: Tenuto) -> Status:
-            return await InstanceRef(app.engine, _ID).cancel("somebody cancelled")
+        async def cancel(app: Tenuto) -> None:
+            with suppress(Conflict):  # it has ended
+                await InstanceRef(app.engine, _ID).cancel(reason)
+            if mishap not in self.struck and self._is_cancelled(reason):
+                self.struck.append(mishap)
 
         self.engine.lives.ask_meanwhile(cancel)
+
+    def _is_cancelled(self, reason: str) -> bool:
+        """Whether it was this that cancelled it, and not something before."""
+        history = self.engine.lives.reader.history(_ID)
+        asked = [row["payload"] for row in history if row["eventType"] == _CANCELLED]
+        return any(isinstance(each, dict) and each.get("reason") == reason for each in asked)
 
     def _set_clock(self, mishap: Mishap) -> None:
         self.struck.append(mishap)
@@ -100,6 +121,6 @@ class MishapDriver(Driver):
 
     def _publish_early(self, mishap: Mishap) -> None:
         self.struck.append(mishap)
-        id = f"event-{mishap.at}"
+        id = event_id(mishap.at)
         pattern, payload = self.left.pop(id)
         self.engine.lives.ask_meanwhile(lambda app: app.publish(pattern, payload, id=id))

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     CRASH_AFTER = "crash-after"
     UNANSWERED = "unanswered"
     RESULT_TWICE = "result-twice"
+    RESULT_LATE = "result-late"
     EVENT_TWICE = "event-twice"
     EVENT_EARLY = "event-early"
     EVENT_LATE = "event-late"
@@ -38,6 +39,7 @@ AT_WRITES = (
     Kind.CLOCK_FORWARD,
     Kind.CLOCK_BACK,
 )
+AT_RESULTS = (Kind.RESULT_TWICE, Kind.RESULT_LATE)
 AT_EVENTS = (Kind.EVENT_TWICE, Kind.EVENT_EARLY, Kind.EVENT_LATE)
 
 _SAID = {
@@ -45,10 +47,11 @@ _SAID = {
     Kind.CRASH_AFTER: "the process dies right after durable write {at}{what}; another takes over",
     Kind.UNANSWERED: "durable write {at}{what} is done, but its answer is lost",
     Kind.RESULT_TWICE: "result {at} of a task is reported twice",
+    Kind.RESULT_LATE: "result {at} of a task comes a minute late, behind those of other tasks",
     Kind.EVENT_TWICE: "event {at} is sent twice with the same id",
     Kind.EVENT_EARLY: "event {at} comes as soon as the instance has started",
     Kind.EVENT_LATE: "event {at} comes when its wait has timed out, or after a day",
-    Kind.CANCEL: "somebody cancels at durable write {at}{what}",
+    Kind.CANCEL: "somebody cancels right after durable write {at}{what}",
     Kind.CLOCK_FORWARD: "the clock is put forward by an hour at durable write {at}{what}",
     Kind.CLOCK_BACK: "the clock is put back by five minutes at durable write {at}{what}",
 }
@@ -71,7 +74,7 @@ class Mishap(Struct, frozen=True):
 def all_single(kinds: Iterable[Kind], *, writes: int, results: int, events: int) -> list[Mishap]:
     """Everything that can go wrong once in a run of this size."""
     sizes = dict.fromkeys(AT_WRITES, writes) | dict.fromkeys(AT_EVENTS, events)
-    sizes[Kind.RESULT_TWICE] = results
+    sizes |= dict.fromkeys(AT_RESULTS, results)
     return [Mishap(kind, at) for kind in kinds for at in range(1, sizes[kind] + 1)]
 
 

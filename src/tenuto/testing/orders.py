@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 from random import Random
 from typing import TYPE_CHECKING
 
 from tenuto.model.json import Given
 from tenuto.testing.calls import Call
 from tenuto.testing.driving import Driver, Scripted
+from tenuto.testing.timeline import named
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow
@@ -31,7 +31,7 @@ class Gate:
 
     async def __call__(self, call: Call) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._held.append((call.step, future))
+        self._held.append((named(call.step, call.iteration), future))
         await future
 
     @property
@@ -85,6 +85,11 @@ class Choices:
         self.widths.append(width)
         return chosen
 
+    @property
+    def widest(self) -> int:
+        """How many results were under way at most."""
+        return max(self.widths, default=1)
+
     def following(self) -> list[int] | None:
         """The choices that come next in order; None after the last."""
         for place in reversed(range(len(self.taken))):
@@ -110,21 +115,29 @@ def orders(
         instance = driver.drive(world.start(workflow, input))
         instance.arrivals = driver.arrived
         world.lives.end()
+        _refuse_endless(instance)
         return instance
 
-    first = Choices([])
-    instance = run(first)
-    widest = max(first.widths, default=1)
-    if widest > ALL_UP_TO or prod(first.widths) > most:
-        for number in range(most):
-            yield run(Random(f"{seed} {number}").randrange)
-        return
-    yield instance
-    following = first.following()
+    following: list[int] | None = []
     while following is not None:
         choices = Choices(following)
-        yield run(choices)
+        instance = run(choices)
+        if choices.widest > ALL_UP_TO:
+            for number in range(most):
+                yield run(Random(f"{seed} {number}").randrange)
+            return
+        yield instance
         following = choices.following()
+
+
+def _refuse_endless(run: Instance) -> None:
+    if not run.status.is_final:
+        order = ", ".join(run.arrivals)
+        raise AssertionError(
+            f"it does not end when results arrive as {order or 'none'}: {run.why_it_rests}\n"
+            f"What it waits for can be passed: orders(…, events=[(pattern, payload)]).\n\n"
+            f"{run.timeline}"
+        )
 
 
 __all__ = ["ALL_UP_TO", "orders"]

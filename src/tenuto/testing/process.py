@@ -32,6 +32,11 @@ __tracebackhide__ = True
 
 T = TypeVar("T")
 
+_LATE = 60.0
+"""Seconds by which a result comes late that is to come behind others."""
+_A_MOMENT = 0.001
+"""Seconds by which results come behind what was asked before them: the clock counts in them."""
+
 
 class NotedStore(FaultyStore):
     """Notes what each durable write is about, before anything happens to it."""
@@ -80,6 +85,10 @@ class Process:
             tasks=world.tasks,
         )
         self._is_watched = False
+        self._before_results: set[asyncio.Task[Any]] = set()
+        self._is_holding = False
+        self._held: list[tuple[str, TaskSucceeded | TaskFailed]] = []
+        """Results that are on their way while something else goes first."""
         runner = self.app.engine.runner
         self._deliver, runner._report = runner._report, self._reported  # noqa: SLF001 - the wire
         self.app.engine.listen(self._changed)
@@ -112,6 +121,13 @@ class Process:
         """Begin something whose answer nobody waits for."""
         self.loop.create_task(work).add_done_callback(_forget)
 
+    def do_before_results(self, work: Coroutine[Any, Any, object]) -> None:
+        """Begin something that is done, on the clock too, before the next result arrives."""
+        self._is_holding = True
+        task = self.loop.create_task(work)
+        self._before_results.add(task)
+        task.add_done_callback(self._done_before_results)
+
     def kill(self) -> None:
         """Nothing of it runs any more, and nothing that it left reaches the disk."""
         self._world.passed = self.loop.time()
@@ -119,9 +135,33 @@ class Process:
         self.loop.bury()
         self._world.tasks.lose_running()
 
+    def _done_before_results(self, task: asyncio.Task[Any]) -> None:
+        _forget(task)
+        self._before_results.discard(task)
+        if not self._before_results:
+            self.loop.call_later(_A_MOMENT, self._let_results_in)
+
+    def _let_results_in(self) -> None:
+        if self._before_results:
+            return
+        self._is_holding = False
+        held, self._held = self._held, []
+        for instance_id, report in held:
+            self._arrived(instance_id, report)
+
     def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        if self._is_holding:
+            self._held.append((instance_id, report))
+        else:
+            self._arrived(instance_id, report)
+
+    def _arrived(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        fault = self._world.unrest.on_report()
+        if fault is Fault.REORDER:
+            self.loop.call_later(_LATE, self._deliver, instance_id, report)
+            return
         self._deliver(instance_id, report)
-        if self._world.unrest.on_report() is Fault.DUPLICATE:
+        if fault is Fault.DUPLICATE:
             self.loop.call_soon(self._deliver, instance_id, report)
 
     def _changed(self, draft: Draft) -> None:
@@ -142,6 +182,11 @@ def _outside_of_loops(function: Callable[[], T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
+        is_inside = False
+    else:
+        is_inside = True
+    if not is_inside:
+        # Not in the handler: what it raises would seem to come of there being no loop.
         return function()
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(copy_context().run, function).result()

@@ -38,9 +38,13 @@ def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:
     return "\n".join(lines)
 
 
+def named(step: str, iteration: str) -> str:
+    """A step as people are told of it."""
+    return f"{step}[{iteration}]" if iteration else step
+
+
 def _step(row: Object) -> str:
-    iteration = row["iteration"]
-    return f"{row['nodeId'] or ''}{f'[{iteration}]' if iteration else ''}"
+    return named(str(row["nodeId"] or ""), str(row["iteration"] or ""))
 
 
 def _said(row: Object) -> str:

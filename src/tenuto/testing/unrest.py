@@ -17,7 +17,7 @@ class Unrest(Calm):
         super().__init__()
         self._faults: dict[int, Fault] = {}
         self._actions: dict[int, list[Callable[[], None]]] = {}
-        self._twice: dict[int, Callable[[], None]] = {}
+        self._at_reports: dict[int, tuple[Fault, Callable[[], None]]] = {}
         self.reports = 0
         """How many results of tasks were reported."""
         self.notes: dict[int, str] = {}
@@ -31,17 +31,15 @@ class Unrest(Calm):
         """Plan something else for the moment of a durable write."""
         self._actions.setdefault(write, []).append(action)
 
-    def report_twice(self, number: int, action: Callable[[], None]) -> None:
-        """Let the n-th result of a task be reported a second time."""
-        self._twice[number] = action
+    def strike_report(self, number: int, fault: Fault, action: Callable[[], None]) -> None:
+        """Plan a fault for the n-th result of a task."""
+        self._at_reports[number] = fault, action
 
     def on_report(self) -> Fault | None:
         self.reports += 1
-        action = self._twice.pop(self.reports, None)
-        if action is None:
-            return None
+        fault, action = self._at_reports.pop(self.reports, (None, _nothing))
         action()
-        return Fault.DUPLICATE
+        return fault
 
     @property
     def ahead(self) -> list[int]:
@@ -55,3 +53,7 @@ class Unrest(Calm):
         for action in self._actions.pop(self.writes, ()):
             action()
         return self._faults.pop(self.writes, None)
+
+
+def _nothing() -> None:
+    """Happens to results for which nothing is planned."""

@@ -1,0 +1,72 @@
+"""Refuses crash tests that would search nothing, and so find nothing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from tenuto.model.entries import EventType
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import Object
+from tenuto.testing.driving import Scripted, event_id
+from tenuto.testing.engine import Engine
+from tenuto.testing.instance import Instance
+from tenuto.testing.mishap_driver import resting
+from tenuto.testing.mishaps import Mishap, spelled
+
+__tracebackhide__ = True
+"""pytest shows where a test stands, and folds what is behind it."""
+
+
+def refuse_endless(calm: Instance, why: str | None) -> None:
+    """What does not end by itself cannot be told from what a mishap holds up."""
+    if resting(calm.engine):
+        raise TenutoError(
+            f"without any fault the workflow does not end: {why}\n\n{calm.timeline}",
+            code="TEN-2205",
+            advice="Pass what it waits for: crash_test(…, events=[(pattern, payload)]).",
+        )
+
+
+def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
+    """An event that nobody takes tells nothing when it is early, late or sent twice."""
+    rows = [row for each in engine.instances for row in each.history]
+    taken = set(_said(rows, EventType.WAIT_RESOLVED, "eventId"))
+    waits = list(dict.fromkeys(_said(rows, EventType.WAIT_OPENED, "pattern")))
+    for number, each in enumerate(events, start=1):
+        if event_id(number) not in taken:
+            raise TenutoError(
+                f"without any fault nobody takes event {number}, {each!r}",
+                code="TEN-2205",
+                advice=f"There were waits for {', '.join(waits)}: compare name and payload."
+                if waits
+                else "Leave it out: nothing waits for an event.",
+            )
+
+
+def refuse_missed(missed: Sequence[Mishap], engine: Engine) -> None:
+    """A story that is only half played says nothing about the whole."""
+    if missed:
+        raise TenutoError(
+            f"{spelled(missed)} never came: there were {engine.writes} durable writes",
+            code="TEN-2204",
+            advice="Repeat a story as it was told, with the same input and the same events.",
+        )
+
+
+def refuse_async(what: str, answer: object) -> None:
+    """Nobody awaits it: it would never look, and always hold."""
+    if not inspect.isawaitable(answer):
+        return
+    if inspect.iscoroutine(answer):
+        answer.close()
+    raise TenutoError(
+        f"{what} is called and not awaited",
+        code="TEN-2206",
+        advice="Write def instead of async def: nothing that a test looks at needs an await.",
+    )
+
+
+def _said(rows: Sequence[Object], kind: EventType, field: str) -> list[str]:
+    payloads = [row["payload"] for row in rows if row["eventType"] == kind]
+    return [str(each[field]) for each in payloads if isinstance(each, dict) and field in each]
