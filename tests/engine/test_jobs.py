@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -62,15 +63,11 @@ class Stage:
         started = Started(definition_id="w", definition_version=1, input={})
         return (await engine.start(deployed.plan, started)).instance_id
 
-    def play(self, story: Any) -> None:
+    def play(self, story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
         try:
             self.loop.run_until_complete(story(self))
         finally:
             self.loop.bury()
-
-
-def types_of(rows: list[Any]) -> list[str]:
-    return [f"{row.event_type} {row.node_id} {row.attempt}" for row in rows if row.node_id]
 
 
 def test_a_step_is_run_by_the_process_that_has_its_task() -> None:
@@ -141,7 +138,7 @@ def test_a_job_of_a_process_that_fell_silent_is_lost_and_given_to_another() -> N
         assert ("two", "far", 1) in stage.ran
         # From now on it extends no lease, and takes nothing on.
         for loop in two._loops._tasks:
-            if loop.get_name() in {"tenuto leases", "tenuto jobs"}:
+            if loop.get_name() == "tenuto jobs":
                 loop.cancel()
         three = stage.engine("three", "far")
         await three.open()

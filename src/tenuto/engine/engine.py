@@ -19,7 +19,7 @@ from tenuto.engine.drafting import Drafter
 from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
-from tenuto.engine.jobs import LEASE, JobOffice
+from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
@@ -185,8 +185,7 @@ class Engine:
         )
         self._loops.tick("projector", self.settings.project_every, self._project)
         await self._jobs.run_once()
-        self._loops.tick("jobs", self.settings.jobs_every, self._jobs.run_once)
-        self._loops.tick("leases", LEASE.total_seconds() / 3, self._jobs.extend)
+        self._loops.start("jobs", self._jobs.run(self.settings.jobs_every))
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
             self._loops.tick("heart", self.settings.beat_every, self._heart.beat)

@@ -1,7 +1,7 @@
 """Attempts that another process left to whoever has their task: leased, run here, and reported.
 
 A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
-recorded as lost. A report counts only while its lease does: one that comes too late changes nothing.
+recorded as lost. A report counts only while its lease does; one that comes too late is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.requests import Request
 from tenuto.model.effects import StartAttempt
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
 from tenuto.store.protocol import JobKey, Lease, Store
@@ -23,6 +24,7 @@ from tenuto.tasks.registry import Registry
 log = logging.getLogger("tenuto.jobs")
 
 LEASE = timedelta(seconds=30)
+_EXTEND_EVERY = LEASE.total_seconds() / 3
 MOST_AT_ONCE = 100
 """So many jobs of others a process works on at a time."""
 BATCH = 100
@@ -63,6 +65,16 @@ class JobOffice:
         """What this process had leased is lost."""
         self._leases.clear()
         self._reported_lapsed.clear()
+
+    async def run(self, every: float) -> None:
+        """Take on jobs and hold on to them until cancelled."""
+        while True:
+            await self._clock.sleep(min(every, _EXTEND_EVERY) if self._leases else every)
+            try:
+                await self.extend()
+                await self.run_once()
+            except StoreUnavailable as error:
+                log.warning("jobs: %s", error)
 
     async def run_once(self) -> int:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""

@@ -16,6 +16,7 @@ from tenuto.store.postgres.parts import (
     first_rows,
     is_aside,
     later_rows,
+    leased,
     other_parts,
     part,
     taken,
@@ -81,6 +82,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
         gate = [
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
+            part("leases", leased(turn.writes)),
             part("keys", wanted_keys(turn.writes)),
         ]
         parts = [each for each in gate if each.arrays[0]] + other_parts(turn, turn.writes, lane)
@@ -157,6 +159,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     owned_before = await _through(transaction, "owned", takers, turn)
     owned = await _through(transaction, "owners_taken", takers, turn)
     outside = {id for (id,) in takers} - owned
+    outside |= await _without_lease(transaction, _of(writes, through))
     keyed = wanted_keys(_of(writes, through - outside))
     has_key = await _through(transaction, "keys", keyed)
     without_key = {
@@ -180,6 +183,18 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
     return [write for write in writes if write.instance_id in ids]
+
+
+async def _without_lease(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:
+    """Who rests on a job that is another's by now."""
+    wanted = leased(writes)
+    if not wanted:
+        return set()
+    found = await transaction.rows("leases", part("leases", wanted).parameters())
+    held = {tuple(row) for row in found}
+    return {
+        write.instance_id for write in writes if any(each.key not in held for each in write.leases)
+    }
 
 
 async def _through(
