@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -11,7 +13,9 @@ from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
+from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import CommitUnknown, DataRefused, Outcome, Turn, TurnResult
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer, running_server
@@ -206,10 +210,35 @@ async def test_a_turn_in_a_deadlock_goes_in_after_it(url: str, opened: Opener) -
             store.commit(turn("t2", step("i1", 1), step("i2", 1), process_id="p1"))
         )
         await waits_for_lock(url)
-        await other.fetch(row, "i1")
+        with suppress(PostgresError):
+            # The server chooses whom it rolls back.
+            await other.fetch(row, "i1")
         await other.execute("ROLLBACK")
     done = await under_way
     assert {each.outcome for each in done.writes.values()} == {Outcome.WON}
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_was_rolled_back_because_of_others_is_tried_again(
+    url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(url)
+    send = Session._send
+    failures = iter(["40P01", "40001", None, "40P01"])
+
+    async def unlucky(session: Session, *rest: Any) -> list[Row]:  # noqa: ANN401
+        if state := next(failures, None):
+            raise PostgresError.new({"C": state, "M": "again", "S": "ERROR"})
+        return await send(session, *rest)
+
+    monkeypatch.setattr(Session, "_send", unlucky)
+    done = await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    assert done.writes["i1"].outcome is Outcome.WON
+    assert len(await store.load(["i1"])) == 1
+    failures = iter(["40P01"] * 100)
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.commit(turn("t2", step("i1", 1), process_id="p1"))
+    assert refused.value.code == "TEN-4011"
 
 
 @pytest.mark.asyncio

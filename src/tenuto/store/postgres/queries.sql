@@ -118,6 +118,11 @@ RETURNING instance_id;
 -- Whether nobody was in the way.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: owned_elsewhere
+-- Which of these another process owns.
+SELECT instance_id FROM tenuto.owners
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
+
 -- name: owned
 -- Which of these a process owns already.
 SELECT instance_id FROM tenuto.owners
