@@ -126,13 +126,13 @@ async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
     await gone.close(NOON, clean=True)
     heir = await opened(proxy.url(url), "heir")
     assert [each.instance_id for each in await heir.claim_orphans(2)] == ["i0", "i1"]
-    commit = heir._side.commit
+    commit = Session.commit
 
-    async def unanswered(*sent: Any) -> list[Row]:  # noqa: ANN401
+    async def unanswered(session: Session, *sent: Any) -> list[Row]:  # noqa: ANN401
         proxy.lose_answers()
-        return await commit(*sent)
+        return await commit(session, *sent)
 
-    monkeypatch.setattr(heir._side, "commit", unanswered)
+    monkeypatch.setattr(Session, "commit", unanswered)
     under_way = asyncio.create_task(heir.claim_orphans(2))
     await proxy.lost.wait()
     proxy.cut()
