@@ -15,12 +15,14 @@ from msgspec import Struct
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.graph import ERROR
 from tenuto.python_form import formula, places
+from tenuto.python_form.advice import advice_on
 from tenuto.python_form.bindable import unbindable
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of, trace_of
-from tenuto.python_form.misuse import Misuse, advice_on
+from tenuto.python_form.misuse import Misuse
 from tenuto.python_form.places import Place
 from tenuto.python_form.step import Block, Join, Step
+from tenuto.python_form.usage import usage
 from tenuto.python_form.written import Expression, NotTraceable, futures_in, plain_json
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
@@ -216,7 +218,7 @@ class Trace:
     def misused(self, what: str, misuse: Misuse) -> None:
         """A future value was used as if it were there."""
         frame = next(places.callers())
-        used = advice_on(misuse, places.usage(frame))
+        used = advice_on(misuse, usage(frame), {**frame.f_globals, **frame.f_locals})
         source = places.place_of(frame).source
         outer = self._workflow_frame()
         if RECORDER.get() is not self:
@@ -256,11 +258,11 @@ class Trace:
             )
             return None
 
-    def spelled(self, value: object) -> Formula:
+    def spelled(self, value: object, what: str = "a value in an expression") -> Formula:
         """A value as part of an expression."""
         if isinstance(value, FutureValue):
             return formula_of(value) if self.is_own(value) else formula.plain("null")
-        return literal(self.traceable(value, "a value in an expression"))
+        return literal(self.traceable(value, what))
 
     def expression(self, value: object, what: str) -> Expression:
         """A test, given as text or as a future value."""

@@ -75,11 +75,12 @@ def _end(trace: Trace, returned: object) -> None:
     """Make what the function returned the output of the workflow."""
     if returned is None:
         return
+    what = "what the workflow returns"
     if isinstance(returned, FutureValue | dict | str):
-        output: object = trace.traceable(returned, "what the workflow returns")
+        output: object = trace.traceable(returned, what)
     else:
         # An end node takes an object or a template; anything else is a template by itself.
-        output = FutureValue(trace, trace.spelled(returned), "what the workflow returns")
+        output = FutureValue(trace, trace.spelled(returned, what), what)
     trace.record("end", "end", {"outputParameters": output}, block=trace.top)
 
 
