@@ -23,7 +23,7 @@ from tenuto import (
     workflow,
 )
 from tenuto.tasks import Registry
-from tests.python_form.shop import bill, escalate, notify, pack, reserve, send, tidy
+from tests.python_form.shop import bill, escalate, notify, pack, reserve, score, send, tidy
 
 Function = Callable[..., Any]
 
@@ -363,11 +363,94 @@ def assigns_in_two_branches(order: Any) -> None:
     notify(asked)  # fault
 
 
+@fault("TEN-1107", "`asked`", "`one_of(first, asked)`")
+def computes_in_two_branches(order: Any) -> None:
+    with when(order["a"]):
+        asked = score(order) + 10
+    with otherwise():
+        asked = score(order) + 20
+    notify(asked)  # fault
+
+
+@fault("TEN-1107", "`amount`", "which may not run", "in a task")
+def gives_a_discount_in_a_block(order: Any) -> None:
+    amount = order["amount"]
+    with when(order["vip"]):
+        amount = amount * 0.9
+        notify(amount)
+    notify(amount)  # fault
+
+
+@fault("TEN-1107", "`word`", "`otherwise`", "in a task")
+def sets_a_word_in_two_branches(order: Any) -> None:
+    with when(order["big"]):
+        word = "much"
+    with otherwise():
+        word = "little"
+    notify(word)  # fault
+
+
+@fault("TEN-1107", "`fee`", "`with otherwise():`", "`one_of(first, second)`")
+def replaces_a_result_in_a_block(order: Any) -> None:
+    fee = score(order)
+    with when(order["big"]):
+        fee = score(order)
+    notify(fee)  # fault
+
+
+@fault("TEN-1107", "`fee`", "`with otherwise():`")
+def replaces_what_the_other_side_reads(order: Any) -> None:
+    fee = score(order)
+    with when(order["big"]):
+        fee = score(order)
+        notify(fee)
+    with otherwise():
+        notify(fee)  # fault
+
+
+@fault("TEN-1107", "`total`", "which may not run")
+def adds_up_in_blocks(order: Any) -> None:
+    total = 0
+    for name in ("a", "b"):
+        with when(order[name]):
+            total = total + 1  # fault
+            notify(name)
+    tidy()
+
+
+@fault("TEN-1107", "`total`", "`rounds.last`", "`rounds.gives(…)`")
+def adds_up_in_a_loop(order: Any) -> None:
+    total = 0
+    with repeat_while("ctx.index < 3"):
+        total = total + score(order)  # fault
+        notify(1)
+
+
 @fault("TEN-1116", "`page`", "list")
 def looks_out_of_a_loop(order: Any) -> None:
     with repeat_while("ctx.index < 3"):
         page = bill(order)
     notify(page)  # fault
+
+
+@fault("TEN-1116", "`last`", "`rounds.results[-1]`")
+def asks_for_the_last_round_behind_it(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:
+        bill(order)
+    notify(rounds.last)  # fault
+
+
+@fault("TEN-1116", "`index`", '"{{ctx.rounds.length}}"')
+def asks_for_the_round_behind_it(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:
+        bill(order)
+    notify(rounds.index)  # fault
+
+
+@fault("TEN-1116", "results", "`rounds.last`")
+def asks_for_the_results_inside(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:
+        notify(rounds.results)  # fault
 
 
 @fault("TEN-1115", "`paid`", "behind")
@@ -377,7 +460,109 @@ def names_a_later_step(order: Any) -> None:
     paid = bill(order)  # noqa: F841 - named in text
 
 
+# Control flow of Python
+
+
+@fault("TEN-1119", "`return`", "`return one_of(first, second)`", "`terminate(output=…)`")
+def returns_early(order: Any) -> object:
+    with when(order["big"]):
+        return bill(order)  # fault
+    return escalate(order)  # type: ignore[unreachable]
+
+
+@fault("TEN-1119", "`return`", "`repeat_while`")
+def returns_from_a_loop(order: Any) -> object:
+    with repeat_while("ctx.index < 3"):
+        return bill(order)  # fault
+
+
+@fault("TEN-1119", "`break`", "`with repeat_while(…):`")
+def breaks_in_a_block(order: Any) -> None:
+    while True:
+        paid = bill(order)
+        with when(paid["done"]):
+            break  # fault
+
+
+@fault("TEN-1119", "`continue`", "`with otherwise():`")
+def continues_in_a_block(order: Any) -> None:
+    for name in ("a", "b"):
+        with when(order[name]):
+            if counter == 0:
+                continue  # fault
+        notify(name)
+
+
+@fault("TEN-1119", "`raise`", '`terminate("FAILED", reason="…")`')
+def raises_in_a_block(order: Any) -> None:
+    with when(order["big"]):
+        raise ValueError("too big")  # fault
+
+
+@fault("TEN-1120", "`bill`", "`bill.on_error(handler)(…)`")
+def catches_a_failure(order: Any) -> None:
+    try:
+        bill(order)
+        tidy()
+    except ValueError:  # fault
+        notify("failed")
+
+
+@fault("TEN-1120", "`bill`", "`bill.on_error(handler)(…)`")
+def tidies_up_finally(order: Any) -> None:
+    try:  # fault
+        bill(order)
+    finally:
+        tidy()
+
+
+@fault("TEN-1113", "`when` is not entered", "`with when(…):`")
+def forgets_with(order: Any) -> None:
+    when(order["big"])  # fault
+    tidy()
+
+
+@fault("TEN-1113", "`repeat_while` is not entered", "`with repeat_while(…):`")
+def forgets_with_for_a_loop(order: Any) -> None:
+    repeat_while("ctx.index < 3")  # fault
+    tidy()
+
+
+@fault("TEN-1113", "`when` is no value", "`with when(…):`")
+def writes_if_when(order: Any) -> None:
+    if when(order["big"]):  # fault
+        tidy()
+
+
+@fault("TEN-1113", "`notify` is not called", "`notify.after(…)(…)`")
+def forgets_the_call(order: Any) -> None:
+    paid = bill(order)
+    notify.after(paid).named("last")  # fault
+
+
 # Calls
+
+
+@fault("TEN-1109", "the task itself", "`result = bill(…)`")
+def begins_after_a_task(order: Any) -> None:
+    bill(order)
+    notify.after(bill)(1)  # type: ignore[arg-type]  # fault
+
+
+@fault("TEN-1109", "'paid' is none", "variables")
+def begins_after_a_name(order: Any) -> None:
+    paid = bill(order)
+    notify.after("paid")(paid)  # fault
+
+
+@fault("TEN-1109", "None is none", "variables")
+def begins_after_nothing(order: Any) -> None:
+    notify.after(sleep("PT1S"))(1)  # type: ignore[func-returns-value]  # fault
+
+
+@fault("TEN-1109", "part of the input", "variables")
+def begins_after_the_input(order: Any) -> None:
+    notify.after(order["a"])(1)  # fault
 
 
 @fault("TEN-1110", "missing", "send(boxes, approval)")

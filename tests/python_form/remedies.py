@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tenuto import otherwise, repeat_while, wait_event, when
+from tenuto import one_of, otherwise, repeat_while, terminate, wait_event, when
 from tests.python_form.faults import Function
-from tests.python_form.shop import bill, notify, pack, reserve, send, tidy
+from tests.python_form.shop import bill, escalate, notify, pack, reserve, score, send, tidy
 
 
 class Remedy(NamedTuple):
@@ -180,3 +180,76 @@ def says_after_too_late(order: Any) -> None:
     held = reserve(order)
     # bill.after(…)(order)
     bill.after(held)(order)
+
+
+@remedy("one_of(first, asked)")
+def assigns_in_two_branches(order: Any) -> None:
+    with when(order["a"]):
+        first = bill(order)
+    with otherwise():
+        asked = escalate(order)
+    notify(one_of(first, asked))
+
+
+@remedy("one_of(first, asked)")
+def computes_in_two_branches(order: Any) -> None:
+    with when(order["a"]):
+        first = score(order) + 10
+    with otherwise():
+        asked = score(order) + 20
+    notify(one_of(first, asked))
+
+
+@remedy("one_of(first, second)")
+def replaces_a_result_in_a_block(order: Any) -> None:
+    with when(order["big"]):
+        first = score(order)
+    with otherwise():
+        second = score(order)
+    notify(one_of(first, second))
+
+
+@remedy("rounds.last")
+def adds_up_in_a_loop(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:
+        total = rounds.last + score(order)
+        rounds.gives(total)
+    notify(rounds.results)
+
+
+@remedy("rounds.results[-1]")
+def asks_for_the_last_round_behind_it(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:
+        bill(order)
+    notify(rounds.results[-1])
+
+
+@remedy('"{{ctx.rounds.length}}"')
+def asks_for_the_round_behind_it(order: Any) -> None:
+    with repeat_while("ctx.index < 3") as rounds:  # noqa: F841 - named in text
+        bill(order)
+    notify("{{ctx.rounds.length}}")
+
+
+@remedy("return one_of(first, second)")
+def returns_early(order: Any) -> object:
+    with when(order["big"]):
+        first = bill(order)
+    with otherwise():
+        second = escalate(order)
+    return one_of(first, second)
+
+
+@remedy('terminate("FAILED", reason="…")')
+def raises_in_a_block(order: Any) -> None:
+    with when(order["big"]):
+        terminate("FAILED", reason="…")
+
+
+@remedy("bill.on_error(handler)(…)")
+def catches_a_failure(order: Any) -> None:
+    def handler(error: Any) -> None:
+        notify("failed")
+
+    # bill.on_error(handler)(…)
+    bill.on_error(handler)(order)

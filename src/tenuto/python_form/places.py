@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -58,8 +59,21 @@ def is_inside(code: CodeType, outer: CodeType) -> bool:
     return any(is_inside(code, each) for each in outer.co_consts if isinstance(each, CodeType))
 
 
-def path_to(tree: ast.AST, spot: Spot) -> Iterator[ast.AST]:
-    """The nodes around a spot, from the outside, down to the smallest that covers it."""
+def path_at(frame: FrameType) -> list[ast.AST]:
+    """What the source says around the instruction that is running, from the outside."""
+    code = frame.f_code
+    positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    tree = tree_of(code.co_filename)
+    if positions is None or tree is None:
+        return []
+    line, end_line, column, end_column = positions
+    if line is None or end_line is None or column is None or end_column is None:
+        return []
+    return list(_path_to(tree, (line, column, end_line, end_column)))
+
+
+def _path_to(tree: ast.AST, spot: Spot) -> Iterator[ast.AST]:
+    """The nodes around a spot, down to the smallest that covers it."""
     node: ast.AST | None = tree
     while node is not None:
         yield node

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -17,8 +17,9 @@ from tenuto.model.graph import ERROR
 from tenuto.python_form import formula, places
 from tenuto.python_form.advice import advice_on
 from tenuto.python_form.bindable import unbindable
+from tenuto.python_form.control_flow import try_around
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.future import FutureValue, formula_of, trace_of
+from tenuto.python_form.future import FutureValue, about, formula_of, trace_of
 from tenuto.python_form.misuse import Misuse
 from tenuto.python_form.places import Place
 from tenuto.python_form.step import Block, Join, Step
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 _MOST_AT_ONE_PLACE = 5
 """A fault repeated more often than this is in a loop that would not end by itself."""
+
+
+class Told(NamedTuple):
+    """What is wrong, and what to write instead."""
+
+    message: str
+    advice: str
 
 
 class EnoughFaults(BaseException):
@@ -54,8 +62,11 @@ class Trace:
         self.undone: list[tuple[Step, TaskFunction[..., Any]]] = []
         self.children: list[WorkflowFunction[..., Any]] = []
         self.problems: list[Problem] = []
+        self.unused: dict[object, tuple[Told, Place]] = {}
+        """What means nothing by itself, and what to tell if the function ends before its use."""
         self._tasks: dict[str, TaskFunction[..., Any]] = {}
         self._faults: dict[Place, int] = {}
+        self._tries: set[int] = set()
 
     # What it is told
 
@@ -81,6 +92,7 @@ class Trace:
                 "Remove one of the two, or put `terminate` into a `with when(…):` block.",
                 place,
             )
+        self._refuse_try(base)
         step = Step(
             kind,
             base,
@@ -99,6 +111,21 @@ class Trace:
             # A join of any may be put around a decision while its sides are still described.
             where.decision = None
         return step
+
+    def _refuse_try(self, base: str) -> None:
+        """Steps do not fail while they are described, so nothing of Python can catch that."""
+        for frame in self._frames():
+            file, line = places.place_of(frame)
+            guarded_by = try_around(file, line)
+            if guarded_by is not None and guarded_by not in self._tries:
+                self._tries.add(guarded_by)
+                self.refuse(
+                    "TEN-1120",
+                    f"the failure of a step such as `{base}` is not caught here: it runs when the "
+                    "workflow does",
+                    f"Say what happens then: `{base}.on_error(handler)(…)`.",
+                    Place(file, guarded_by),
+                )
 
     def barrier(self, kind: str, base: str, config: dict[str, object]) -> Step:
         """Write down a step that comes after every earlier one of its block."""
@@ -166,6 +193,19 @@ class Trace:
         with self.inside(body):
             self._task(Order(task), self._for_each(task, item, mapped.fixed))
         return self.value_of(loop, f"the results of `{task.name}` for each item")
+
+    def said(self, step: StepCall[..., Any]) -> None:
+        """A step is prepared: it has still to be called."""
+        name = step._order().task.name  # noqa: SLF001 - the recorder is who an order is for
+        told = Told(
+            f"`{name}` is not called here: what is said about it is no step yet",
+            f"Call it: `{name}.after(…)(…)`.",
+        )
+        self.unused[step] = told, self.here()
+
+    def used(self, step: StepCall[..., Any]) -> None:
+        """A prepared step is called, or more is said about it."""
+        self.unused.pop(step, None)
 
     def handle_error(self, step: Step, handler: Callable[..., object]) -> None:
         """What happens when `step` fails for good."""
@@ -277,6 +317,11 @@ class Trace:
             return Expression(formula.plain("false"))
         return Expression(self.spelled(value))
 
+    def refuse_unused(self) -> None:
+        """Refuse what was said and then left lying, when the function has ended."""
+        for told, place in self.unused.values():
+            self.refuse(OUT_OF_PLACE, *told, place)
+
     def raise_problems(self) -> None:
         if self.problems:
             count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
@@ -295,6 +340,15 @@ class Trace:
                 self.frame = frame
                 return frame
         return None
+
+    def _frames(self) -> list[FrameType]:
+        """The frames of the function and of what it called, from the inside; none if it ended."""
+        frames: list[FrameType] = []
+        for frame in places.callers():
+            frames.append(frame)
+            if frame.f_code is self.code:
+                return frames
+        return []
 
     def variables(self) -> Mapping[str, object]:
         """The variables of the function as they are now, or were when it returned."""
@@ -369,6 +423,8 @@ class Trace:
 
     def _prepare(self, step: Step, order: Order) -> None:
         step.given_name = order.name
+        for value in order.after:
+            self._refuse_no_result(value)
         step.waits_for += self.waits_for(order.after)
         for group in order.after_any:
             joins = self.joined_any(group, "after_any")
@@ -376,6 +432,22 @@ class Trace:
                 step.waits_for.append(joins)
         if order.on_error is not None:
             self.handle_error(step, order.on_error)
+
+    def _refuse_no_result(self, value: object) -> None:
+        """Refuse to begin after something that never ends, because it is no step."""
+        found = list(futures_in(value))
+        if found and all(formula_of(each).waits_for for each in found):
+            return
+        advice = "Give it the variables that hold the results of steps."
+        if isinstance(value, TaskFunction | StepCall):
+            name = value._order().task.name  # noqa: SLF001 - the recorder is who an order is for
+            what = f"`{name}` is the task itself"
+            advice = f"Keep what it gives, `result = {name}(…)`, and name that: `.after(result)`."
+        elif found:
+            what = f"this is {about(found[0])}, which is there from the start"
+        else:
+            what = f"{value!r} is none"
+        self.refuse("TEN-1109", f"`.after` takes the results of steps, and {what}", advice)
 
     def joined_any(self, values: Sequence[object], what: str) -> Step | None:
         """A step of its own that goes on with the first of several."""
@@ -471,6 +543,15 @@ def current(what: str) -> Trace:
         f"`{what}` means nothing outside a workflow function",
         code=OUT_OF_PLACE,
         advice="Put @workflow above the function around it.",
+    )
+
+
+def only_the_last(name: str, other: Step) -> Told:
+    """What is told about a variable that two branches set."""
+    return Told(
+        f"`{name}` is given a value in two branches (`{other.base}` in {other.place}), and only "
+        "the last is still there",
+        f"Give the two different names, and use `one_of(first, {name})`.",
     )
 
 

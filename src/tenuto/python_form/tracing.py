@@ -49,6 +49,7 @@ def describe(
     token = RECORDER.set(trace)
     try:
         returned = fn(**stand_ins(trace, called))
+        trace.refuse_unused()
         _end(trace, returned)
     except EnoughFaults:
         pass

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import dis
 from collections.abc import Sequence
-from itertools import islice
 from types import FrameType
 from typing import NamedTuple
 
-from tenuto.python_form.places import path_to, tree_of
+from tenuto.python_form.places import path_at
 
 _SPREADING = frozenset({"LIST_EXTEND", "SET_UPDATE", "LIST_TO_TUPLE", "CALL_FUNCTION_EX"})
 _MERGING = frozenset({"DICT_UPDATE", "DICT_MERGE"})
@@ -35,16 +34,10 @@ class Usage(NamedTuple):
 
 def usage(frame: FrameType) -> Usage | None:
     """What the instruction that is running does; None if unknown."""
-    code = frame.f_code
-    positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
-    tree = tree_of(code.co_filename)
-    if positions is None or tree is None:
+    path = path_at(frame)
+    if not path:
         return None
-    line, end_line, column, end_column = positions
-    if line is None or end_line is None or column is None or end_column is None:
-        return None
-    path = list(path_to(tree, (line, column, end_line, end_column)))
-    return _done_by(dis.opname[code.co_code[frame.f_lasti]], path)
+    return _done_by(dis.opname[frame.f_code.co_code[frame.f_lasti]], path)
 
 
 def _done_by(operation: str, path: Sequence[ast.AST]) -> Usage | None:

@@ -1,0 +1,156 @@
+"""Python's own control flow around the blocks of a workflow, as it stands in the source.
+
+The function is called once, so every block is entered and every line behind it is read, whatever
+will be decided when the workflow runs. What would mean something else then is found here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from types import FrameType
+from typing import NamedTuple
+
+from tenuto.python_form.places import path_at, tree_of
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class WithBlock(NamedTuple):
+    """A `with` statement, and what it stands in, from the outside."""
+
+    node: ast.With
+    around: Sequence[ast.AST]
+
+    def ways_out(self) -> Iterator[ast.stmt]:
+        """The statements in it that would leave it."""
+        yield from _ways_out(self.node.body, in_loop=False)
+
+    def read_behind(self, *, is_repeated: bool) -> dict[str, int]:
+        """The variables that are read behind it before they are given another value: their lines.
+
+        In a block that `is_repeated`, what it begins with is behind it too.
+        """
+        function = next(
+            (each for each in reversed(self.around) if isinstance(each, _Function)), None
+        )
+        if function is None:
+            return {}
+        body: Sequence[ast.AST] = (
+            [function.body] if isinstance(function, ast.Lambda) else function.body
+        )
+        uses = [each for statement in body for each in _uses(statement)]
+        begin, end = _span(uses, self.node)
+        loop = next(
+            (
+                each
+                for each in self.around[self.around.index(function) :]
+                if isinstance(each, ast.For | ast.While)
+            ),
+            None,
+        )
+        behind = uses[end:]
+        if loop is not None:
+            first, last = _span(uses, loop)
+            behind = [*uses[end:last], *uses[first:end], *uses[last:]]
+        if is_repeated:
+            behind = [*uses[begin:end], *behind]
+        read: dict[str, int] = {}
+        seen: set[str] = set()
+        for each in behind:
+            if each.is_read and each.node.id not in seen:
+                read[each.node.id] = each.node.lineno
+            seen.add(each.node.id)
+        return read
+
+
+def with_block(frame: FrameType) -> WithBlock | None:
+    """The `with` statement that a frame is at; None where the source is not known."""
+    path = path_at(frame)
+    for number in range(len(path) - 1, -1, -1):
+        node = path[number]
+        if isinstance(node, ast.With):
+            return WithBlock(node, path[:number])
+    return None
+
+
+@lru_cache(maxsize=1024)
+def try_around(file: str, line: int) -> int | None:
+    """The line of the `except` or `try` that a line of a function is guarded by."""
+    tree = tree_of(file)
+    found: ast.Try | ast.TryStar | None = None
+    for node in () if tree is None else ast.walk(tree):
+        match node:
+            case ast.FunctionDef() if _has(node.body, line):
+                # What stands around the function is not about its steps.
+                found = None
+            case ast.Try() | ast.TryStar() if _has(node.body, line):
+                found = node
+            case _:
+                pass
+    if found is None:
+        return None
+    return found.handlers[0].lineno if found.handlers else found.lineno
+
+
+class _Use(NamedTuple):
+    node: ast.Name
+    is_read: bool
+
+
+def _uses(node: ast.AST) -> Iterator[_Use]:
+    """The variables in a piece of code, in the order in which they are read and set."""
+    match node:
+        case ast.Name():
+            yield _Use(node, isinstance(node.ctx, ast.Load))
+        case ast.Assign(value=value, targets=targets):
+            yield from _uses_in([value, *targets])
+        case ast.AnnAssign(value=value, target=target):
+            yield from _uses_in([*([value] if value else []), target])
+        case ast.AugAssign(value=value, target=target):
+            if isinstance(target, ast.Name):
+                yield _Use(target, is_read=True)
+            yield from _uses_in([value, target])
+        case ast.NamedExpr(value=value, target=target):
+            yield from _uses_in([value, target])
+        case ast.For(iter=each, target=target, body=body, orelse=other):
+            yield from _uses_in([each, target, *body, *other])
+        case _ if isinstance(node, _Function | _Listing):
+            own = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+            inner = [each for part in ast.iter_child_nodes(node) for each in _uses(part)]
+            own |= {each.node.id for each in inner if not each.is_read}
+            yield from (each for each in inner if each.node.id not in own)
+        case _:
+            yield from _uses_in(ast.iter_child_nodes(node))
+
+
+def _uses_in(nodes: Iterator[ast.AST] | Sequence[ast.AST]) -> Iterator[_Use]:
+    for each in nodes:
+        yield from _uses(each)
+
+
+def _span(uses: Sequence[_Use], node: ast.AST) -> tuple[int, int]:
+    """Where the variables of a node begin and end among all."""
+    own = {id(each) for each in ast.walk(node)}
+    places = [number for number, each in enumerate(uses) if id(each.node) in own]
+    return (places[0], places[-1] + 1) if places else (len(uses), len(uses))
+
+
+def _ways_out(body: Sequence[ast.AST], *, in_loop: bool) -> Iterator[ast.stmt]:
+    for node in body:
+        match node:
+            case ast.Return() | ast.Raise():
+                yield node
+            case ast.Break() | ast.Continue() if not in_loop:
+                yield node
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
+                pass
+            case _:
+                within = in_loop or isinstance(node, ast.For | ast.While)
+                yield from _ways_out(list(ast.iter_child_nodes(node)), in_loop=within)
+
+
+def _has(body: Sequence[ast.stmt], line: int) -> bool:
+    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
