@@ -399,6 +399,13 @@ _WORKFLOW_FUNCTIONS = {
         "function describes them.",
         "Say what happens then with `.on_error`.",
     ),
+    "TEN-1122": Code(
+        "Not guarded",
+        "A block of `when` waits, sleeps or ends the workflow, and a step behind the block depends "
+        "on nothing in it. It runs at once, beside the block: only steps in the same block come "
+        "after what stands before them there.",
+        "Put the step into the block and into `with otherwise():`, or use `.after_any`.",
+    ),
 }
 
 _PYTHON = {

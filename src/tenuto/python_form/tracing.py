@@ -32,6 +32,7 @@ class Described(Struct, frozen=True, eq=False):
     places: tuple[Place, ...]
     """Where each node of the graph was said, in the same order."""
     children: tuple[WorkflowFunction[..., Any], ...]
+    warnings: tuple[Problem, ...]
 
 
 class NotYet(Exception):
@@ -65,11 +66,11 @@ def describe(
     finally:
         RECORDER.reset(token)
     trace.raise_problems()
-    graph = write_graph(trace)
+    written = write_graph(trace)
     trace.raise_problems()
     places = tuple(step.place for step in trace.steps)
     trace.frame = None
-    return Described(graph, places, tuple(dict.fromkeys(trace.children)))
+    return Described(written.graph, places, tuple(dict.fromkeys(trace.children)), written.warnings)
 
 
 def _end(trace: Trace, returned: object) -> None:

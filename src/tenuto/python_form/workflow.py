@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.definition import Checked, check
 from tenuto.definition.settings import RETRY
@@ -118,7 +119,8 @@ class WorkflowFunction(Generic[P, R_co]):
 
     def check(self) -> Checked:
         """What the compiler finds, each problem with the line that it comes from."""
-        return located(check(self.definition()), self.described.places, self.place)
+        found = located(check(self.definition()), self.described.places, self.place)
+        return replace(found, problems=(*found.problems, *self.described.warnings))
 
     def checked(self) -> Object:
         """The document of a workflow without errors; InvalidDefinition for one that has some."""
