@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -588,6 +589,48 @@ def leaves_no_parameter_for_the_item(order: Any) -> None:
 @fault("TEN-1110", "sleep", "minutes=10")
 def sleeps_for_moons(order: Any) -> None:
     sleep(moons=3)  # fault
+
+
+@fault("TEN-1110", "`sleep` is 5", "`sleep(seconds=5)`")
+def sleeps_for_five(order: Any) -> None:
+    sleep(5)  # fault
+
+
+@fault("TEN-1110", "2030-01-01", "`datetime(…, tzinfo=UTC)`")
+def sleeps_until_a_moment_nowhere(order: Any) -> None:
+    sleep(until=datetime(2030, 1, 1))  # noqa: DTZ001  # fault
+
+
+@fault("TEN-1110", "`timeout` is 5", '`timeout="PT5S"`')
+def waits_for_five(order: Any) -> None:
+    wait_event("a.b", timeout=5)  # type: ignore[call-overload]  # fault
+
+
+@fault("TEN-1110", "`on_timeout`", '`timeout="P3D"`')
+def never_times_out(order: Any) -> None:
+    wait_event("a.b", on_timeout=escalate)  # fault
+
+
+@fault("TEN-1110", "several parameters", "`lambda: send(…)`")
+def times_out_into_many_parameters(order: Any) -> None:
+    wait_event("a.b", timeout="PT1S", on_timeout=send)  # fault
+
+
+@fault("TEN-1004", "20000 steps", "`with repeat_while(…):`")
+def never_ends(order: Any) -> None:
+    while True:
+        tidy()  # fault
+
+
+@fault("TEN-1113", "`other` is no task", "`child(other, …)`")
+def calls_a_workflow_as_a_task(order: Any) -> None:
+    tidy()
+    other(order)  # fault
+
+
+@fault("TEN-1109", "what the workflow returns", "JSON")
+def returns_a_task(order: Any) -> object:
+    return bill  # fault
 
 
 namesake = Registry().task(name="bill")(lambda order: order)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tenuto import one_of, otherwise, repeat_while, terminate, wait_event, when
-from tests.python_form.faults import Function
+from tenuto import child, one_of, otherwise, repeat_while, sleep, terminate, wait_event, when
+from tests.python_form.faults import Function, other
 from tests.python_form.shop import bill, escalate, notify, pack, reserve, score, send, tidy
 
 
@@ -253,3 +253,26 @@ def catches_a_failure(order: Any) -> None:
 
     # bill.on_error(handler)(…)
     bill.on_error(handler)(order)
+
+
+@remedy("sleep(seconds=5)")
+def sleeps_for_five(order: Any) -> None:
+    sleep(seconds=5)
+
+
+@remedy('timeout="PT5S"')
+def waits_for_five(order: Any) -> None:
+    wait_event("a.b", timeout="PT5S")
+
+
+@remedy("lambda: send(…)")
+def times_out_into_many_parameters(order: Any) -> None:
+    # lambda: send(…)
+    wait_event("a.b", timeout="PT1S", on_timeout=lambda: send(order, 1))
+
+
+@remedy("child(other, …)")
+def calls_a_workflow_as_a_task(order: Any) -> None:
+    tidy()
+    # child(other, …)
+    child(other, order)

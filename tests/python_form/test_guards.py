@@ -9,7 +9,7 @@ import pytest
 
 from tenuto import Problem, one_of, otherwise, sleep, terminate, wait_event, when, workflow
 from tests.python_form.faults import Function
-from tests.python_form.shop import bill, notify, score, tidy
+from tests.python_form.shop import bill, notify, pack, score, send, tidy
 
 
 def warnings_of(fn: Function) -> list[Problem]:
@@ -78,6 +78,15 @@ def begins_after_either_side(order: Any) -> Any:
     return bill.after_any(asked, free)(order)
 
 
+def works_while_it_waits(order: Any) -> Any:
+    with when(order["amount"] > 1000):
+        asked = wait_event("approved")
+    with otherwise():
+        free = score(order)
+    packed = pack.map(order["items"])
+    return send(packed, one_of(asked, free))
+
+
 def goes_on_in_the_other_side(order: Any) -> None:
     with when(order["amount"] > 1000):
         terminate("FAILED", reason="too much")
@@ -104,6 +113,7 @@ def has_nothing_behind_it(order: Any) -> None:
     [
         waits_in_both_sides,
         begins_after_either_side,
+        works_while_it_waits,
         goes_on_in_the_other_side,
         waits_behind_the_block,
         has_nothing_behind_it,

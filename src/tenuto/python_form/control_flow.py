@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
-from tenuto.python_form.places import path_at, tree_of
+from tenuto.python_form.places import Place, path_at, tree_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -93,6 +93,18 @@ def try_around(file: str, line: int) -> int | None:
     if found is None:
         return None
     return found.handlers[0].lineno if found.handlers else found.lineno
+
+
+def last_return(code: CodeType) -> Place | None:
+    """The last `return` of a function; None where its source is not known, or it has none."""
+    tree = tree_of(code.co_filename)
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first == code.co_firstlineno and node.name == code.co_name:
+                lines = [each.lineno for each in ast.walk(node) if isinstance(each, ast.Return)]
+                return Place(code.co_filename, max(lines)) if lines else None
+    return None
 
 
 class _Use(NamedTuple):

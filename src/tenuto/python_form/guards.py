@@ -1,7 +1,8 @@
 """Finds steps behind a `when` that look guarded by it and are not.
 
 A wait in a block holds up what comes behind it in that block. A step behind the block depends only
-on what it names, so it runs beside the wait: legal, and rarely meant.
+on what it names, so it runs beside the wait: legal, and rarely meant where nothing at all waits for
+the block.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _HOLDING = frozenset({"eventWait", "delay", "terminate"})
 
 
 def unguarded(edges: Edges) -> Iterator[Problem]:
-    """A warning for each decision with a wait in it that the next step does not wait for."""
+    """A warning for each decision with a wait in it that no step behind it waits for."""
     steps = list(edges)
     users: dict[Step, list[Step]] = {step: [] for step in steps}
     for step, sources in edges.items():
@@ -31,11 +32,9 @@ def unguarded(edges: Edges) -> Iterator[Problem]:
             if head in seen:
                 continue
             seen.add(head)
-            dependent = _after(head, users)
-            for later in islice(steps, number + 1, None):
-                if _may_be_meant(later, head) and later not in dependent:
-                    yield _warning(step, later)
-                    break
+            behind = [each for each in islice(steps, number + 1, None) if _is_behind(each, head)]
+            if behind and _after(head, users).isdisjoint(behind):
+                yield _warning(step, behind[0])
 
 
 def _decisions_around(step: Step) -> Iterator[Step]:
@@ -47,7 +46,7 @@ def _decisions_around(step: Step) -> Iterator[Step]:
             yield block.head
 
 
-def _may_be_meant(later: Step, head: Step) -> bool:
+def _is_behind(later: Step, head: Step) -> bool:
     """Whether a step stands behind the decision, and does something."""
     return (
         later.kind != "end"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from tenuto.definition.compiler import MOST_NODES
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.graph import ERROR
 from tenuto.python_form import formula, places
@@ -56,6 +57,8 @@ class Trace:
         self.place = place
         self.frame: FrameType | None = None
         """The call itself, kept for its variables: they are the names of the steps."""
+        self.returned_at: Place | None = None
+        """Where it ended, if it said nothing while it was called."""
         self.top = Block()
         self.block = self.top
         self.steps: list[Step] = []
@@ -92,6 +95,15 @@ class Trace:
                 "Remove one of the two, or put `terminate` into a `with when(…):` block.",
                 place,
             )
+        if len(self.steps) >= MOST_NODES:
+            self.refuse(
+                "TEN-1004",
+                f"this describes more than {MOST_NODES} steps: a loop of Python is gone through "
+                "while the function describes",
+                "Write `with repeat_while(…):`, or call a task for each item: `task.map(items)`.",
+                place,
+            )
+            raise EnoughFaults
         self._refuse_try(base)
         step = Step(
             kind,
@@ -227,15 +239,16 @@ class Trace:
         order = handler._order()  # noqa: SLF001 - the recorder is who an order is for
         task = self._known(order.task)
         parameters = task.binding.data.parameters
-        if error is None or not parameters:
-            return self._task(order, None)
         if len(parameters) > 1:
+            given, start = (
+                ("the input", "lambda") if error is None else ("the error", "lambda error")
+            )
             self.refuse(
                 "TEN-1110",
-                f"task `{task.name}` has several parameters, and there is only the error to give",
-                f"Write a function that calls it: `lambda error: {task.name}(…)`.",
+                f"task `{task.name}` has several parameters, and there is only {given} to give",
+                f"Write a function that calls it: `{start}: {task.name}(…)`.",
             )
-        return self._task(order, Given(error))
+        return self._task(order, None if error is None or not parameters else Given(error))
 
     # What is wrong
 
@@ -332,7 +345,9 @@ class Trace:
     def here(self) -> Place:
         """The line of the workflow function that is running, or where it returned."""
         frame = self._workflow_frame() or self.frame
-        return self.place if frame is None else places.place_of(frame)
+        if frame is None:
+            return self.returned_at or self.place
+        return places.place_of(frame)
 
     def _workflow_frame(self) -> FrameType | None:
         for frame in places.callers():

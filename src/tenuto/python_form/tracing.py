@@ -14,6 +14,7 @@ from msgspec import Struct
 from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import Object
+from tenuto.python_form.control_flow import last_return
 from tenuto.python_form.document import write_graph
 from tenuto.python_form.future import FutureValue
 from tenuto.python_form.places import Place
@@ -50,6 +51,7 @@ def describe(
     token = RECORDER.set(trace)
     try:
         returned = fn(**stand_ins(trace, called))
+        trace.returned_at = last_return(trace.code)
         trace.refuse_unused()
         _end(trace, returned)
     except EnoughFaults:

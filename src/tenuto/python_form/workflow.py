@@ -21,9 +21,12 @@ from tenuto.python_form.events import EventRule
 from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
 from tenuto.python_form.signature import Called, called_with, refuse_function
+from tenuto.python_form.trace import Trace
 from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
+from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import Length, Retry
+from tenuto.tasks.step_call import OUT_OF_PLACE
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,9 +72,17 @@ class WorkflowFunction(Generic[P, R_co]):
         return f"<workflow {self.id!r} at {self.place}>"
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
+        trace = RECORDER.get()
+        if isinstance(trace, Trace):
+            trace.refuse(
+                OUT_OF_PLACE,
+                f"workflow `{self.id}` is no task: it is not called",
+                f"Make it a step: `child({self.__name__}, …)`.",
+            )
+            trace.raise_problems()
         raise TenutoError(
             f"workflow `{self.id}` is started, not called",
-            code="TEN-1113",
+            code=OUT_OF_PLACE,
             advice=f"Write `await app.start({self.__name__}, …)`; as a step of another workflow, "
             f"`child({self.__name__}, …)`.",
         )
