@@ -313,6 +313,41 @@ def calls_a_function_that_is_no_task(order: Any) -> None:
     notify(tax(order["amount"]))  # fault
 
 
+# Operators that mean something else
+
+
+@fault("TEN-1121", "`|` is `or` here", '"{{({...ctx.order, seen: true})}}"')
+def joins_objects(order: Any) -> None:
+    notify(order | {"seen": True})  # fault
+
+
+@fault("TEN-1121", "`+` computes", "\"{{[...ctx.order.items, 'gift']}}\"")
+def joins_lists(order: Any) -> None:
+    notify(order["items"] + ["gift"])  # fault
+
+
+@fault("TEN-1121", "`&` is `and` here", "bits")
+def combines_bits(order: Any) -> None:
+    with when(order["flags"] & 4):  # fault
+        tidy()
+
+
+@fault("TEN-1121", "`|` is `or` here", '"{{ctx.order.tip || 5}}"')
+def falls_back_with_a_sign(order: Any) -> None:
+    notify(order["tip"] | 5)  # fault
+
+
+@fault("TEN-1121", "`==` does not look into lists", '"ctx.order.items.length === 0"')
+def compares_with_a_list(order: Any) -> None:
+    with when(order["items"] == []):  # fault
+        tidy()
+
+
+@fault("TEN-1121", "`*` computes with numbers", "template")
+def repeats_text(order: Any) -> None:
+    notify(order["times"] * "-")  # fault
+
+
 # Values that are not there, or not to be written down
 
 

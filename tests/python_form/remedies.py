@@ -276,3 +276,22 @@ def calls_a_workflow_as_a_task(order: Any) -> None:
     tidy()
     # child(other, …)
     child(other, order)
+
+
+@remedy('"{{({...ctx.order, seen: true})}}"')
+def joins_objects(order: Any) -> None:
+    order = notify.named("order")(order)
+    notify("{{({...ctx.order, seen: true})}}")
+
+
+@remedy("\"{{[...ctx.order.items, 'gift']}}\"")
+def joins_lists(order: Any) -> None:
+    order = notify.named("order")(order)
+    notify("{{[...ctx.order.items, 'gift']}}")
+
+
+@remedy('"ctx.order.items.length === 0"')
+def compares_with_a_list(order: Any) -> None:
+    order = notify.named("order")(order)
+    with when("ctx.order.items.length === 0"):
+        tidy()

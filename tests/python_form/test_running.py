@@ -153,6 +153,19 @@ async def test_the_first_of_several_is_enough_for_after_any() -> None:
     assert await outcome(flow) == "tidy"
 
 
+@pytest.mark.asyncio
+async def test_a_remainder_has_the_sign_of_its_divisor_as_in_python() -> None:
+    pairs = [(7, 3), (-7, 3), (7, -3), (-7, -3), (-7.5, 2), (6, -3)]
+
+    @workflow
+    def flow(pair: list[float]) -> object:
+        return [pair[0] % pair[1], pair[0] // pair[1], pair[0] % 4, 7 % pair[1]]
+
+    for first, second in pairs:
+        there = [first % second, first // second, first % 4, 7 % second]
+        assert await outcome(flow, [first, second]) == there
+
+
 def nobody() -> object:
     notify("nobody came")
     return {"by": "nobody"}

@@ -399,6 +399,12 @@ _WORKFLOW_FUNCTIONS = {
         "function describes them.",
         "Say what happens then with `.on_error`.",
     ),
+    "TEN-1121": Code(
+        "Operator of another meaning",
+        "Operators on future values become expressions, which are JavaScript's. With this operand "
+        "the operator would do something else than in Python.",
+        "Write the expression as text, or compute it in a task.",
+    ),
     "TEN-1122": Code(
         "Not guarded",
         "A block of `when` waits, sleeps or ends the workflow, and a step behind the block depends "

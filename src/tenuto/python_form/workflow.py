@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.definition import Checked, check
 from tenuto.definition.settings import RETRY
-from tenuto.model.errors import InvalidDefinition, TenutoError
+from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
 from tenuto.python_form.events import EventRule
@@ -130,8 +130,13 @@ class WorkflowFunction(Generic[P, R_co]):
 
     def check(self) -> Checked:
         """What the compiler finds, each problem with the line that it comes from."""
-        found = located(check(self.definition()), self.described.places, self.place)
-        return replace(found, problems=(*found.problems, *self.described.warnings))
+        found = check(self.definition())
+        problems = (*self.located(found.problems), *self.described.warnings)
+        return replace(found, problems=problems)
+
+    def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Problems of its document, each with the line that it comes from."""
+        return located(problems, self.described.places, self.place)
 
     def checked(self) -> Object:
         """The document of a workflow without errors; InvalidDefinition for one that has some."""
