@@ -3,10 +3,11 @@
 # ruff: noqa: ANN401 - what a workflow is given does not matter here
 from __future__ import annotations
 
+import enum
 import json
 import socket
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -40,6 +41,12 @@ class Fault(NamedTuple):
 
 FAULTS: dict[str, Fault] = {}
 counter = 0
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
 shelf = SimpleNamespace(held=None)
 
 
@@ -313,6 +320,28 @@ def calls_a_function_that_is_no_task(order: Any) -> None:
     notify(tax(order["amount"]))  # fault
 
 
+@fault("TEN-1104", "`is` looks at what stands for `paid`", '`with when("ctx.paid == null"):`')
+def asks_whether_it_is_none(order: Any) -> None:
+    paid = bill(order)
+    if paid is None:  # fault
+        tidy()  # type: ignore[unreachable]
+
+
+@fault("TEN-1104", "`is` looks at", '`with when("ctx.paid.id != null"):`')
+def asks_whether_a_part_is_none(order: Any) -> None:
+    paid = bill(order)
+    if paid["id"] is not None:  # fault
+        tidy()
+    tidy()
+
+
+@fault("TEN-1104", "`isinstance` looks at", "Decide in a task")
+def asks_for_its_type(order: Any) -> None:
+    if isinstance(order, dict):  # fault
+        tidy()
+    notify(order)
+
+
 # Operators that mean something else
 
 
@@ -360,6 +389,16 @@ def returns_what_is_no_json(order: Any) -> object:
 @fault("TEN-1109", "set", "JSON")
 def passes_what_is_no_json(order: Any) -> None:
     notify({"a": {1, 2}})  # fault
+
+
+@fault("TEN-1109", "Colour", "`Colour.RED.value`")
+def passes_an_enum(order: Any) -> None:
+    notify({"colour": Colour.RED})  # fault
+
+
+@fault("TEN-1109", "datetime", "`.isoformat()`")
+def passes_a_moment(order: Any) -> None:
+    notify([datetime(2030, 1, 1, tzinfo=UTC)])  # fault
 
 
 @fault("TEN-1109", "known", "`if`")
@@ -719,6 +758,11 @@ def names_two_steps_alike(order: Any) -> None:
     tidy.named("a")()  # fault
 
 
+@fault("TEN-1114", "'input'", "reserved", "Choose")
+def names_a_step_like_the_input(order: Any) -> None:
+    tidy.named("input")()  # fault
+
+
 @fault("TEN-1114", "'a b'", "letters")
 def names_a_step_unusably(order: Any) -> None:
     tidy.named("a b")()  # fault
@@ -737,6 +781,21 @@ def sets_a_global(order: Any) -> None:
 def raises(order: Any) -> None:
     bill(order)
     json.dumps(bill(order))  # fault
+
+
+@fault("TEN-1102", "'timout'", "Did you mean `timeout`")
+def misspells_an_argument(order: Any) -> None:
+    wait_event("a.b", timout="PT1S")  # type: ignore[call-overload]  # fault
+
+
+@fault("TEN-1102", "'aftre'", "Did you mean `after`")
+def misspells_a_word(order: Any) -> None:
+    tidy.aftre(order)()  # type: ignore[attr-defined]  # fault
+
+
+@fault("TEN-1102", "KeyError", "Correct the line")
+def reads_what_is_not_there(order: Any) -> None:
+    notify({"a": 1}["b"])  # fault
 
 
 @fault("TEN-1034", "pattern", "payment.received")

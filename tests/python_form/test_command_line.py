@@ -73,6 +73,36 @@ def charge_again(order: dict) -> dict:
     return order
 """
 
+TWO_EARLY = """
+from tenuto import workflow
+
+@workflow
+def first(order: dict) -> None:
+    if order["big"]:
+        pass
+
+@workflow
+def second(order: dict) -> None:
+    for each in order["items"]:
+        pass
+"""
+
+NAMESAKES = """
+from tenuto import task, workflow
+
+@task
+def twice(number: int) -> int:
+    return number * 2
+
+@workflow("doubling")
+def first(number: int) -> int:
+    return twice(number)
+
+@workflow("doubling")
+def second(number: int) -> int:
+    return twice(number)
+"""
+
 PROGRAM = """
 import asyncio
 from tenuto import Tenuto, workflow
@@ -151,6 +181,21 @@ def test_a_value_that_is_used_too_early_is_told_with_its_line(shell: Terminal) -
     assert "TEN-1104" in ended.err
     assert "early.py:6" in ended.err
     assert "with when(order['big']):" in ended.err
+
+
+def test_every_function_that_cannot_be_described_is_told(shell: Terminal) -> None:
+    shell.write("early.py", TWO_EARLY)
+    ended = shell.run("validate", "early.py")
+    assert ended.code == 2
+    assert "TEN-1104  early.py:6" in ended.err
+    assert "TEN-1105  early.py:11" in ended.err
+
+
+def test_two_workflows_of_one_id_are_told(shell: Terminal) -> None:
+    shell.write("namesakes.py", NAMESAKES)
+    ended = shell.run("validate", "namesakes.py")
+    assert ended.code == 2
+    assert "`doubling`: namesakes.py:8, namesakes.py:12" in ended.err
 
 
 def test_what_this_version_does_not_run_is_told_with_its_line(shell: Terminal) -> None:

@@ -763,3 +763,31 @@ def test_thousands_of_steps_are_described_at_once() -> None:
     graph = described(flow)
     assert len(graph.nodes) == 4_000
     assert len(graph.edges) == 3_999
+
+
+def test_python_may_ask_what_it_knows_while_it_describes() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        last = None
+        for name in ("a", "b", "c"):
+            step = notify.named(name)
+            last = step(order) if last is None else step.after(last)(order)
+
+    assert {(edge.source, edge.target) for edge in described(flow).edges} == {
+        ("a", "b"),
+        ("b", "c"),
+    }
+
+
+def test_a_name_may_be_used_again_in_every_block() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        for name in ("a", "b"):
+            with when(order[name]):
+                held = reserve(order)
+                notify(held)
+        with when(order["c"]):
+            held = reserve(order)
+            notify(held)
+
+    assert len(described(flow).nodes) == 9

@@ -71,8 +71,34 @@ def load_file(path: Path) -> ModuleType:
     """Import a Python file; once, however often it is asked for."""
     file = path.resolve()
     if file not in _LOADED:
-        _LOADED[file] = _load(str(path))
+        _LOADED[file] = _load_all(path)
     return _LOADED[file]
+
+
+def _load_all(path: Path) -> ModuleType:
+    """Import a file to its end; InvalidDefinition tells of every workflow in it that is faulty."""
+    from tenuto.python_form.collecting import collecting
+
+    with collecting() as faulty:
+        try:
+            module = _load(str(path))
+        except (InvalidDefinition, InvalidInput) as error:
+            if not faulty:
+                raise
+            problems = [*_problems_of(faulty), *error.problems]
+            raise InvalidDefinition(f"{path} cannot be loaded", problems) from error
+    if faulty:
+        del sys.modules[module.__name__]
+    if len(faulty) == 1:
+        raise faulty[0]
+    if faulty:
+        message = f"{path} has {len(faulty)} workflows that cannot be described"
+        raise InvalidDefinition(message, _problems_of(faulty))
+    return module
+
+
+def _problems_of(faulty: Sequence[InvalidDefinition]) -> list[Problem]:
+    return [problem for each in faulty for problem in each.problems]
 
 
 def _python_file(definition: Path) -> Path | None:

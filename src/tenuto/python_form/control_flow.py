@@ -97,14 +97,78 @@ def try_around(file: str, line: int) -> int | None:
 
 def last_return(code: CodeType) -> Place | None:
     """The last `return` of a function; None where its source is not known, or it has none."""
+    function = _function(code)
+    lines = [each.lineno for each in _within(function) if isinstance(each, ast.Return)]
+    return Place(code.co_filename, max(lines)) if lines else None
+
+
+class Look(NamedTuple):
+    """A test of what a variable holds now, which no object can be told of."""
+
+    name: str
+    """The variable."""
+    word: str
+    """`is` or the function that looks."""
+    node: ast.expr
+
+
+def looks(code: CodeType) -> Iterator[Look]:
+    """The tests in a function that look at an object and not at its value.
+
+    Not of variables that may hold nothing while the function describes: asking that is fine.
+    """
+    function = _function(code)
+    unsure = set(_may_hold_nothing(function))
+    for node in _within(function):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]):
+                name, word = _root(left), "is"
+            case ast.Call(func=ast.Name(id=("isinstance" | "hasattr" | "type") as word), args=args):
+                name = _root(args[0]) if args else None
+            case _:
+                continue
+        if name is not None and name not in unsure:
+            yield Look(name, word, node)
+
+
+def _may_hold_nothing(function: ast.FunctionDef | None) -> Iterator[str]:
+    for node in _within(function):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                given = targets if _has_none(value) else []
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                given = [target] if _has_none(value) else []
+            case ast.For(target=target) | ast.comprehension(target=target):
+                given = [target]
+            case _:
+                continue
+        for each in given:
+            yield from (part.id for part in ast.walk(each) if isinstance(part, ast.Name))
+
+
+def _has_none(value: ast.expr) -> bool:
+    return any(isinstance(each, ast.Constant) and each.value is None for each in ast.walk(value))
+
+
+def _function(code: CodeType) -> ast.FunctionDef | None:
     tree = tree_of(code.co_filename)
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             if first == code.co_firstlineno and node.name == code.co_name:
-                lines = [each.lineno for each in ast.walk(node) if isinstance(each, ast.Return)]
-                return Place(code.co_filename, max(lines)) if lines else None
+                return node
     return None
+
+
+def _within(function: ast.FunctionDef | None) -> Iterator[ast.AST]:
+    return iter(()) if function is None else ast.walk(function)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The variable that something is read from."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 class _Use(NamedTuple):

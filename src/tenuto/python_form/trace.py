@@ -25,7 +25,7 @@ from tenuto.python_form.misuse import Misuse
 from tenuto.python_form.places import Place
 from tenuto.python_form.step import Block, Join, Step
 from tenuto.python_form.usage import usage
-from tenuto.python_form.written import Expression, NotTraceable, futures_in, plain_json
+from tenuto.python_form.written import Expression, NotTraceable, futures_in, instead_of, plain_json
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, StepCall
@@ -307,7 +307,7 @@ class Trace:
             self.refuse(
                 "TEN-1109",
                 f"{what} {fault}",
-                "Pass JSON, a dataclass or a model, or the result of a task.",
+                instead_of(value) or "Pass JSON, a dataclass or a model, or the result of a task.",
             )
             return None
 

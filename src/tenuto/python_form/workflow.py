@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
@@ -17,6 +16,7 @@ from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
+from tenuto.python_form.collecting import is_collected
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
@@ -65,8 +65,13 @@ class WorkflowFunction(Generic[P, R_co]):
         self._around = around
         self._described: Described | None = None
         # One that names something below it in the module is described when it is used.
-        with suppress(NotYet):
+        try:
             self._described = self._describe(may_wait=True)
+        except NotYet:
+            pass
+        except InvalidDefinition as error:
+            if not is_collected(error):
+                raise
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} at {self.place}>"
