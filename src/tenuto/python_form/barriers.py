@@ -13,8 +13,8 @@ from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.joins import choice
+from tenuto.python_form.recording import Recording, current
 from tenuto.python_form.step import GO, Block, Step
-from tenuto.python_form.trace import Trace, current
 from tenuto.python_form.written import Expression
 from tenuto.tasks.retry import Length
 
@@ -171,7 +171,7 @@ def length(value: object) -> object:
     return iso_duration(Duration(value)) if isinstance(value, timedelta) else value
 
 
-def _handled(trace: Trace, wait: Step, on_timeout: Callable[..., object]) -> FutureValue | None:
+def _handled(trace: Recording, wait: Step, on_timeout: Callable[..., object]) -> FutureValue | None:
     """The value of what runs when a wait times out; None if it has steps and gives nothing."""
     block = Block(trace.block, wait, TIMEOUT)
     with trace.inside(block):
@@ -197,7 +197,7 @@ def _handled(trace: Trace, wait: Step, on_timeout: Callable[..., object]) -> Fut
 
 
 def _length(
-    trace: Trace,
+    trace: Recording,
     option: str,
     value: object,
     advice: str = 'Write `{1}="PT{0}S"`, or a timedelta.',
@@ -212,7 +212,7 @@ def _length(
     return length(value)
 
 
-def _moment(trace: Trace, until: object) -> object:
+def _moment(trace: Recording, until: object) -> object:
     if not isinstance(until, datetime):
         return until
     if until.utcoffset() is None:
@@ -225,7 +225,7 @@ def _moment(trace: Trace, until: object) -> object:
     return iso(until)
 
 
-def _units(trace: Trace, units: Mapping[str, float]) -> timedelta:
+def _units(trace: Recording, units: Mapping[str, float]) -> timedelta:
     try:
         return timedelta(**units)
     except (TypeError, OverflowError) as error:
@@ -237,7 +237,7 @@ def _units(trace: Trace, units: Mapping[str, float]) -> timedelta:
         return timedelta(0)
 
 
-def _condition(trace: Trace, where: str | Callable[[Any], object] | None) -> Expression | None:
+def _condition(trace: Recording, where: str | Callable[[Any], object] | None) -> Expression | None:
     if where is None:
         return None
     if callable(where):

@@ -19,6 +19,7 @@ from tenuto.python_form.control_flow import last_return, looks
 from tenuto.python_form.document import write_graph
 from tenuto.python_form.future import FutureValue
 from tenuto.python_form.places import Place
+from tenuto.python_form.recording import Recording
 from tenuto.python_form.rewritten import as_text
 from tenuto.python_form.signature import Called, stand_ins
 from tenuto.python_form.trace import EnoughFaults, Trace
@@ -52,7 +53,7 @@ def describe(
 
     NotYet, if it `may_wait`, when it names something that is still to be defined.
     """
-    trace = Trace(name, inspect.unwrap(fn).__code__, place)
+    trace = Recording(name, inspect.unwrap(fn).__code__, place)
     token = RECORDER.set(trace)
     try:
         returned = fn(**stand_ins(trace, called))

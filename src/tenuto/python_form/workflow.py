@@ -20,8 +20,8 @@ from tenuto.python_form.collecting import is_collected
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
+from tenuto.python_form.recording import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
-from tenuto.python_form.trace import Trace
 from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
 from tenuto.tasks.recorder import RECORDER
@@ -78,7 +78,7 @@ class WorkflowFunction(Generic[P, R_co]):
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         trace = RECORDER.get()
-        if isinstance(trace, Trace):
+        if isinstance(trace, Recording):
             trace.refuse(
                 OUT_OF_PLACE,
                 f"workflow `{self.id}` is no task: it is not called",
