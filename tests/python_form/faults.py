@@ -228,7 +228,7 @@ def joins_text(order: Any) -> None:
     notify(", ".join(order["tags"]))  # fault
 
 
-@fault("TEN-1105", "`**`", "task")
+@fault("TEN-1105", "`**`", '"{{({...ctx.input, seen: true})}}"')
 def merges(order: Any) -> None:
     notify({**order, "seen": True})  # fault
 
@@ -295,6 +295,17 @@ def says_after_too_late(order: Any) -> None:
     bill(order).after(held)  # type: ignore[attr-defined]  # fault
 
 
+@fault("TEN-1106", "`print()`", "Print it in a task")
+def prints_it(order: Any) -> None:
+    print(order)  # fault
+    notify(order)
+
+
+@fault("TEN-1106", "`dict()`", "Give it to a task as it is")
+def copies_it(order: Any) -> None:
+    notify(dict(order))  # fault
+
+
 @fault("TEN-1106", "`%`", "{{ctx")
 def formats_with_percent(order: Any) -> None:
     notify("order %s" % order["id"])  # noqa: UP031  # fault
@@ -345,28 +356,28 @@ def asks_for_its_type(order: Any) -> None:
 # Operators that mean something else
 
 
-@fault("TEN-1121", "`|` is `or` here", '"{{({...ctx.order, seen: true})}}"')
+@fault("TEN-1121", "`|` is `or` here", '"{{({...ctx.input, ...({seen: true})})}}"')
 def joins_objects(order: Any) -> None:
     notify(order | {"seen": True})  # fault
 
 
-@fault("TEN-1121", "`+` computes", "\"{{[...ctx.order.items, 'gift']}}\"")
+@fault("TEN-1121", "`+` computes", "\"{{[...ctx.input.items, ...['gift']]}}\"")
 def joins_lists(order: Any) -> None:
     notify(order["items"] + ["gift"])  # fault
 
 
-@fault("TEN-1121", "`&` is `and` here", "bits")
+@fault("TEN-1121", "`&` is `and` here", "bits", "in a task")
 def combines_bits(order: Any) -> None:
     with when(order["flags"] & 4):  # fault
         tidy()
 
 
-@fault("TEN-1121", "`|` is `or` here", '"{{ctx.order.tip || 5}}"')
+@fault("TEN-1121", "`|` is `or` here", '"{{ctx.input.tip || 5}}"')
 def falls_back_with_a_sign(order: Any) -> None:
     notify(order["tip"] | 5)  # fault
 
 
-@fault("TEN-1121", "`==` does not look into lists", '"ctx.order.items.length === 0"')
+@fault("TEN-1121", "`==` does not look into lists", '"ctx.input.items.length === 0"')
 def compares_with_a_list(order: Any) -> None:
     with when(order["items"] == []):  # fault
         tidy()

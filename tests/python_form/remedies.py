@@ -278,20 +278,27 @@ def calls_a_workflow_as_a_task(order: Any) -> None:
     child(other, order)
 
 
-@remedy('"{{({...ctx.order, seen: true})}}"')
+@remedy('"{{({...ctx.input, ...({seen: true})})}}"')
 def joins_objects(order: Any) -> None:
-    order = notify.named("order")(order)
-    notify("{{({...ctx.order, seen: true})}}")
+    notify("{{({...ctx.input, ...({seen: true})})}}")
 
 
-@remedy("\"{{[...ctx.order.items, 'gift']}}\"")
+@remedy("\"{{[...ctx.input.items, ...['gift']]}}\"")
 def joins_lists(order: Any) -> None:
-    order = notify.named("order")(order)
-    notify("{{[...ctx.order.items, 'gift']}}")
+    notify("{{[...ctx.input.items, ...['gift']]}}")
 
 
-@remedy('"ctx.order.items.length === 0"')
+@remedy('"ctx.input.items.length === 0"')
 def compares_with_a_list(order: Any) -> None:
-    order = notify.named("order")(order)
-    with when("ctx.order.items.length === 0"):
+    with when("ctx.input.items.length === 0"):
         tidy()
+
+
+@remedy('"{{({...ctx.input, seen: true})}}"')
+def merges(order: Any) -> None:
+    notify("{{({...ctx.input, seen: true})}}")
+
+
+@remedy('"{{ctx.input.tip || 5}}"')
+def falls_back_with_a_sign(order: Any) -> None:
+    notify("{{ctx.input.tip || 5}}")

@@ -73,6 +73,8 @@ def advice_on(misuse: Misuse, usage: Usage | None, names: Names) -> Advice:
         case "in":
             instead = _as_value(usage.node, names, is_test=usage.is_test)
             return told._replace(instead=instead or told.instead)
+        case "**" if (instead := _as_value(usage.node, names)) is not None:
+            return told._replace(code="TEN-1105", instead=instead)
         case "*" | "**" | "for" | "unpacking":
             return told._replace(code="TEN-1105", instead=_on_taking_apart(usage))
         case "%" | "an f-string":
@@ -198,7 +200,10 @@ def _on_calling(misuse: Misuse, usage: Usage) -> str | None:
                 return f"It stands before the call: `{_of(task)}.{word}(…)({given})`."
             case _:
                 return "It stands before the call of a task: `charge.after(held)(order)`."
-    if misuse in {Misuse.DECIDED, Misuse.REPEATED}:
+    is_function = isinstance(usage.node, ast.Call) and isinstance(usage.node.func, ast.Name)
+    if usage.word == "print()":
+        return "Print it in a task, when it is there; `tenuto show INSTANCE` shows every value."
+    if misuse in {Misuse.DECIDED, Misuse.REPEATED} or (misuse is Misuse.CALLED and is_function):
         return "Give it to a task as it is, and do this there."
     return None
 

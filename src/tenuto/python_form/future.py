@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.misuse import Misuse
-from tenuto.python_form.operators import difference
 
 if TYPE_CHECKING:
     from tenuto.python_form.step import Step
@@ -282,9 +281,7 @@ def _remainder(value: FutureValue, other: object, *, is_reversed: bool = False) 
 def _sides(
     value: FutureValue, operator: str, other: object, *, is_reversed: bool
 ) -> tuple[Formula, Formula]:
-    differs = difference(operator, other)
-    if differs is not None:
-        trace_of(value).refuse("TEN-1121", *differs)
+    trace_of(value).check_operand(value, operator, other, is_reversed=is_reversed)
     own, second = formula_of(value), spell(other, value)
     return (second, own) if is_reversed else (own, second)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tenuto.python_form.rewritten import known_text
+
 _SIGNS = {"&&": "&", "||": "|", "===": "==", "!==": "!="}
 _MEANS = {
     "&&": "`&` is `and` here",
@@ -15,43 +17,59 @@ _MEANS = {
     "===": "`==` does not look into lists and objects here, so this is never true",
     "!==": "`!=` does not look into lists and objects here, so this is always true",
 }
-_IN_TEXT = {
-    "||": '`"{{({...ctx.order, seen: true})}}"`',
-    "+": "`\"{{[...ctx.order.items, 'gift']}}\"`",
-    "===": '`"ctx.order.items.length === 0"`',
-    "!==": '`"ctx.order.items.length > 0"`',
-}
 _BITS = frozenset({"&&", "||"})
 _OF_NUMBERS = frozenset({"-", "*", "/", "%", "**"})
 
 
-class Difference(NamedTuple):
-    """What an operator would do, and what to write instead."""
+class Operation(NamedTuple):
+    """An operator with a future value on one side."""
 
-    message: str
-    advice: str
+    operator: str
+    """As an expression spells it."""
+    own: str
+    """The expression of the future value."""
+    other: object
+    is_reversed: bool
 
 
-def difference(operator: str, other: object) -> Difference | None:
-    """How an operator, spelled as in an expression, differs from Python's with `other`."""
-    kind = type(other).__name__
+def difference(operator: str, other: object) -> str | None:
+    """How an operator differs from Python's; None where it does not, or cannot be known."""
     sign = _SIGNS.get(operator, operator)
-    is_number = isinstance(other, int) and not isinstance(other, bool)
-    is_collection = isinstance(other, list | tuple | dict | set | frozenset)
-    if is_number and operator in _BITS:
-        return Difference(
-            f"{_MEANS[operator]} and does not combine bits",
-            f'Write a test on both sides, or text, `"{{{{ctx.order.tip {operator} {other}}}}}"`; '
-            "bits are combined in a task.",
-        )
-    if is_collection:
+    if isinstance(other, int) and not isinstance(other, bool) and operator in _BITS:
+        return f"{_MEANS[operator]} and does not combine bits"
+    if isinstance(other, list | tuple | dict | set | frozenset):
         means = _MEANS.get(operator, f"`{sign}` computes with numbers and text here")
-        text = _IN_TEXT.get(operator)
-        instead = "Do it in a task." if text is None else f"Write it as text, {text}, or in a task."
-        return Difference(f"{means}, and one side is a {kind}", instead)
+        return f"{means}, and one side is a {type(other).__name__}"
     if isinstance(other, str) and operator in _OF_NUMBERS:
-        return Difference(
-            f"`{sign}` computes with numbers here, and one side is text",
-            "Write text as a template, or make it in a task.",
-        )
+        return f"`{sign}` computes with numbers here, and one side is text"
     return None
+
+
+def instead(operation: Operation) -> str:
+    """What to write in place of one that differs."""
+    if isinstance(operation.other, str):
+        return "Write text as a template, or make it in a task."
+    text = _text(operation)
+    if text is None:
+        return "Do it in a task."
+    written = text if operation.operator in {"===", "!=="} else f"{{{{{text}}}}}"
+    return f'Write it as text, `"{written}"`, or do it in a task.'
+
+
+def _text(operation: Operation) -> str | None:
+    """What is meant, as an expression."""
+    operator, own, other, is_reversed = operation
+    spelled = known_text(other)
+    match operator, other:
+        case "+", list() if spelled is not None:
+            pieces = [f"...{own}", f"...{spelled}"]
+            return f"[{', '.join(reversed(pieces) if is_reversed else pieces)}]"
+        case "||", dict() if spelled is not None:
+            pieces = [f"...{own}", f"...{spelled}"]
+            return f"({{{', '.join(reversed(pieces) if is_reversed else pieces)}}})"
+        case "||", int():
+            return None if is_reversed else f"{own} || {spelled}"
+        case ("===" | "!==") as sign, [] | ():
+            return f"{own}.length {sign} 0"
+        case _:
+            return None

@@ -75,6 +75,14 @@ def expected_text(value: FutureValue, names: Names) -> str:
     return bracketed(formula_of(value)).text(name)
 
 
+def known_text(value: object) -> str | None:
+    """A value that is known now, as an expression."""
+    try:
+        return _held(value, {})
+    except _Unspoken:
+        return None
+
+
 class _Unspoken(Exception):
     """Something that cannot be said so."""
 
@@ -131,6 +139,9 @@ def _text(node: ast.expr, names: Names) -> str:  # noqa: C901 - one for each kin
             return _held(names.get(name, _Unspoken), names)
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return f"[{', '.join(_text(each, names) for each in items)}]"
+        case ast.Dict(keys=keys, values=values):
+            parts = zip(keys, (_text(each, names) for each in values), strict=True)
+            return f"({{{', '.join(_part(key, text) for key, text in parts)}}})"
         case ast.Attribute(value=owner, attr=name):
             return f"{_text(owner, names)}.{name}"
         case ast.Subscript(value=owner, slice=ast.Constant(value=key)):
@@ -202,8 +213,27 @@ def _held(value: object, names: Names) -> str:
         case list() | tuple():
             items = cast("list[object]", value)
             return f"[{', '.join(_held(each, names) for each in items)}]"
+        case dict():
+            pairs = cast("dict[object, object]", value).items()
+            return f"({{{', '.join(_pair(key, _held(each, names)) for key, each in pairs)}}})"
         case _:
             raise _Unspoken
+
+
+def _part(key: ast.expr | None, text: str) -> str:
+    match key:
+        case None:
+            return f"...{text}"
+        case ast.Constant(value=name):
+            return _pair(name, text)
+        case _:
+            raise _Unspoken
+
+
+def _pair(key: object, text: str) -> str:
+    if not isinstance(key, str) or not _NAME.match(key):
+        raise _Unspoken
+    return f"{key}: {text}"
 
 
 def _link(key: object) -> str:

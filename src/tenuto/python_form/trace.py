@@ -17,7 +17,9 @@ from tenuto.python_form.control_flow import try_around
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of, trace_of
 from tenuto.python_form.misuse import Misuse
+from tenuto.python_form.operators import Operation, difference, instead
 from tenuto.python_form.places import Place
+from tenuto.python_form.rewritten import expected_text
 from tenuto.python_form.step import Block, Join, Step
 from tenuto.python_form.usage import usage
 from tenuto.python_form.written import Expression, NotTraceable, futures_in, instead_of, plain_json
@@ -220,6 +222,15 @@ class Trace:
             used.instead,
             places.place_of(frame),
         )
+
+    def check_operand(
+        self, value: FutureValue, operator: str, other: object, *, is_reversed: bool
+    ) -> None:
+        """Refuse an operator that would mean something else than in Python."""
+        differs = difference(operator, other)
+        if differs is not None:
+            own = expected_text(value, self.variables())
+            self.refuse("TEN-1121", differs, instead(Operation(operator, own, other, is_reversed)))
 
     def traceable(self, value: object, what: str) -> object:
         """`value` as it can be written down: JSON with future values in it."""
