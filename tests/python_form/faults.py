@@ -195,6 +195,17 @@ def combines_in_a_lambda(order: Any) -> None:
     wait_event("a.b", where=lambda e: e["id"] == order["id"] and e["ok"])  # fault
 
 
+@fault("TEN-1104", "`if … else`", "`one_of` of their steps")
+def chooses_a_step(order: Any) -> None:
+    notify(tidy() if order["big"] else 2)  # fault
+
+
+@fault("TEN-1104", "`if`", "`with when(…):`")
+def looks_for_a_result(order: Any) -> None:
+    if tidy() in order["tags"]:  # fault
+        tidy()
+
+
 @fault("TEN-1104", "`max()`", "Give it to a task")
 def takes_the_largest(order: Any) -> None:
     notify(max(order["a"], 3))  # fault
@@ -242,6 +253,22 @@ def unpacks(order: Any) -> None:
 @fault("TEN-1105", "`*`", "order['pair'][0]")
 def spreads(order: Any) -> None:
     send(*order["pair"])  # fault
+
+
+@fault("TEN-1105", "`*`", "order['pair'][0]")
+def spreads_into_a_list(order: Any) -> None:
+    notify([1, *order["pair"]])  # fault
+
+
+@fault("TEN-1105", "`unpacking`", "`pair[0]`")
+def unpacks_in_a_loop(order: Any) -> None:
+    for first, second in [order["a"]]:  # fault
+        send(first, second)
+
+
+@fault("TEN-1105", "`for`", "task.map(order['items'])")
+def goes_through_it_in_a_generator(order: Any) -> None:
+    notify(sorted(item for item in order["items"]))  # fault
 
 
 @fault("TEN-1105", "`len()`", '"{{ctx.input.items.length}}"')
@@ -293,6 +320,12 @@ def calls_another_method(order: Any) -> None:
 def says_after_too_late(order: Any) -> None:
     held = reserve(order)
     bill(order).after(held)  # type: ignore[attr-defined]  # fault
+
+
+@fault("TEN-1106", "`named()`", "`charge.after(held)(order)`")
+def names_a_result(order: Any) -> None:
+    paid: Any = bill(order)
+    paid.named("payment")  # fault
 
 
 @fault("TEN-1106", "`print()`", "Print it in a task")

@@ -171,10 +171,19 @@ def nobody() -> object:
     return {"by": "nobody"}
 
 
+def only_tell() -> None:
+    notify("nobody came")
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("on_timeout", "value"),
-    [(lambda: "nobody", "nobody"), (nobody, {"by": "nobody"}), (lambda: None, None)],
+    [
+        (lambda: "nobody", "nobody"),
+        (nobody, {"by": "nobody"}),
+        (only_tell, None),
+        (lambda: None, None),
+    ],
 )
 async def test_a_wait_that_times_out_has_whatever_its_handler_gives(
     on_timeout: Callable[[], object], value: object
@@ -188,6 +197,18 @@ async def test_a_wait_that_times_out_has_whatever_its_handler_gives(
         return notify({"asked": asked, "paid": paid["reservation"]})
 
     assert await outcome(flow) == {"asked": value, "paid": 7}
+
+
+@pytest.mark.asyncio
+async def test_a_wait_that_times_out_may_end_the_instance() -> None:
+    @workflow
+    def flow(order: Order) -> object:
+        asked = wait_event(
+            "never.given", timeout="PT0.01S", on_timeout=lambda: terminate(output={"by": "nobody"})
+        )
+        return notify(asked)
+
+    assert await outcome(flow) == {"by": "nobody"}
 
 
 @pytest.mark.asyncio

@@ -123,7 +123,6 @@ def wait_event(
         return value
     handled = _handled(trace, wait, on_timeout)
     if handled is None:
-        # Nothing of the handler is used: its branch ends there, and the rest is skipped.
         trace.block.begin_segment(wait)
         return value
     # A wait that timed out has completed too; what tells is whether the handler has.
@@ -172,11 +171,11 @@ def length(value: object) -> object:
 
 
 def _handled(trace: Recording, wait: Step, on_timeout: Callable[..., object]) -> FutureValue | None:
-    """The value of what runs when a wait times out; None if it has steps and gives nothing."""
+    """The value of what runs when a wait times out; None if that ends the instance."""
     block = Block(trace.block, wait, TIMEOUT)
     with trace.inside(block):
         given = trace.describe(on_timeout)
-        if given is None and not block.is_empty:
+        if block.ended_by is not None:
             return None
         if isinstance(given, FutureValue):
             waits_for = formula_of(given).waits_for
