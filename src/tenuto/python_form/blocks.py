@@ -76,7 +76,7 @@ class Opened:
         self, names: Mapping[str, object], tell: Callable[[str, object], Told]
     ) -> None:
         """Refuse what reads one of these variables behind the block."""
-        if self._statement is None:
+        if self._statement is None or not names:
             return
         read = self._statement.read_behind(is_repeated=self._block.is_loop)
         file = place_of(next(callers())).file

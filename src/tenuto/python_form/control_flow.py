@@ -7,12 +7,12 @@ will be decided when the workflow runs. What would mean something else then is f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from tenuto.python_form.places import Place, path_at, tree_of
+from tenuto.python_form.places import Place, tree_of
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -68,31 +68,59 @@ class WithBlock(NamedTuple):
 
 def with_block(frame: FrameType) -> WithBlock | None:
     """The `with` statement that a frame is at; None where the source is not known."""
-    path = path_at(frame)
-    for number in range(len(path) - 1, -1, -1):
-        node = path[number]
+    return _with_blocks(frame.f_code.co_filename).get(frame.f_lineno)
+
+
+@lru_cache(maxsize=64)
+def _with_blocks(file: str) -> Mapping[int, WithBlock]:
+    """The `with` statements of a file, by the lines before their bodies."""
+    tree = tree_of(file)
+    found: dict[int, WithBlock] = {}
+    left: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [] if tree is None else [(tree, ())]
+    while left:
+        node, around = left.pop()
         if isinstance(node, ast.With):
-            return WithBlock(node, path[:number])
-    return None
+            last = max(node.lineno + 1, node.body[0].lineno)
+            found.update(dict.fromkeys(range(node.lineno, last), WithBlock(node, around)))
+        left += [(each, (*around, node)) for each in ast.iter_child_nodes(node)]
+    return found
 
 
-@lru_cache(maxsize=1024)
 def try_around(file: str, line: int) -> int | None:
     """The line of the `except` or `try` that a line of a function is guarded by."""
+    found = [each for each in _tries(file) if each.guards(line)]
+    return found[-1].told_at if found else None
+
+
+class _Try(NamedTuple):
+    """A `try` statement: the lines of its body, without the functions that it defines."""
+
+    body: range
+    functions: Sequence[range]
+    told_at: int
+
+    def guards(self, line: int) -> bool:
+        return line in self.body and not any(line in each for each in self.functions)
+
+
+@lru_cache(maxsize=64)
+def _tries(file: str) -> Sequence[_Try]:
+    """Those of a file, the outer before the inner."""
     tree = tree_of(file)
-    found: ast.Try | ast.TryStar | None = None
-    for node in () if tree is None else ast.walk(tree):
-        match node:
-            case ast.FunctionDef() if _has(node.body, line):
-                # What stands around the function is not about its steps.
-                found = None
-            case ast.Try() | ast.TryStar() if _has(node.body, line):
-                found = node
-            case _:
-                pass
-    if found is None:
-        return None
-    return found.handlers[0].lineno if found.handlers else found.lineno
+    return [
+        _Try(
+            _lines(node.body),
+            [
+                _lines(each.body)
+                for statement in node.body
+                for each in ast.walk(statement)
+                if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+            ],
+            node.handlers[0].lineno if node.handlers else node.lineno,
+        )
+        for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.Try | ast.TryStar)
+    ]
 
 
 def last_return(code: CodeType) -> Place | None:
@@ -228,5 +256,5 @@ def _ways_out(body: Sequence[ast.AST], *, in_loop: bool) -> Iterator[ast.stmt]:
                 yield from _ways_out(list(ast.iter_child_nodes(node)), in_loop=within)
 
 
-def _has(body: Sequence[ast.stmt], line: int) -> bool:
-    return body[0].lineno <= line <= (body[-1].end_lineno or 0)
+def _lines(body: Sequence[ast.stmt]) -> range:
+    return range(body[0].lineno, (body[-1].end_lineno or 0) + 1)
