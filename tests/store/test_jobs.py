@@ -65,6 +65,18 @@ async def test_a_report_counts_only_under_the_lease_that_holds(place: Place) -> 
     assert {id: len(each.tail) for id, each in loaded.items()} == {"i1": 2, "i2": 1}
 
 
+async def test_a_report_that_is_sent_again_is_told_what_became_of_it(place: Place) -> None:
+    store = await place.opened("p1")
+    await offer(store, job("i1"))
+    [lease] = (await store.claim_jobs(["ship"], 1, LEASE, NOON)).granted
+    report = turn(
+        "t1", step("i1", 1, leases=(lease,), jobs_withdrawn=(lease.key,)), process_id="p1"
+    )
+    assert await store.commit(report) == await store.commit(report)
+    assert (await store.commit(report)).writes["i1"].outcome is Outcome.WON
+    assert len(await store.entries("i1")) == 2
+
+
 async def test_what_is_extended_is_held_and_nothing_else(place: Place) -> None:
     store = await place.opened("p1")
     await offer(store, job("i1"), job("i2"))

@@ -46,6 +46,8 @@ log = logging.getLogger("tenuto.engine")
 T = TypeVar("T")
 
 _A_MOMENT = timedelta(milliseconds=1)
+_SELDOM = 30.0
+"""Seconds between looks for what nobody else can have left."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -185,7 +187,8 @@ class Engine:
         )
         self._loops.tick("projector", self.settings.project_every, self._project)
         await self._jobs.run_once()
-        self._loops.start("jobs", self._jobs.run(self.settings.jobs_every))
+        every = self.settings.jobs_every if self.store.is_shared else _SELDOM
+        self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
             self._loops.tick("heart", self.settings.beat_every, self._heart.beat)

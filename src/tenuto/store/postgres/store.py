@@ -1,8 +1,8 @@
 """The verbs of a store, over a PostgreSQL database that several processes share.
 
-Each lane has a connection of its own, so that turns of two lanes are committed at once. Reads take
-theirs from a small pool, and a process says that it lives on another, so that it is never taken for
-dead because its readers are slow.
+Each lane has a connection of its own, so that turns of two lanes are committed at once. The others
+take theirs from a small pool. A process says that it lives on one that nobody else uses, so that it
+is never taken for dead because something else is slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.ownership import Rhythm, beat, claim_orphans, enter, leave
+from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column
@@ -109,7 +109,7 @@ class PostgresStore:
     def statements(self) -> int:
         """How many statements were sent since the store was opened."""
         self._require_open()
-        sessions = [self._side, *self._lanes]
+        sessions = [self._heart, *self._lanes]
         return self._pool.statements + sum(session.statements for session in sessions)
 
     @property
@@ -123,21 +123,23 @@ class PostgresStore:
         self._start(process_id)
         try:
             if not self._may_write:
-                require_newest(self._side, await checked_version(self._side))
+                require_newest(self._heart, await checked_version(self._heart))
                 return now
-            await migrate(self._side)
-            return await enter(self._side, process_id, now)
+            await migrate(self._heart)
+            return await enter(self._heart, process_id, now)
         except BaseException:
             self.abandon()
             raise
 
     async def enter(self, process_id: str, now: datetime) -> None:
         self._require_writer()
-        await enter(self._side, process_id, now)
+        await enter(self._heart, process_id, now)
         self._process_id = process_id
+        self._claims = Claims()
 
     async def beat(self) -> Pulse:
-        return await beat(self._side, self._require_writer(), self._rhythm)
+        pulse = await beat(self._heart, self._require_writer(), self._rhythm)
+        return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
@@ -146,7 +148,7 @@ class PostgresStore:
     async def hint(self, process_ids: Collection[str]) -> None:
         self._require_open()
         hint = {"channel": self._address.schema, "payload": payload_for(sorted(process_ids))}
-        await self._side.rows("notify", hint)
+        await self._pool.rows("notify", hint)
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         if self._process_id is None:
@@ -154,8 +156,8 @@ class PostgresStore:
         try:
             await self._listener.stop()
             if self._may_write:
-                await leave(self._side, self._process_id, now, clean=clean)
-            for each in (self._side, *self._lanes):
+                await leave(self._heart, self._process_id, now, clean=clean)
+            for each in (self._heart, *self._lanes):
                 await each.close()
             await self._pool.close()
         finally:
@@ -167,7 +169,7 @@ class PostgresStore:
             return
         self._process_id = None
         self._listener.abandon()
-        for each in (self._side, *self._lanes):
+        for each in (self._heart, *self._lanes):
             each.abandon()
         self._pool.abandon()
 
@@ -206,7 +208,7 @@ class PostgresStore:
                 return newest
             version = 1 if newest is None else newest.version + 1
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
-            if await self._side.rows("insert_definition", columns._asdict()):
+            if await self._pool.rows("insert_definition", columns._asdict()):
                 return definition_row(columns)
             # Somebody else's has this number: perhaps it is the same.
 
@@ -284,7 +286,9 @@ class PostgresStore:
             await self._reading.rows("mail_sent", sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        return await claim_orphans(self._side, self._require_writer(), self._rhythm, limit)
+        process_id = self._require_writer()
+        async with self._pool.session() as session:
+            return await self._claims.take(session, process_id, self._rhythm, limit)
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
@@ -327,8 +331,9 @@ class PostgresStore:
         listening = (
             server if self._listen_address is self._address else Server(self._listen_address)
         )
-        self._side = Session(server)
+        self._heart = Session(server)
         self._lanes = [Session(server) for _ in range(self.lanes)]
+        self._claims = Claims()
         self._pool = Pool(server, self._readers, self._patience)
         self._listener = Listener(listening, self._address.schema, lambda: self._process_id)
         self._process_id = process_id

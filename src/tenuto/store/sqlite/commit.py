@@ -72,6 +72,8 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
     foreign = _somebody_elses(session, turn) if has_leases or gate is _gate_each else set()
     if foreign and gate is _gate_all:
         raise _Contended
+    if foreign and _winners(session, turn.id, turn.writes):
+        raise _AlreadyCommitted
     gated = [write for write in turn.writes if write.rows or write.create]
     outcomes = gate(session, turn.id, gated, foreign) if gated else {}
     outcomes |= _outdated(session, turn, foreign)
