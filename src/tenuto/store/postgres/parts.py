@@ -83,7 +83,6 @@ _COLUMNS = {
     "output at",
     "owners_released": "instance_id",
     "leases": "instance_id node iteration attempt token",
-    "extend_leases": "instance_id node iteration attempt token",
     "jobs_offered": "instance_id node iteration attempt task_id offered_at",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "

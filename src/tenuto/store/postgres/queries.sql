@@ -903,7 +903,7 @@ FROM unnest(
 WHERE
     job.instance_id = held.instance_id AND job.node = held.node
     AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND job.leased_by = :process_id
+    AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 -- name: claim_timers

@@ -310,7 +310,7 @@ class PostgresStore:
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:
         del now  # the server has a clock
-        held = part("extend_leases", [(*each.key, each.token) for each in leases]).parameters()
+        held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
         held |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
         found = await self._reading.rows("extend_leases", held)
         return {Lease(JobKey(*key), token) for *key, token in found}
