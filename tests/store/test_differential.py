@@ -331,7 +331,9 @@ async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
     await compare_on(Scenario(seed, SqliteStore(tmp_path / "tenuto.db", threads=Inline)))
 
 
-@pytest.mark.parametrize("seed", range(20, 30))
+@pytest.mark.parametrize(
+    "seed", [20, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, 30)]]
+)
 @pytest.mark.asyncio
 async def test_memory_and_postgres_agree(seed: int) -> None:
     """I47: "SQLite, Postgres and oracle logs equal"."""

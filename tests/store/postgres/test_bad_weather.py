@@ -179,6 +179,7 @@ async def test_every_connection_may_be_ended_by_an_administrator(url: str, opene
         assert len(await store.entries("i1")) == version + 1
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_server_that_restarts_has_what_it_acknowledged(
     server: PostgresServer, opened: Opener
@@ -205,6 +206,7 @@ async def test_a_server_that_restarts_has_what_it_acknowledged(
     assert not (await store.beat()).has_orphans
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_server_that_takes_no_more_connections_says_so(opened: Opener) -> None:
     settings = {"max_connections": "3", "superuser_reserved_connections": "0"}
@@ -389,6 +391,7 @@ def test_a_last_word_of_the_server_leaves_open_what_happened() -> None:
     assert may_go_again(PostgresError.new({"C": "40P01", "M": "", "S": "ERROR"}))
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_an_open_that_failed_can_be_tried_again(server: PostgresServer) -> None:
     server.stop()

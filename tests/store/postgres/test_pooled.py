@@ -54,6 +54,7 @@ def test_a_pooler_is_recognised(pooled: str | None) -> None:
     assert pooled is None or asyncio.run(connect())
 
 
+@pytest.mark.slow
 def test_random_operations_agree_with_memory(pooled: str | None, direct: str) -> None:
     if pooled is not None:
         asyncio.run(compare_on(Scenario(1, TestedStore(pooled, [], direct=direct)), 80))

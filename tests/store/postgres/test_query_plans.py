@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +114,19 @@ def statements() -> dict[str, Statement]:
 STATEMENTS = statements()
 
 
+_filled: list[str] = []
+
+
 @pytest_asyncio.fixture
-async def filled(opened: Opener) -> AsyncIterator[str]:
-    url = await fresh_database("tenuto_plans")
-    (await opened(url)).abandon()
-    async with connected(url) as connection:
-        [(count,)] = await connection.fetch("SELECT count(*) FROM tenuto.timers")
-        if count == 0:
+async def filled(opened: Opener) -> str:
+    """A database with some of everything, made once."""
+    if not _filled:
+        url = await fresh_database("tenuto_plans")
+        (await opened(url)).abandon()
+        async with connected(url) as connection:
             await connection.execute(FILL)
-    yield url
+        _filled.append(url)
+    return _filled[0]
 
 
 async def plans(connection: Connection) -> dict[str, Any]:
