@@ -133,7 +133,11 @@ class Process:
             registry=tasks.registry(),
             clock=self.clock,
             ids=self._ids,
-            settings=Settings(mail_every=knobs.mail_every, project_every=knobs.project_every),
+            settings=Settings(
+                mail_every=knobs.mail_every,
+                jobs_every=knobs.mail_every,
+                project_every=knobs.project_every,
+            ),
         )
         engine.listen(_in_order())
         wire.lead_to(engine._reported)

@@ -16,6 +16,7 @@ from tenuto.store.postgres.parts import (
     first_rows,
     is_aside,
     later_rows,
+    leased,
     other_parts,
     part,
     taken,
@@ -81,6 +82,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
         gate = [
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
+            part("leases", leased(turn.writes)),
             part("keys", wanted_keys(turn.writes)),
         ]
         parts = [each for each in gate if each.arrays[0]] + other_parts(turn, turn.writes, lane)
@@ -150,6 +152,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     used = await _used_keys(transaction, turn.writes)
     taken_keys = {write.instance_id: _key_taken(write, used) for write in turn.writes}
     foreign = await _through(transaction, "owned_elsewhere", taken(turn.writes), turn)
+    foreign |= await _without_lease(transaction, turn.writes)
     allowed = [
         write
         for write in turn.writes
@@ -157,7 +160,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         if _is_free(taken_keys[write.instance_id], write) and write.instance_id not in foreign
     ]
     through = await _through(transaction, "entries", first_rows(allowed, turn.id))
-    if await _own_rows(transaction, turn.id, _without(allowed, through)):
+    if await _own_rows(transaction, turn.id, _without(turn.writes, through)):
         raise _AlreadyCommitted
     won = _of(allowed, through)
     # Between the question and the claim somebody may have been faster.
@@ -197,6 +200,18 @@ def _without(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWri
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
     return [write for write in writes if write.instance_id in ids]
+
+
+async def _without_lease(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:
+    """Who rests on a job that is another's by now."""
+    wanted = leased(writes)
+    if not wanted:
+        return set()
+    found = await transaction.rows("leases", part("leases", wanted).parameters())
+    held = {tuple(row) for row in found}
+    return {
+        write.instance_id for write in writes if any(each.key not in held for each in write.leases)
+    }
 
 
 async def _through(

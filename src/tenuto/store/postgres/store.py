@@ -40,6 +40,9 @@ from tenuto.store.protocol import (
     Delivery,
     InstancePage,
     InstanceQuery,
+    JobClaims,
+    JobKey,
+    Lease,
     Mail,
     Orphan,
     Pulse,
@@ -54,6 +57,7 @@ from tenuto.store.protocol import (
 
 BEAT_EVERY = timedelta(seconds=3)
 DEAD_AFTER = timedelta(seconds=9)
+_MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
 
 
@@ -285,6 +289,31 @@ class PostgresStore:
         process_id = self._require_writer()
         async with self._pool.session() as session:
             return await self._claims.take(session, process_id, self._rhythm, limit)
+
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        del now  # the server has a clock
+        claim = {
+            "process_id": self._require_writer(),
+            "task_ids": list(dict.fromkeys(task_ids)),
+            "limit": limit,
+            "lease": lease // _MILLISECOND,
+        }
+        claims = JobClaims([], [])
+        for is_granted, *key, token, _ in await self._reading.rows("claim_jobs", claim):
+            found = Lease(JobKey(*key), token)
+            (claims.granted if is_granted else claims.lapsed).append(found)
+        return claims
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        del now  # the server has a clock
+        held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
+        held |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
+        found = await self._reading.rows("extend_leases", held)
+        return {Lease(JobKey(*key), token) for *key, token in found}
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await reads.dead_letters(self._reading, tenant, limit)
