@@ -20,6 +20,7 @@ class TcpProxy:
         self._last_heard: bytes | None = None
         self._refuses = False
         self._writers: set[asyncio.StreamWriter] = set()
+        self._frozen: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     def url(self, url: str) -> str:
@@ -40,6 +41,10 @@ class TcpProxy:
         """What the client says reaches nobody."""
         self._passes_requests = False
         self.lost.clear()
+
+    def freeze(self) -> None:
+        """Connections that are there go silent, and do not end; new ones are not concerned."""
+        self._frozen |= self._writers
 
     def refuse(self) -> None:
         self._refuses = True
@@ -87,7 +92,8 @@ class TcpProxy:
             while data := await reader.read(65536):
                 if not is_answer and self._last_heard and self._last_heard in data:
                     self._passes_answers = False
-                if self._passes_answers if is_answer else self._passes_requests:
+                passes = self._passes_answers if is_answer else self._passes_requests
+                if passes and writer not in self._frozen:
                     writer.write(data)
                     await writer.drain()
                 else:

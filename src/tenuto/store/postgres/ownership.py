@@ -81,7 +81,9 @@ async def leave(session: Session, process_id: str, now: datetime, *, clean: bool
 
 
 async def beat(session: Session, process_id: str, rhythm: Rhythm) -> Pulse:
-    found = await session.rows("beat", rhythm.parameters(process_id))
+    # On a connection that has gone silent there is time for another before others take over.
+    patience = rhythm.beat_every.total_seconds()
+    found = await session.rows("beat", rhythm.parameters(process_id), patience=patience)
     if not found:
         raise Fenced(process_id)
     at, has_orphans = found[0]
