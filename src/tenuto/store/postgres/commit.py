@@ -76,7 +76,7 @@ class _Contended(Exception):
 
 async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
     """Everything at once, which is right as long as nobody loses."""
-    if any(len(wanted_keys([write])) for write in turn.writes) and _has_twins(turn):
+    if _has_twins(turn):
         raise _Contended
     try:
         gate = [
@@ -106,6 +106,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
 
 
 def _has_twins(turn: Turn) -> bool:
+    """Whether two starts want the same idempotency key."""
     keys = [
         (write.create.tenant, write.create.key)
         for write in turn.writes
