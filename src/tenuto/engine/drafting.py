@@ -217,7 +217,7 @@ def _decide(draft: Draft, request: Request, now: datetime) -> None:
     if isinstance(request.input, OfferJob):
         draft.offer(request, request.input)
         return
-    if request.lease is not None and not _is_leased(draft, request):
+    if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
         draft.note(request)
         log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
         return
@@ -236,9 +236,11 @@ def _is_leased(draft: Draft, request: Request) -> bool:
 
     Only what was just read tells for sure that it may not.
     """
-    assert request.lease is not None
-    assert isinstance(request.input, TaskSucceeded | TaskFailed | AttemptLost)
+    if not isinstance(request.input, TaskSucceeded | TaskFailed | AttemptLost):
+        return True
     place = _place(request.input)
+    if request.lease is None:
+        return place not in draft.held.jobs
     if draft.held.is_fresh and draft.held.jobs.get(place) != request.lease:
         return False
     draft.under(place, request.lease)
