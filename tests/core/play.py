@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.core.ending import output_of
@@ -345,6 +346,13 @@ class Run:
             return split_condition(wait.condition).matches(event.as_value(), wait.captures)
         except ExpressionError:
             return False
+
+
+@contextmanager
+def decisions_of(most: int) -> Iterator[None]:
+    """Within, a decision stops after so many entries."""
+    with patch("tenuto.core.deciding.MOST_ENTRIES", most):
+        yield
 
 
 def play(document: JSON, *, check: Check | None = check_step) -> Run:

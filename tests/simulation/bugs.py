@@ -194,7 +194,7 @@ def failures_are_enough() -> AbstractContextManager[Any]:
 
 def all_at_once() -> AbstractContextManager[Any]:
     """Nobody looks at `concurrency`."""
-    return patch("tenuto.core.loop._width", lambda _config: 1_000)
+    return patch("tenuto.core.loop_entries.width_of", lambda _plan, _loop: 1_000)
 
 
 def called_off_iterations_go_on() -> AbstractContextManager[Any]:

@@ -18,7 +18,7 @@ from tenuto.model.status import NodeStatus
 
 def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
     """Call off those of `keys` that have not ended; what never began is skipped."""
-    for key in sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+    for key in sorted(keys, key=d.plan.place_of):
         node = d.state.nodes.get(key)
         if node is None or node.status is NodeStatus.PENDING:
             pass_over(d, key, "cancelled")
@@ -51,6 +51,8 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
         places = iterations_of(d.state, key)
         cancelled(d, key, node.attempt)
         for place in places:
+            if d.state.ending is not None and not d.has_room:
+                break  # what is open of the others is found by the next decision
             call_off_iteration(d, place)
         return
     if isinstance(d.plan.nodes[key.node].node.config, SubWorkflow):

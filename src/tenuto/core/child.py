@@ -7,9 +7,9 @@ From there on nothing of it lives in this instance's process: its end comes as a
 from __future__ import annotations
 
 from tenuto.core import attempt
-from tenuto.core.attempt import STALE, tried_in_vain
+from tenuto.core.attempt import tried_in_vain
 from tenuto.core.child_start import depth_below, end_child, start_child
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, fail
 from tenuto.core.state import attempt_of
 from tenuto.core.view import error_view

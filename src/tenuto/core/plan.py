@@ -22,7 +22,7 @@ from tenuto.expr import (
     split_condition,
 )
 from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, SubWorkflow, Task
-from tenuto.model.ids import NodeKey, around
+from tenuto.model.ids import NodeKey, around, path_of
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
@@ -113,6 +113,10 @@ class Plan:
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
+
+    def place_of(self, key: NodeKey) -> tuple[int, tuple[int, ...]]:
+        """Where a node stands among others: those before it first, earlier iterations first."""
+        return self.nodes[key.node].order, path_of(key.iteration)
 
     def template(self, node: str, field: str, value: JSON) -> Template:
         """The compiled form of a template in `field` of `node`."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
 from tenuto.core.life import close_node, open_node
+from tenuto.core.loop_entries import note_room
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState
@@ -33,6 +34,7 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
     for key, node in reopened_by_retry(plan, state):
         if key in state.loops:
             _reopen_loop(plan, state, key, node, entry.at)
+            note_room(plan, state, key)
         else:
             _reopen(plan, state, key, node)
     for key in held_back:
@@ -53,7 +55,7 @@ def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, N
     found = [
         (key, node) for key, node in state.nodes.items() if _is_reopened(plan, state, key, node)
     ]
-    return sorted(found, key=lambda item: (plan.order_of(item[0].node), item[0].iteration))
+    return sorted(found, key=lambda item: plan.place_of(item[0]))
 
 
 def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> bool:

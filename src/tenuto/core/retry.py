@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from tenuto.core import loop
 from tenuto.core.cancelling import call_off, cancelled
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.reopening import held_back_by_end, reopened_by_retry
 from tenuto.core.state import NodeState
 from tenuto.model.durations import iso
 from tenuto.model.entries import RetryRequested, StatusChanged
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import Status
-
-NOT_THIS_STATUS = "TEN-3002"
-CANNOT_GO_ON = "TEN-3009"
 
 
 def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:

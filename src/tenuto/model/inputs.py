@@ -25,6 +25,9 @@ class TimerKind(StrEnum):
     GRACE = "grace"
     DEADLINE = "deadline"
     RESUME = "resume"
+    GO_ON = "go-on"
+    """At once: a decision stopped before all that follows was done. It stands in no log and no
+    row, since the state tells it."""
 
 
 class TimerKey(Struct, frozen=True, gc=False, order=True, cache_hash=True):

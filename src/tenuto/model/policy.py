@@ -33,6 +33,8 @@ DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
 NEAR = timedelta(seconds=10)
 """Timers set at most this far ahead live in the memory of the instance's owner."""
+MOST_ENTRIES = 1_000
+"""Past so many entries a decision stops; what is left of it follows in further ones."""
 LOSSES_UNTIL_POISON = 5
 """So many attempts in a row lost with their process make a node poison."""
 
