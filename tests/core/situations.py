@@ -206,7 +206,13 @@ def second_child_succeeds() -> Run:
     document = draw(
         "s>c s>gone gone:error>a",
         s=start(),
-        c=child("pay", input={"sum": "{{ctx.input.n}}"}, outputVariable="paid", timeout="P1D"),
+        c=child(
+            "pay",
+            input={"sum": "{{ctx.input.n}}"},
+            outputVariable="paid",
+            timeout="P1D",
+            retry={"maxAttempts": 3},
+        ),
         gone=child("nowhere", version=3),
     )
     run = play(document).start({"n": 7}, correlation_id="o-1").resolve("c", version=2)

@@ -29,6 +29,7 @@ from tenuto.model.policy import (
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
     NO_POLICY,
+    ONCE,
     Limits,
     RetryPolicy,
     TaskPolicy,
@@ -96,9 +97,15 @@ class Plan:
         return self.nodes[node]
 
     def retry_of(self, node: Node) -> RetryPolicy:
-        """The step's policy, else its task's, else the definition's, else the server's."""
+        """The step's policy, else its task's, else the definition's, else the server's.
+
+        A child is started once unless its step says more: what failed in it has been tried again
+        there, and another child would do all of it anew, under other keys.
+        """
         if node.retry is not None:
             return node.retry
+        if isinstance(node.config, SubWorkflow):
+            return ONCE
         if isinstance(node.config, Task):
             return self._policies.policy(node.config.task_id).retry or self._retry
         return self._retry

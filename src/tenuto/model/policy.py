@@ -29,6 +29,7 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
 
 NO_POLICY = TaskPolicy()
 DEFAULT_RETRY = RetryPolicy()
+ONCE = RetryPolicy(max_attempts=1)
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
 NEAR = timedelta(seconds=10)
