@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
+from tenuto.core.deciding import GO_ON
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, state_of
 from tenuto.definition import compile_definition
@@ -220,6 +221,12 @@ class Run:
                 self.tell(TimerDue(key=key, due=moment))
                 news += self.news
         self.news = news
+        return self
+
+    def settle(self) -> Run:
+        """Go on until nothing is left over that decisions have not come to."""
+        while GO_ON in self.ledger.timers:
+            self.fire(TimerKind.GO_ON)
         return self
 
     def skip(self) -> Run:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tenuto import Context, InstanceRef, InvalidInput, NotFound, TaskError, Tenuto, WorkflowFailed
+from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.verify import verify
 from tenuto.model.json import JSON, Object
+from tests.core.drawing import draw
 from tests.engine.situations import Moody, steps
 
 pytestmark = pytest.mark.asyncio
@@ -171,3 +173,18 @@ async def test_a_long_way_is_taken_over_in_one_turn() -> None:
         assert await again.result(timeout=60) == "ship for None"
         assert store.commits - before <= 3
         assert len(await taken_over(again)) == 3_000
+
+
+async def test_what_happens_while_a_rerun_is_planned_is_not_taken_over() -> None:
+    """An instance that still runs goes on while its log is read: one moment of it counts."""
+    shop = Shop()
+    shop.broken = {"pay"}
+    async with shop.register(Tenuto()) as app:
+        earlier = await failed_at(app, draw("reserve>pay pay>ship other>last") | {"id": "shop"})
+        engine = earlier._engine
+        seen = await engine.state_of(earlier.id)
+        shop.broken.clear()
+        await earlier.retry()
+        await earlier.result(timeout=20)
+        planned = await plan_rerun(engine.store, engine.plans, seen, from_step="last")
+        assert {each.node for each in planned.started.reused} == {"reserve", "other"}

@@ -52,7 +52,7 @@ async def plan_rerun(
     reused: tuple[Reused, ...] = ()
     if from_step is not None:
         _refuse_step(deployed.plan, from_step)
-        entries = [entry async for entry in _outcomes(store, state.id)]
+        entries = [entry async for entry in _outcomes(store, state.id, state.version)]
         reused = tuple(reusable(deployed.plan, state, entries, from_step))
         _refuse_misfits(deployed, earlier, reused)
     started = Started(
@@ -67,11 +67,16 @@ async def plan_rerun(
     return Rerun(deployed, started, earlier.tenant)
 
 
-async def _outcomes(store: Store, instance_id: str) -> AsyncIterator[Entry]:
-    """The entries of a log that say how steps outside of loops ended."""
+async def _outcomes(store: Store, instance_id: str, until: int) -> AsyncIterator[Entry]:
+    """The entries of a log that say how steps outside of loops ended.
+
+    One that still runs goes on meanwhile: what its state does not know yet is not read.
+    """
     after = 0
     while rows := await store.entries(instance_id, after=after):
         for row in rows:
+            if row.seq > until:
+                return
             if row.event_type in _OUTCOMES and not row.iteration:
                 yield from_row(row)
         after = rows[-1].seq
