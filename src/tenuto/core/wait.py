@@ -75,7 +75,9 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     """An event fits: the wait takes it, unless something else ended the wait first."""
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
-    if node is None or node.status is not NodeStatus.WAITING or not node.is_wait:
+    is_waiting = node is not None and node.status is NodeStatus.WAITING and node.is_wait
+    # An instance that was set aside leaves its waits as they were.
+    if node is None or not is_waiting or d.state.status.is_final:
         return Rejection(code=STALE, message=f"{key.node} is not waiting for an event")
     if node.attempt != report.attempt:
         # The wait was opened anew: it looks back by itself, from where it looks now.
