@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.model.errors import InvalidDefinition
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
@@ -516,3 +517,28 @@ def test_a_long_dead_path_does_not_end_an_iteration_before_its_join() -> None:
         "NODE_DISPATCHED j[0]#1",
     ]
     assert run.succeed("j[0]", "done").output == ["done"]
+
+
+def test_a_body_sees_the_items_of_every_loop_around_it() -> None:
+    seen = {"item": "{{ctx.item}}", "index": "{{ctx.index}}", "last": "{{ctx.last}}"}
+    document = draw(
+        "each:loop>poll poll:loop>parts parts:loop>a",
+        each=loop([{"id": 7}]),
+        poll=loop(**{"while": "ctx.index < 2 && item.id == 7"}),
+        parts=loop(["{{ctx.item.id}}"]),
+        a=task(input=seen),
+    )
+    run = play(document).start()
+    assert run.ledger.running[NodeKey("a", "0/0/0")].input == {"item": 7, "index": 0, "last": None}
+    run.succeed("a[0/0/0]", "A")
+    again = run.ledger.running[NodeKey("a", "0/1/0")].input
+    assert again == {"item": 7, "index": 0, "last": ["A"]}
+    document = draw(
+        "each:loop>poll poll:loop>a",
+        each=loop([{"id": 7}, {"id": 8}]),
+        poll=loop(result="{{ctx.item.id}}", **{"while": "ctx.index < 1"}),
+        a=task(input="{{item.id}}"),
+    )
+    run = play(document).start()
+    assert run.ledger.running[NodeKey("a", "0/0")].input == 7
+    assert run.succeed("a[0/0]").succeed("a[1/0]").output == [[7], [8]]

@@ -106,6 +106,10 @@ class Picture:
         """The context at the top, or of an iteration."""
         return self.ctx if place is None else self.iterations[place].ctx
 
+    def names_of(self, place: tuple[str, str] | None) -> Fields:
+        """What is in `ctx` only there: of an iteration, and of those around it."""
+        return {} if place is None else self.iterations[place].names
+
     def begins(self, row: Row) -> bool:
         """Whether this row is the first sign that a node was started (dead paths are not)."""
         life = self.life(row)
@@ -118,9 +122,7 @@ class Picture:
     def scope(self, expression: str, place: tuple[str, str] | None = None) -> Fields:
         """What `expression` would see now, at the top or in an iteration."""
         steps = self._steps(place) if "steps" in expression else {}
-        ctx = dict(self.ctx_of(place))
-        if place is not None:
-            ctx |= self.iterations[place].names
+        ctx = {**self.ctx_of(place), **self.names_of(place)}
         variables = {name: value for name, value in ctx.items() if name != "input"}
         state = {"steps": steps, "variables": variables}
         given = self.ctx.get("input")
@@ -474,9 +476,11 @@ class Picture:
             items = row.payload.get("items")
             turns = self.turns[key] = Turns(loop.node, items, dict(self.ctx_of(loop.place)))
         index, items = index_of(path), turns.items
-        names: Fields = {"index": index, "last": turns.last}
-        if items is not None:
-            names = {"index": index, "item": items[index] if index < len(items) else None}
+        names: Fields = {**self.names_of(loop.place), "index": index}
+        if items is None:
+            names["last"] = turns.last
+        else:
+            names["item"] = items[index] if index < len(items) else None
         iteration = Iteration(path, row, dict(turns.next_ctx), names)
         turns.iterations.append(iteration)
         self.iterations[loop.node.id, path] = iteration

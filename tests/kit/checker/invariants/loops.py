@@ -216,7 +216,7 @@ def _goes_on(moment: Moment, loop: Life, turns: Turns | None) -> bool | None:
     scope = moment.picture.scope(condition, loop.place)
     names = {"index": 0, "last": None}
     if turns is not None:
-        scope["ctx"] = dict(turns.next_ctx)
+        scope["ctx"] = {**turns.next_ctx, **moment.picture.names_of(loop.place)}
         names = {"index": len(turns.iterations), "last": turns.last}
     scope["ctx"].update(names)
     return truth(moment.evaluate, condition, scope)
