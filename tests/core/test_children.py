@@ -396,6 +396,20 @@ def test_whoever_has_no_parent_tells_nobody() -> None:
     assert play(draw("a")).start().succeed("a").ledger.mail == []
 
 
+def test_a_child_whose_deadline_was_first_does_not_fail_its_parent() -> None:
+    """One deadline for both: whichever letter or timer comes first, both are cancelled by it."""
+    document = draw("c a", c=child(), options={"timeout": "PT1M"})
+    run = play(document).start().resolve("c").later(seconds=60)
+    with run.refusing("TEN-3003"):
+        run.child_ends("c", status=Status.CANCELLED, reason="the deadline has passed")
+    run.succeed("a", 1)
+    assert run.news[0] == "CANCEL_REQUESTED TIMEOUT"
+    assert "NODE_COMPLETED a#1" in run.news
+    assert (run.status, run.code) == (Status.CANCELLED, None)
+    with run.refusing("TEN-3003"):
+        run.child_ends("c", status=Status.CANCELLED, child_id=CHILD)
+
+
 def test_the_earlier_deadline_counts() -> None:
     """cancellation and deadline go down"""
     hour = BEGIN + timedelta(hours=1)

@@ -7,7 +7,7 @@ import pytest
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import condition, delay, draw, loop, start, task, wait
 from tests.core.play import play
@@ -520,7 +520,7 @@ def test_a_long_dead_path_does_not_end_an_iteration_before_its_join() -> None:
 
 
 def test_a_body_sees_the_items_of_every_loop_around_it() -> None:
-    seen = {"item": "{{ctx.item}}", "index": "{{ctx.index}}", "last": "{{ctx.last}}"}
+    seen: Object = {"item": "{{ctx.item}}", "index": "{{ctx.index}}", "last": "{{ctx.last}}"}
     document = draw(
         "each:loop>poll poll:loop>parts parts:loop>a",
         each=loop([{"id": 7}]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tenuto.core import outstanding
@@ -54,21 +56,21 @@ def test_nothing_that_was_under_way_is_taken_after_the_end() -> None:
     mine = run.ledger.children[NodeKey("c")]
     set_aside(run)
     assert list(run.ledger.ends()) == [mine]
-    for stale in (
+    stale: list[Callable[[], Run]] = [
         lambda: run.resolve("d"),
         lambda: run.child_ends("c", status=Status.CANCELLED, child_id=mine),
         lambda: run.child_ends("c", 1, child_id=mine),
         lambda: run.hand("w", event),
-    ):
-        with run.refusing("TEN-3003"):
-            stale()
-    for late in (
+    ]
+    late: list[Callable[[], Run]] = [
         lambda: run.fail("d", "UNKNOWN_WORKFLOW"),
         lambda: run.lose("t"),
         lambda: run.succeed("t"),
-    ):
-        with run.refusing("TEN-3005"):
-            late()
+    ]
+    for code, tellings in (("TEN-3003", stale), ("TEN-3005", late)):
+        for tell in tellings:
+            with run.refusing(code):
+                tell()
     assert run.status is Status.FAILED
 
 

@@ -28,6 +28,7 @@ from tenuto.model.inputs import (
     TaskFailed,
     TaskSucceeded,
     TimerDue,
+    TimerKind,
 )
 
 
@@ -39,15 +40,26 @@ def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Dec
     goes_on = isinstance(input, TimerDue) and input.key == GO_ON
     d = Deciding(plan, state, now, goes_on=goes_on)
     was_paused = state.pause is not None
+    if timer.has_overrun(d) and not _ends_it(input):
+        # A deadline passes by the clock, also when its timer has not been heard of yet.
+        timer.pass_deadline(d)
+        settle(d)
+    ordered = len(d.effects)
     rejection = _take(d, input)
     if rejection is not None:
-        return Decision(state=state, effects=tuple(d.effects), rejection=rejection)
+        return Decision(state=state, effects=tuple(d.effects[ordered:]), rejection=rejection)
     if not d.entries and not goes_on:
         return d.done()
     if was_paused and d.state.pause is None and d.state.ending is None:
         timer.resumed(d)
     settle(d)
     return d.done()
+
+
+def _ends_it(input: Input) -> bool:
+    return isinstance(input, CancelAsked) or (
+        isinstance(input, TimerDue) and input.key.kind is TimerKind.DEADLINE
+    )
 
 
 def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one arm each

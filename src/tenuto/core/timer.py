@@ -14,6 +14,7 @@ from tenuto.model.inputs import CancelAsked, ResumeAsked, TimerDue, TimerKey, Ti
 
 SYSTEM = "system"
 NOT_DUE = "TEN-3006"
+_DEADLINE = TimerKey(TimerKind.DEADLINE)
 
 
 def due(d: Deciding, report: TimerDue) -> Rejection | None:
@@ -33,6 +34,19 @@ def due(d: Deciding, report: TimerDue) -> Rejection | None:
         d.order(ClearTimer(key=report.key, due=timer.due, set_at=timer.set_at))
         return None
     return _fire(d, report.key)
+
+
+def has_overrun(d: Deciding) -> bool:
+    """Whether the instance's deadline has passed and nobody has acted on that."""
+    timer = d.state.timers.get(_DEADLINE)
+    is_ending = d.state.ending is not None and d.state.pause is None
+    return timer is not None and timer.due <= d.now and not is_ending
+
+
+def pass_deadline(d: Deciding) -> Rejection | None:
+    """The deadline has passed."""
+    asked = CancelAsked(by=SYSTEM, reason="the deadline has passed", source="TIMEOUT")
+    return commands.cancel(d, asked)
 
 
 def resumed(d: Deciding) -> None:
@@ -60,9 +74,7 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.DEADLINE:
-            return commands.cancel(
-                d, CancelAsked(by=SYSTEM, reason="the deadline has passed", source="TIMEOUT")
-            )
+            return pass_deadline(d)
         case TimerKind.RESUME:
             return commands.resume(d, ResumeAsked(by=SYSTEM))
         case TimerKind.GO_ON:

@@ -23,11 +23,7 @@ def loop_config(draft: Draft) -> Document:
     config: Document = {}
     kind = weighted(choices, {"source": 75, "while": 25})
     if kind == "while":
-        bound = between(choices, 0, 3)
-        more = pick(choices, ["", "", " && ctx.last.value !== 3", " && ctx.input.flag"])
-        if draft.sights and chance(choices, 50):
-            more = f" && {pick(choices, draft.sights)} !== 1"
-        config["while"] = f"ctx.index < {bound}{more}"
+        config["while"] = _condition(draft)
         if chance(choices, 15):
             config["maxIterations"] = 2
     else:
@@ -73,6 +69,15 @@ def add_body(draft: Draft, made: Document, add_node: AddNode) -> None:
             draft.edges.append(edge(back[0], id, back[1]))
     if chance(choices, 45):
         config["result"] = _result(choices, body)
+
+
+def _condition(draft: Draft) -> str:
+    choices = draft.choices
+    bound = between(choices, 0, 3)
+    more = pick(choices, ["", "", " && ctx.last.value !== 3", " && ctx.input.flag"])
+    if draft.sights and chance(choices, 50):
+        more = f" && {pick(choices, list(draft.sights))} !== 1"
+    return f"ctx.index < {bound}{more}"
 
 
 def _source(draft: Draft) -> Json:
