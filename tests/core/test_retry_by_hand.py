@@ -498,3 +498,29 @@ def test_an_instance_with_a_loop_that_was_set_aside_goes_on() -> None:
     assert run.running == ["a[1]", "a[2]"]
     run.succeed("a[1]", 2).succeed("a[2]", 3).succeed("z")
     assert run.status is Status.COMPLETED
+
+
+def test_a_loop_that_was_over_before_the_end_stays_over() -> None:
+    """Its failure was handled while the instance was paused on its way to the end."""
+    document = draw(
+        "b l:loop>t t>u l:error>h", l=loop("{{ctx.input}}", mode="parallel"), b=task(retry=ONCE)
+    )
+    run = play(document).start([0, 1]).pause().succeed("t[0]").fail("b").fail("t[1]").resume()
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["b", "h"]
+    assert "ITERATION_ENDED l[0]#1 cancelled" in run.news
+
+
+def test_nothing_is_reopened_in_an_iteration_that_has_failed_since() -> None:
+    document = draw(
+        "b l:loop>t l:loop>u l:done>z",
+        l=loop([0], onItemError="continue"),
+        b=task(retry=ONCE),
+        u=child(),
+    )
+    run = play(document).start().resolve("u[0]").pause().fail("b").fail("t[0]").resume()
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["b", "z"]
+    assert run.ledger.children == {}

@@ -122,14 +122,17 @@ def width_of(plan: Plan, loop: str) -> int:
     return config.concurrency if isinstance(config, Loop) and config.mode == "parallel" else 1
 
 
-def close_loop(plan: Plan, state: InstanceState, key: NodeKey) -> None:
-    """A loop has its outcome. What still goes on of it ends by itself, or has been called off."""
+def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: bool) -> None:
+    """A loop has its outcome. What still goes on of it ends by itself, or has been called off.
+
+    One that the instance's end takes along (`may_go_on`) keeps what was about to begin: a retry
+    re-opens it.
+    """
     is_called_off = (
         state.nodes[key].status is not NodeStatus.COMPLETED or plan.nodes[key.node].node.cancel_rest
     )
-    for iteration in iterations_of(state, key):
-        # An instance that fails keeps what was about to begin: it may be retried.
-        if is_called_off and state.ending is None:
+    if is_called_off and not may_go_on:
+        for iteration in iterations_of(state, key):
             _call_off(plan, state, iteration)
     state.short.pop(key, None)
     leave_loop(state, key)

@@ -82,7 +82,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         arrive(plan, state, key, entry.handles)
     _write_variables(plan, state, entry)
     if node.is_loop:
-        close_loop(plan, state, key)
+        close_loop(plan, state, key, may_go_on=False)
     config = plan.nodes[key.node].node.config
     if isinstance(config, End):
         state.output = _merged(state.output, entry.output)
@@ -124,7 +124,7 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
             state.last_error = state.last_error or error
             state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
         if node.is_loop:
-            close_loop(plan, state, key)
+            close_loop(plan, state, key, may_go_on=entry.then == "fail")
     elif known is not None:
         # Another entry follows that says what becomes of the node.
         change_node(state, key, node)
@@ -164,7 +164,7 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
     if before.grace_until is None and not is_withdrawn:
         arrive(plan, state, key, ())
     if node.is_loop:
-        close_loop(plan, state, key)
+        close_loop(plan, state, key, may_go_on=is_withdrawn)
 
 
 def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> None:

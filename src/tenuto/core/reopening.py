@@ -58,22 +58,31 @@ def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, N
     return sorted(found, key=lambda item: plan.place_of(item[0]))
 
 
+def left_open(plan: Plan, state: InstanceState) -> list[NodeKey]:
+    """Nodes that an instance which was set aside left open, and that will not be re-opened."""
+    found = [key for key in state.open if not _is_reopened(plan, state, key, state.nodes[key])]
+    return sorted(found, key=plan.place_of)
+
+
 def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> bool:
+    if _is_over_around(plan, state, key):
+        return False
     if node.is_open:
         # An instance that was set aside left it so; a part of the workflow may have called it off.
         return node.is_withdrawn or node.grace_until is None
     if node.status is NodeStatus.FAILED:
         # A failure that was handled has an output, or is that of its iteration.
-        return not node.written and not _has_failed_with_its_iteration(plan, state, key)
+        return not node.written
     return node.status is NodeStatus.CANCELLED and node.is_withdrawn
 
 
-def _has_failed_with_its_iteration(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+def _is_over_around(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+    """Whether the iteration around a node has failed, was called off or has ended."""
     loop = plan.nodes[key.node].loop
     if loop is None:
         return False
     iteration = state.iterations.get(NodeKey(loop, key.iteration))
-    return iteration is None or iteration.failure is not None
+    return iteration is None or iteration.is_over
 
 
 def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> None:
