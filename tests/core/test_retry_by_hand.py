@@ -349,13 +349,13 @@ def test_an_instance_that_was_being_cancelled_when_it_was_set_aside_stays_so() -
     assert rejection.code == "TEN-3009"
 
 
-def test_results_and_losses_of_attempts_before_the_retry_are_stale() -> None:
+def test_results_and_losses_of_attempts_before_the_retry_are_not_taken() -> None:
     run = play(draw("s>a s>b", s=start())).start().fail("a").skip()
     assert run.step("b") == "CANCELLED"
     run.retry()
-    with run.refusing("TEN-3003"):
+    with run.refusing("TEN-3005"):
         run.succeed("b", "too late", attempt=1)
-    with run.refusing("TEN-3003"):
+    with run.refusing("TEN-3005"):
         run.lose("b", attempt=1)
     assert run.running == ["a", "b"]
 
@@ -498,6 +498,23 @@ def test_an_instance_with_a_loop_that_was_set_aside_goes_on() -> None:
     assert run.running == ["a[1]", "a[2]"]
     run.succeed("a[1]", 2).succeed("a[2]", 3).succeed("z")
     assert run.status is Status.COMPLETED
+
+
+def test_a_result_that_comes_too_late_is_kept_also_after_a_retry() -> None:
+    """Later results get 409 and become dead letters of kind `late-result`."""
+    run = play(draw("a b")).start().fail("b").later(seconds=11).fire().retry()
+    assert run.attempt("a") == 2
+    for _ in range(2):
+        with run.refusing("TEN-3005"):
+            run.succeed("a", "charged", attempt=1)
+    with run.refusing("TEN-3003"):
+        run.succeed("a", "charged", attempt=3)
+    kept = run.ledger.dead_letters[-1]
+    assert (kept.kind, kept.attempt, kept.output) == ("late-result", 1, "charged")
+    run.succeed("a").fail("b").retry()
+    with run.refusing("TEN-3005"):
+        run.succeed("a", "charged", attempt=1)
+    assert run.succeed("b").status is Status.COMPLETED
 
 
 def test_a_loop_that_was_over_before_the_end_stays_over() -> None:

@@ -208,6 +208,8 @@ def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
 
 
 def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
+    if attempt in node.given_up:
+        return True
     return node.attempt == attempt and (
         node.status is NodeStatus.CANCELLED or (state.status.is_final and node.is_open)
     )

@@ -237,7 +237,12 @@ def _beginning(state: InstanceState, key: NodeKey, at: datetime) -> NodeState:
     pending = state.nodes.get(key)
     if pending is None:
         return node
-    return replace(node, input=pending.input, child_version=pending.child_version)
+    return replace(
+        node,
+        input=pending.input,
+        child_version=pending.child_version,
+        given_up=pending.given_up,
+    )
 
 
 def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:

@@ -92,12 +92,18 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         opened=node.opened,
         input=node.input,
         child_version=node.child_version,
+        given_up=(*node.given_up, node.attempt) if _is_unheard(node) else node.given_up,
     )
     if node.is_open:
         close_node(plan, state, key, node, reopened)
     else:
         state.nodes = with_item(state.nodes, key, reopened)
     state.ready[key] = None
+
+
+def _is_unheard(node: NodeState) -> bool:
+    """Whether an attempt was called off that may still bring a result."""
+    return node.status is NodeStatus.CANCELLED or node.is_in_flight
 
 
 def _reopen_loop(

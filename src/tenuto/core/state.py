@@ -56,6 +56,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The instance's end called it off, no part of the workflow: its edges have not arrived."""
     held_back: tuple[str, ...] = ()
     """The handles that it ended with all the same, for a retry to go on from."""
+    given_up: tuple[int, ...] = ()
+    """Attempts that an end called off and that were not heard of, before a retry re-opened it."""
     child_version: int = 0
     """The version of the workflow that its children run; 0 until it is known."""
 
