@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,35 @@ async def test_a_step_that_is_not_there_or_inside_a_loop_is_refused() -> None:
         shop.broken.clear()
         again = await earlier.rerun("ship")
         assert await again.result(timeout=20) == "ship for None"
+
+
+async def test_a_step_on_a_way_not_taken_is_refused() -> None:
+    shop = Shop()
+    branches: list[JSON] = [{"id": "yes", "when": "true"}]
+    fork: Object = {"type": "condition", "config": {"branches": branches}}
+    document = draw("c:yes>ship c:else>b", c=fork) | {"id": "fork"}
+    async with shop.register(Tenuto()) as app:
+        earlier = await failed_at(app, document)
+        with pytest.raises(InvalidInput, match="never reached") as refused:
+            await earlier.rerun("b")
+        assert refused.value.code == "TEN-2010"
+
+
+@pytest.mark.parametrize("step", [5, ["a"], {}, True])
+async def test_what_is_no_name_of_a_step_is_refused(step: Any) -> None:  # noqa: ANN401
+    async with Shop().register(Tenuto()) as app:
+        earlier = await failed_at(app, steps("a", "ship"))
+        with pytest.raises(InvalidInput) as refused:
+            await earlier.rerun(step)
+        assert refused.value.code == "TEN-2010"
+
+
+@pytest.mark.parametrize("version", ["2", True, 1.0, [1]])
+async def test_what_is_no_version_is_refused(version: Any) -> None:  # noqa: ANN401
+    async with Shop().register(Tenuto()) as app:
+        earlier = await failed_at(app, steps("a", "ship"))
+        with pytest.raises(InvalidInput, match="whole number"):
+            await earlier.rerun("ship", version=version)
 
 
 async def test_outcomes_that_do_not_fit_the_other_version_are_refused() -> None:

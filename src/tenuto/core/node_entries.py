@@ -27,7 +27,7 @@ from tenuto.model.entries import (
     WaitOpened,
     WaitResolved,
 )
-from tenuto.model.failure import STOPPED, TERMINATED, LastError
+from tenuto.model.failure import STOPPED, TERMINATED, Failure, LastError
 from tenuto.model.graph import DEFAULT, End, Terminate
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -75,6 +75,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
+    elif entry.reused_from is not None:
+        node = _as_it_was(node, entry)
     close_node(plan, state, key, known, node)
     # A node that was being called off finished all the same: its edges died when it was told to
     # stop.
@@ -90,6 +92,26 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         _terminate(state, config, entry)
 
 
+def _as_it_was(node: NodeState, entry: NodeCompleted) -> NodeState:
+    """A step that was taken over, with what had gone wrong in it."""
+    error = None if entry.error is None else _last_error(entry, entry.error)
+    if entry.errors is None:
+        return replace(node, error=error)
+    return replace(node, error=error, is_loop=True, errors=entry.errors)
+
+
+def _last_error(entry: NodeCompleted | NodeFailed, failure: Failure) -> LastError:
+    return LastError(
+        code=failure.code,
+        message=failure.message,
+        details=failure.details,
+        step_id=entry.node,
+        iteration=entry.iteration,
+        attempt=entry.attempt,
+        at=entry.at,
+    )
+
+
 def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
     key = entry.key
     known = _begun(state, key)
@@ -97,15 +119,7 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
     code = entry.error.code
     # The code alone does not tell: a task may report any code, also one of ours.
     was_lost = not entry.counts and code != STOPPED
-    error = LastError(
-        code=code,
-        message=entry.error.message,
-        details=entry.error.details,
-        step_id=entry.node,
-        iteration=entry.iteration,
-        attempt=entry.attempt,
-        at=entry.at,
-    )
+    error = _last_error(entry, entry.error)
     node = replace(
         before,
         attempt=entry.attempt,

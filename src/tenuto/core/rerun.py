@@ -14,10 +14,12 @@ from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
 from tenuto.model.entries import Entry, NodeCompleted, NodeSkipped
+from tenuto.model.failure import Failure, LastError
 from tenuto.model.graph import Terminate
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import Reused, Started
 
+NOT_FROM_THERE = "TEN-2010"
 DOES_NOT_FIT = "TEN-2011"
 
 
@@ -67,7 +69,13 @@ def _outcome(earlier: InstanceState, entry: NodeCompleted) -> Reused:
         # A part of the workflow had called it off: it started nothing, and does not here.
         handles=() if is_called_off else entry.handles,
         variables=entry.variables,
+        error=None if node.error is None else _failure(node.error),
+        errors=list(node.errors) if node.is_loop else None,
     )
+
+
+def _failure(error: LastError) -> Failure:
+    return Failure(code=error.code, message=error.message, details=error.details)
 
 
 def misfits(plan: Plan, before: Plan, reused: Iterable[Reused]) -> Iterator[tuple[str, str]]:
@@ -89,6 +97,9 @@ def _type(planned: PlannedNode) -> str:
 def take_over(d: Deciding, asked: Started) -> Rejection | None:
     """Write what is taken over into the log, with all that it called off then."""
     spared = {each.node for each in asked.reused}
+    if asked.from_step is not None:
+        # It is to run, whoever called it off then.
+        spared.add(asked.from_step)
     for each in asked.reused:
         planned = d.plan.nodes.get(each.node)
         if planned is None or planned.loop is not None:
@@ -96,6 +107,9 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
             return Rejection(code=DOES_NOT_FIT, message=message)
         _take(d, asked, each, planned, spared)
         _skip_dead_paths(d, spared)
+    if asked.from_step is not None and NodeKey(asked.from_step) in d.state.doomed:
+        message = f"{asked.from_step} is never reached: what ended before it went another way"
+        return Rejection(code=NOT_FROM_THERE, message=message)
     return None
 
 
@@ -125,6 +139,8 @@ def _take(
             handles=reused.handles,
             variables=reused.variables,
             reused_from=asked.rerun_of,
+            error=reused.error,
+            errors=reused.errors,
         )
     )
     if reused.status == "success" and reused.handles:

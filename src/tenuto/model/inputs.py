@@ -47,6 +47,10 @@ class Reused(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     output: JSON = None
     handles: tuple[str, ...] = ("default",)
     variables: Object | None = None
+    error: Failure | None = None
+    """The failure that it had there, handled or followed by a better attempt."""
+    errors: list[JSON] | None = None
+    """What went wrong in single iterations of a loop."""
 
 
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
@@ -64,6 +68,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """The instance that `reused` comes from."""
     reused: tuple[Reused, ...] = ()
     """In the order in which they ended there."""
+    from_step: str | None = None
+    """The step that is to run again, and all after it."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
