@@ -8,10 +8,11 @@ from typing import Literal
 from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
+from tenuto.core.plan import PlannedNode
 from tenuto.core.state import NodeState, attempt_of
 from tenuto.model.effects import CloseWait, StopAttempt
 from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
-from tenuto.model.graph import SubWorkflow
+from tenuto.model.graph import DEFAULT, DONE, Loop, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
 
@@ -106,9 +107,23 @@ def pass_over(d: Deciding, key: NodeKey, reason: Literal["when", "dead-path", "c
     attempt = attempt_of(d.state, key)
     d.emit(
         NodeSkipped(
-            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, reason=reason
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            reason=reason,
+            handles=passed_over_by(d.plan.nodes[key.node]) if reason == "when" else (),
         )
     )
+
+
+def passed_over_by(planned: PlannedNode) -> tuple[str, ...]:
+    """The handles, other than `default`, by which a node goes on that `when` passes over.
+
+    A loop ends at `done`, and so does one that never begins, unless something hangs on `default`.
+    """
+    is_loop = isinstance(planned.node.config, Loop)
+    return (DONE,) if is_loop and DEFAULT not in planned.handles else ()
 
 
 def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:

@@ -147,7 +147,7 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
         return
     if not holds:
         _finish(d, key, loop)
-    elif loop.started >= config.max_iterations:
+    elif loop.started - loop.fresh_from >= config.max_iterations:
         _refuse(d, key, LOOP_LIMIT, f"not over after {config.max_iterations:,} iterations")
     else:
         _start(d, key, loop.started)

@@ -155,7 +155,7 @@ def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
         completed_at=entry.at,
     )
     close_node(plan, state, key, None, node)
-    arrive(plan, state, key, (DEFAULT,) if entry.reason == "when" else ())
+    arrive(plan, state, key, entry.handles or ((DEFAULT,) if entry.reason == "when" else ()))
 
 
 def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:

@@ -120,6 +120,8 @@ def _reopen_loop(
         state.nodes = with_item(state.nodes, key, reopened)
     else:
         open_node(plan, state, key, reopened)
+    loop = state.loops[key]
+    state.loops = with_item(state.loops, key, replace(loop, fresh_from=loop.started))
     timeout = plan.nodes[key.node].node.timeout
     timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
     set_timer(state, timer, at + timeout if timeout else None, at)

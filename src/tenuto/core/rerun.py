@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tenuto.core.cancelling import call_off, pass_over, rest_of
+from tenuto.core.cancelling import call_off, pass_over, passed_over_by, rest_of
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
@@ -127,7 +127,15 @@ def _take(
     if planned.node.cancel_rest:
         call_off(d, (late for late in rest_of(d, key) if late.node not in spared))
     if reused.status == "skipped":
-        d.emit(NodeSkipped(at=d.now, node=reused.node, reason="when", reused_from=asked.rerun_of))
+        d.emit(
+            NodeSkipped(
+                at=d.now,
+                node=reused.node,
+                reason="when",
+                reused_from=asked.rerun_of,
+                handles=passed_over_by(planned),
+            )
+        )
         return
     d.emit(
         NodeCompleted(

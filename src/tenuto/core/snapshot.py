@@ -47,6 +47,7 @@ class _Loop(Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: list[int] = []
     size: int = 0
     started: int = 0
+    fresh_from: int = 0
     active: int = 0
     succeeded: int = 0
     results: list[tuple[int, JSON]] = []
@@ -221,6 +222,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             variables=placed(loop.variables),
             size=loop.size,
             started=loop.started,
+            fresh_from=loop.fresh_from,
             active=loop.active,
             succeeded=loop.succeeded,
             results=sorted(loop.results.items(), key=lambda item: item[0]),
@@ -273,6 +275,7 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
             variables=variables(loop.variables),
             size=loop.size,
             started=loop.started,
+            fresh_from=loop.fresh_from,
             active=loop.active,
             succeeded=loop.succeeded,
             results=as_map(dict(loop.results)),

@@ -108,6 +108,8 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     size: int = 0
     """How long the JSON of those is that iterations wrote."""
     started: int = 0
+    fresh_from: int = 0
+    """How many had begun when it was re-opened last: a `while` has its whole budget again."""
     active: int = 0
     succeeded: int = 0
     results: Mapping[int, JSON] = {}

@@ -147,6 +147,8 @@ class NodeSkipped(
     reason: Literal["when", "dead-path", "cancelled"]
     reused_from: str | None = None
     """The instance in which `when` was read."""
+    handles: tuple[str, ...] = ()
+    """The edges that are taken, where that is not `default` for `when`, and none otherwise."""
 
 
 class NodeCancelled(

@@ -114,6 +114,12 @@ class Node:
         """Whether a loop makes do with iterations that fail."""
         return self.config.get("onItemError") == "continue"
 
+    @property
+    def passed_over(self) -> set[str]:
+        """The handle by which it goes on when `when` passes it over."""
+        ends_at_done = self.type == "loop" and not self.has_edge_on("default")
+        return {"done"} if ends_at_done else {"default"}
+
     def has_edge_on(self, handle: str) -> bool:
         return handle in self.handles
 

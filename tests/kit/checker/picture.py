@@ -295,7 +295,8 @@ class Picture:
         ]
         for key, life in self.lives.items():
             is_failed = life.outcome == "FAILED" and life.then == "fail"
-            if is_failed or (life.outcome == "CANCELLED" and life.withdrawn):
+            is_lost = is_failed or (life.outcome == "CANCELLED" and life.withdrawn)
+            if is_lost and not self.is_over(life):
                 self.lives[key] = self._reopened(life, row)
         for life in completed:
             life.withdrawn = life.called_off = life.cut = False
@@ -320,6 +321,8 @@ class Picture:
         )
         if (life.node.id, life.iteration) in self.turns:
             again.begun = life.begun
+            turns = self.turns[life.node.id, life.iteration]
+            turns.fresh_from = len(turns.iterations)
             limit = duration_ms(life.node.config.get("timeout"))
             again.fail_at = None if limit is None else row.at + limit
         return again
@@ -447,7 +450,7 @@ class Picture:
         life.called_off |= reason == "cancelled"
         name = f"skipped {reason}"
         self.counts[name] = self.counts.get(name, 0) + 1
-        self._resolve(life, {"default"} if reason == "when" else set())
+        self._resolve(life, life.node.passed_over if reason == "when" else set())
         self._end(life, row, "SKIPPED")
 
     def _told(self, life: Life, row: Row) -> None:

@@ -42,6 +42,8 @@ class Turns:
     iterations: list[Iteration] = field(default_factory=list)
     ends: dict[int, Row] = field(default_factory=dict)
     last: Json = None
+    fresh_from: int = 0
+    """How many had begun when it was re-opened last."""
     must_fail: Row | None = None
     """An item failed, and its loop does not make do with that."""
 

@@ -88,7 +88,9 @@ def _again(model: Model, loop: Activation) -> None:
     seen = Scope({**loop.next_ctx, **loop.scope.names, **names})
     if not model.true(loop.plan.config["while"], seen):
         _finish(model, loop)
-    elif loop.started >= int(loop.plan.config.get("maxIterations", MAX_ITERATIONS)):
+    elif loop.started - loop.fresh_from >= int(
+        loop.plan.config.get("maxIterations", MAX_ITERATIONS)
+    ):
         model.failed(loop, "LOOP_LIMIT", retryable=False)
     else:
         _iterate(model, loop)

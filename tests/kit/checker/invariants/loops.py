@@ -119,7 +119,7 @@ def conditions_let_it_go_on(moment: Moment) -> Iterator[str]:
     if loop is None or "while" not in loop.node.config or loop.ended or row.reused is not None:
         return
     turns = _turns(moment, loop)
-    begun = 0 if turns is None else len(turns.iterations)
+    begun = 0 if turns is None else len(turns.iterations) - turns.fresh_from
     most = int(loop.node.config.get("maxIterations", MAX_ITERATIONS))
     if row.type == "NODE_FAILED" and row.code == "LOOP_LIMIT" and begun != most:
         yield f"{row.node} fails with {row.code} after {begun} of {most}"
