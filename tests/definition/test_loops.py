@@ -109,13 +109,13 @@ def test_settings_that_would_do_nothing_are_refused() -> None:
 
 
 def test_a_number_that_is_too_large_is_told_its_bounds() -> None:
-    step = {"stepId": "l", "type": "LOOP", "while": "true", "maxIterations": 10**15}
+    step: Value = {"stepId": "l", "type": "LOOP", "while": "true", "maxIterations": 10**15}
     problem = check({"steps": [step]}).problems[0]
     assert (problem.code, problem.advice) == ("TEN-1014", "It must be from 1 to 2147483647.")
 
 
 def test_a_loop_whose_body_leads_to_the_loop_around_it_is_told_so() -> None:
-    steps = [
+    steps: Value = [
         {"stepId": "a", "type": "LOOP", "source": [], "transitions": {"loop": "b"}},
         {"stepId": "b", "type": "LOOP", "source": [], "transitions": {"loop": "a"}},
     ]
