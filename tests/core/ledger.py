@@ -22,8 +22,8 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
 
 
-def _place(effect: StopAttempt) -> tuple[str, str]:
-    return effect.node, effect.iteration
+def _attempt(effect: StopAttempt | ResolveChild) -> tuple[str, str, int]:
+    return effect.node, effect.iteration, effect.attempt
 
 
 class Ledger:
@@ -53,10 +53,15 @@ class Ledger:
             if isinstance(entry, ChildStarted):
                 self.resolving.pop(entry.key, None)
                 self.children[entry.key] = entry.child_id
-        ended = {entry.key for entry in entries if isinstance(entry, NodeCompleted | NodeCancelled)}
+        ended = {
+            (entry.node, entry.iteration, entry.attempt)
+            for entry in entries
+            if isinstance(entry, NodeCompleted | NodeCancelled)
+        }
         for effect in effects:
-            # A deadline that passed tells an attempt to stop whose result then comes in.
-            is_moot = isinstance(effect, StopAttempt) and NodeKey(*_place(effect)) in ended
+            # A deadline that passed tells an attempt to stop whose result then comes in, and a
+            # child that is looked for may be called off at once.
+            is_moot = isinstance(effect, StopAttempt | ResolveChild) and _attempt(effect) in ended
             if not is_moot:
                 self._take(effect, put_off=not entries)
 

@@ -47,6 +47,7 @@ from tests.core.holding import check_new_entries, check_snapshot, folded
 from tests.core.play import Run, decisions_of
 from tests.core.wandering import wander
 from tests.kit.workload import Seeded, Taste, make_input, random_document, topologies
+from tests.kit.workload.families import random_family
 from tests.kit.workload.strategies import documents, inputs
 
 SEEDS = st.integers(0, 2**32)
@@ -179,6 +180,14 @@ def test_every_instance_that_is_retried_ends_too(
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
     check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_instances_with_children_end_too(seed: int) -> None:
+    document = random_family(seed, Taste(largest=20, smallest=4)).parent
+    run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
+    check_end(run)
+    assert again(document, run).entries == run.entries
 
 
 @pytest.mark.parametrize("seed", range(200))
