@@ -51,6 +51,8 @@ class Picture:
     finals: list[Row] = field(default_factory=list)
     ending: list[tuple[str, Row]] = field(default_factory=list)
     """Why nothing new may start, in order: FAILED, CANCELLED or COMPLETED (by `terminate`)."""
+    was_set_aside: bool = False
+    """It could not be decided on, and failed with everything left as it was."""
     terminated: Row | None = None
     pause: Row | None = None
     """The newest request to pause."""
@@ -264,7 +266,10 @@ class Picture:
                 version = row.payload.get("definitionVersion")
                 self.definition = (row.payload.get("definitionId"), version)
             case "SYSTEM_SET":
-                self.system |= row.payload.get("values") or {}
+                values = row.payload.get("values") or {}
+                self.system |= values
+                if "quarantine" in values:
+                    self._set_aside(row)
             case "STATUS_CHANGED":
                 self.retrying = False
                 self.paused = row.payload.get("to") == "PAUSED"
@@ -285,9 +290,16 @@ class Picture:
             case _:
                 pass
 
+    def _set_aside(self, row: Row) -> None:
+        """It could not be decided on: it fails as it stands, and its children are let go."""
+        self.ending.append(("FAILED", row))
+        self.was_set_aside = True
+        for life in self.lives.values():
+            if life.child is not None:
+                self.given_up[str(life.child.payload.get("childId"))] = row.at
+
     def _retried(self, row: Row) -> None:
         """What failed unhandled and what that withdrew may begin; what completed goes on."""
-        self.ending.clear()
         self.paused = False
         self.retrying = True
         completed = [
@@ -296,8 +308,12 @@ class Picture:
         for key, life in self.lives.items():
             is_failed = life.outcome == "FAILED" and life.then == "fail"
             is_lost = is_failed or (life.outcome == "CANCELLED" and life.withdrawn)
+            is_left = bool(self.was_set_aside and life.begun and not life.ended)
+            is_lost |= is_left and (life.told is None or life.withdrawn)
             if is_lost and not self.is_over(life):
                 self.lives[key] = self._reopened(life, row)
+        self.ending.clear()
+        self.was_set_aside = False
         for life in completed:
             life.withdrawn = life.called_off = life.cut = False
             life.told = None
