@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.testing.weather import AtWrite, Fault
+from tests.core.play import decisions_of
 from tests.kit.checker.graph import read
 from tests.kit.simulator.scenario import Job, Scenario, plain_jobs
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, status_of
@@ -83,6 +84,21 @@ def test_no_iteration_is_lost_or_done_twice_at_any_write(shape: str, mode: Fault
     assert writes >= 8
     for number in range(1, writes + 1):
         runs_with(shape, {number: mode})
+
+
+@pytest.mark.parametrize("shape", [*loop_shapes(), "quorum", "conditional"])
+def test_every_promise_is_kept_where_decisions_stop_early(shape: str) -> None:
+    with decisions_of(2):
+        assert runs_with(shape, {}) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.replace(" ", "-"))
+@pytest.mark.parametrize("shape", ["parallel-loop", "nested-loops", "first-item-wins"])
+def test_what_a_decision_left_over_is_not_lost_at_any_write(shape: str, mode: Fault) -> None:
+    with decisions_of(2):
+        for number in range(1, runs_with(shape, {}) + 1):
+            runs_with(shape, {number: mode})
 
 
 @pytest.mark.slow
