@@ -219,12 +219,12 @@ def test_what_went_wrong_in_a_copied_step_is_seen_as_it_was() -> None:
     assert (error["code"], error["details"]) == ("OUT", {"n": 1})
 
 
-def test_the_step_to_rerun_from_runs_whoever_called_it_off() -> None:
+def test_a_step_that_a_copied_one_called_off_is_no_step_to_rerun_from() -> None:
     document = draw("fast slow>z", fast=task(cancels=["slow"]))
     earlier = play(document).start().succeed("fast").later(seconds=11).fire()
-    again = rerun(earlier, "slow")
-    assert again.running == ["slow"]
-    assert again.succeed("slow").succeed("z").status is Status.COMPLETED
+    again = Run(document)
+    with again.refusing("TEN-2010"):
+        again.start(rerun_of=EARLIER, reused=reused(earlier, "slow"), from_step="slow")
 
 
 def test_a_step_that_is_never_reached_is_no_step_to_rerun_from() -> None:

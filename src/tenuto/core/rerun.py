@@ -97,9 +97,6 @@ def _type(planned: PlannedNode) -> str:
 def take_over(d: Deciding, asked: Started) -> Rejection | None:
     """Write what is taken over into the log, with all that it called off then."""
     spared = {each.node for each in asked.reused}
-    if asked.from_step is not None:
-        # It is to run, whoever called it off then.
-        spared.add(asked.from_step)
     for each in asked.reused:
         planned = d.plan.nodes.get(each.node)
         if planned is None or planned.loop is not None:
@@ -107,8 +104,8 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
             return Rejection(code=DOES_NOT_FIT, message=message)
         _take(d, asked, each, planned, spared)
         _skip_dead_paths(d, spared)
-    if asked.from_step is not None and NodeKey(asked.from_step) in d.state.doomed:
-        message = f"{asked.from_step} is never reached: what ended before it went another way"
+    if asked.from_step is not None and NodeKey(asked.from_step) in d.state.nodes:
+        message = f"{asked.from_step} is never reached: what is taken over leads past it"
         return Rejection(code=NOT_FROM_THERE, message=message)
     return None
 
