@@ -427,7 +427,7 @@ def child_called_off() -> Fields:
         log().started().dispatched("c").child("c").after(5).cancel_asked().called_off("c")
         .turned("CANCELLED")
     )  # fmt: skip
-    told = _child().after(5).cancel_asked("PARENT").told_to_stop("x").after(2_000)
+    told = _child().after(7).cancel_asked("PARENT").told_to_stop("x").after(2_000)
     told.called_off("x").turned("CANCELLED")
     row = {"status": "CANCELLED", "output": None}
     return _with_children(record(document, history), (child_at(BEGIN), told, row))

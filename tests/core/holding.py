@@ -18,6 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from tenuto.core import Decision, InstanceState, Plan, blank, fold, outstanding, snapshot
+from tenuto.core.deciding import GO_ON
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.effects import ResolveChild, SetTimer, StartAttempt
 from tenuto.model.entries import Entry, NodeEntry, RetryRequested, StatusChanged
@@ -100,10 +101,12 @@ def check_outstanding(run: Run) -> None:
     assert attempts == run.ledger.running
     assert resolving == run.ledger.resolving
     assert timers == run.ledger.timers | run.ledger.held_back
+    is_left = timers.pop(GO_ON, None) is not None
+    assert is_left == run.state.is_unsettled
     is_near = [run.state.timers[key].is_near for key in timers]
     assert run.state.running == len(attempts) + len(resolving)
     assert run.state.near_timers == sum(is_near)
-    assert run.state.needs_owner == bool(attempts or resolving or any(is_near))
+    assert run.state.needs_owner == bool(attempts or resolving or any(is_near) or is_left)
     assert run.state.open_waits == len(run.ledger.waits)
     if run.state.status in FINAL:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})

@@ -22,6 +22,10 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
 
 
+def _attempt(effect: StopAttempt | ResolveChild) -> tuple[str, str, int]:
+    return effect.node, effect.iteration, effect.attempt
+
+
 class Ledger:
     """Attempts in flight, timers set, waits open, letters kept: from effects and entries alone."""
 
@@ -49,8 +53,17 @@ class Ledger:
             if isinstance(entry, ChildStarted):
                 self.resolving.pop(entry.key, None)
                 self.children[entry.key] = entry.child_id
+        ended = {
+            (entry.node, entry.iteration, entry.attempt)
+            for entry in entries
+            if isinstance(entry, NodeCompleted | NodeCancelled)
+        }
         for effect in effects:
-            self._take(effect, put_off=not entries)
+            # A deadline that passed tells an attempt to stop whose result then comes in, and a
+            # child that is looked for may be called off at once.
+            is_moot = isinstance(effect, StopAttempt | ResolveChild) and _attempt(effect) in ended
+            if not is_moot:
+                self._take(effect, put_off=not entries)
 
     def _take(self, effect: Effect, *, put_off: bool) -> None:
         match effect:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
+from tenuto.core.deciding import GO_ON
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, state_of
 from tenuto.definition import compile_definition
@@ -221,6 +223,12 @@ class Run:
         self.news = news
         return self
 
+    def settle(self) -> Run:
+        """Go on until nothing is left over that decisions have not come to."""
+        while GO_ON in self.ledger.timers:
+            self.fire(TimerKind.GO_ON)
+        return self
+
     def skip(self) -> Run:
         """Go to the next timer and fire it."""
         self.now = max(self.now, min(self.ledger.timers.values()))
@@ -345,6 +353,13 @@ class Run:
             return split_condition(wait.condition).matches(event.as_value(), wait.captures)
         except ExpressionError:
             return False
+
+
+@contextmanager
+def decisions_of(most: int) -> Iterator[None]:
+    """Within, a decision stops after so many entries."""
+    with patch("tenuto.core.deciding.MOST_ENTRIES", most):
+        yield
 
 
 def play(document: JSON, *, check: Check | None = check_step) -> Run:

@@ -22,7 +22,7 @@ from tests.core.drawing import (
     terminate,
     wait,
 )
-from tests.core.play import BEGIN, Run, play
+from tests.core.play import BEGIN, Run, decisions_of, play
 
 Situation = Callable[[], Run]
 
@@ -206,7 +206,13 @@ def second_child_succeeds() -> Run:
     document = draw(
         "s>c s>gone gone:error>a",
         s=start(),
-        c=child("pay", input={"sum": "{{ctx.input.n}}"}, outputVariable="paid", timeout="P1D"),
+        c=child(
+            "pay",
+            input={"sum": "{{ctx.input.n}}"},
+            outputVariable="paid",
+            timeout="P1D",
+            retry={"maxAttempts": 3},
+        ),
         gone=child("nowhere", version=3),
     )
     run = play(document).start({"n": 7}, correlation_id="o-1").resolve("c", version=2)
@@ -258,6 +264,13 @@ def order_rerun() -> Run:
     return run.succeed("pay", "cash").succeed("ship", "sent")
 
 
+def in_short_decisions() -> Run:
+    """A loop that needs nobody, of which a decision does no more than a part."""
+    document = draw("l:loop>c l:done>z", l=loop([1, 2, 3]), c=condition(yes="true"))
+    with decisions_of(5):
+        return play(document).start().skip().skip().succeed("z")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -292,5 +305,6 @@ SHELF: dict[str, Situation] = {
         child_outlived_by_nobody,
         order_retried,
         order_rerun,
+        in_short_decisions,
     )
 }

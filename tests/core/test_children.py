@@ -16,13 +16,14 @@ from tenuto.model.failure import Failure
 from tenuto.model.family import MOST_DEPTH, Parent, child_id
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ChildReported, TaskFailed, TaskSucceeded, TimerKind
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import child, delay, draw, end, loop, start, task, terminate, wait
 from tests.core.play import BEGIN, ID, Run, play
 
 PARENT = Parent(id=ID, node="c", root_id=ID, depth=1)
 CHILD = "00000000-0000-7000-8000-000000000002"
+THRICE: Object = {"maxAttempts": 3}
 
 
 def only_letter(run: Run) -> SendMail:
@@ -102,6 +103,17 @@ def test_the_id_of_a_child_follows_from_what_dispatched_it() -> None:
     assert UUID(second).int >> 80 == epoch_ms(run.now)
 
 
+@pytest.mark.parametrize("options", [{}, {"retry": {"maxAttempts": 5}}])
+def test_a_child_is_started_once_unless_its_own_step_says_more(options: Object) -> None:
+    document = draw("c", c=child(), options=options)
+    run = play(document).start().resolve("c").child_ends("c", code="OOPS")
+    assert (run.status, run.code) == (Status.FAILED, "CHILD_FAILED")
+    document = draw("c", c=child(retry={"maxAttempts": 2}), options=options)
+    run = play(document).start().resolve("c").child_ends("c", code="OOPS").skip()
+    run.child_ends("c", code="OOPS")
+    assert (run.status, len(run.ledger.starts())) == (Status.FAILED, 2)
+
+
 def test_no_two_children_share_an_id() -> None:
     places = list(product((ID, CHILD), ("a", "b", "a-1"), ("", "1", "1/2", "12"), (1, 2, 12)))
     ids = {child_id(BEGIN, who, NodeKey(node, path), nth) for who, node, path, nth in places}
@@ -115,7 +127,7 @@ def test_the_version_is_kept_for_all_attempts() -> None:
     `at` of the entry that dispatched it and whose rest is a hash of (parent, node, iteration,
     attempt); a cancelled child fails the node (`CHILD_CANCELLED`, not retryable); depth ≤ 20.
     """
-    run = play(draw("c", c=child())).start().resolve("c", version=2)
+    run = play(draw("c", c=child(retry=THRICE))).start().resolve("c", version=2)
     run.child_ends("c", code="OOPS")
     assert run.news == [
         "CHILD_ENDED c#1 FAILED",
@@ -204,7 +216,7 @@ def test_a_step_without_its_child_takes_no_result() -> None:
 
 
 def test_a_child_of_an_earlier_attempt_is_not_heard() -> None:
-    run = play(draw("c", c=child())).start().resolve("c")
+    run = play(draw("c", c=child(retry=THRICE))).start().resolve("c")
     first = run.ledger.children[NodeKey("c")]
     run.child_ends("c", code="OOPS")
     with run.refusing("TEN-3003"):
@@ -287,7 +299,8 @@ def test_what_was_not_started_yet_has_nobody_to_tell() -> None:
 
 
 def test_a_back_off_has_nobody_to_tell() -> None:
-    run = play(draw("c", c=child())).start().resolve("c").child_ends("c", code="OOPS").cancel()
+    run = play(draw("c", c=child(retry=THRICE))).start().resolve("c")
+    run.child_ends("c", code="OOPS").cancel()
     assert (run.status, run.ledger.ends()) == (Status.CANCELLED, {})
 
 
@@ -310,7 +323,7 @@ def test_the_timeout_of_the_step_bounds_the_whole_child() -> None:
 
 
 def test_a_timeout_during_a_back_off_counts_as_the_attempt_that_would_have_been() -> None:
-    document = draw("c", c=child(timeout="PT1S"))
+    document = draw("c", c=child(timeout="PT1S", retry=THRICE))
     run = play(document).start().resolve("c").later(seconds=0.9).child_ends("c", code="OOPS")
     run.later(seconds=0.1).fire(TimerKind.NODE_TIMEOUT)
     assert run.news[:1] == ["NODE_FAILED c#2 TIMEOUT fail"]
@@ -381,6 +394,20 @@ def test_a_terminated_child_ends_alone() -> None:
 
 def test_whoever_has_no_parent_tells_nobody() -> None:
     assert play(draw("a")).start().succeed("a").ledger.mail == []
+
+
+def test_a_child_whose_deadline_was_first_does_not_fail_its_parent() -> None:
+    """One deadline for both: whichever letter or timer comes first, both are cancelled by it."""
+    document = draw("c a", c=child(), options={"timeout": "PT1M"})
+    run = play(document).start().resolve("c").later(seconds=60)
+    with run.refusing("TEN-3003"):
+        run.child_ends("c", status=Status.CANCELLED, reason="the deadline has passed")
+    run.succeed("a", 1)
+    assert run.news[0] == "CANCEL_REQUESTED TIMEOUT"
+    assert "NODE_COMPLETED a#1" in run.news
+    assert (run.status, run.code) == (Status.CANCELLED, None)
+    with run.refusing("TEN-3003"):
+        run.child_ends("c", status=Status.CANCELLED, child_id=CHILD)
 
 
 def test_the_earlier_deadline_counts() -> None:

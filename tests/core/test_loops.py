@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tenuto.model.errors import InvalidDefinition
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import condition, delay, draw, loop, start, task, wait
 from tests.core.play import play
@@ -78,11 +79,12 @@ def test_the_source_is_read_once() -> None:
 
 def test_sequential_scopes_start_from_the_iteration_before_parallel_ones_from_the_entry() -> None:
     """`parallel`: every scope starts from the context at loop entry; `sequential`: from before."""
-    for mode, seen in (("sequential", [0, "one"]), ("parallel", [0, 0])):
+    one_at_a_time: Object = {"mode": "parallel", "concurrency": 1}
+    for mode, seen in (({"mode": "sequential"}, [0, "one"]), (one_at_a_time, [0, 0])):
         document = draw(
             "i>l l:loop>a a>b",
             i=task(outputVariable="v"),
-            l=loop([1, 2], mode=mode, concurrency=1),
+            l=loop([1, 2], **mode),
             a=task(input="{{ctx.v}}"),
             b=task(outputVariable="v"),
         )
@@ -516,3 +518,40 @@ def test_a_long_dead_path_does_not_end_an_iteration_before_its_join() -> None:
         "NODE_DISPATCHED j[0]#1",
     ]
     assert run.succeed("j[0]", "done").output == ["done"]
+
+
+def test_a_body_sees_the_items_of_every_loop_around_it() -> None:
+    seen: Object = {"item": "{{ctx.item}}", "index": "{{ctx.index}}", "last": "{{ctx.last}}"}
+    document = draw(
+        "each:loop>poll poll:loop>parts parts:loop>a",
+        each=loop([{"id": 7}]),
+        poll=loop(**{"while": "ctx.index < 2 && item.id == 7"}),
+        parts=loop(["{{ctx.item.id}}"]),
+        a=task(input=seen),
+    )
+    run = play(document).start()
+    assert run.ledger.running[NodeKey("a", "0/0/0")].input == {"item": 7, "index": 0, "last": None}
+    run.succeed("a[0/0/0]", "A")
+    again = run.ledger.running[NodeKey("a", "0/1/0")].input
+    assert again == {"item": 7, "index": 0, "last": ["A"]}
+    document = draw(
+        "each:loop>poll poll:loop>a",
+        each=loop([{"id": 7}, {"id": 8}]),
+        poll=loop(result="{{ctx.item.id}}", **{"while": "ctx.index < 1"}),
+        a=task(input="{{item.id}}"),
+    )
+    run = play(document).start()
+    assert run.ledger.running[NodeKey("a", "0/0")].input == 7
+    assert run.succeed("a[0/0]").succeed("a[1/0]").output == [[7], [8]]
+
+
+def test_a_loop_that_is_passed_over_goes_on_at_done() -> None:
+    """`when` false passes the node over; where nothing hangs on `default`, a loop is over."""
+    document = draw("a>l l:loop>t l:done>z", l=loop([1], when="false", outputVariable="all"))
+    run = play(document).start().succeed("a")
+    assert run.news[1:] == ["NODE_SKIPPED l#1 when", "NODE_DISPATCHED z#1"]
+    assert run.succeed("z", 5).output == 5
+    document = draw("a>l l:loop>t l:done>z l>y", l=loop([1], when="false"))
+    run = play(document).start().succeed("a")
+    assert run.running == ["y"]
+    assert "NODE_SKIPPED z#1 dead-path" in run.news

@@ -5,7 +5,8 @@
 3. Nothing is dispatched after an end was asked for, and nothing at all follows the end, until a
    failed instance is retried.
 4. When it completes, no node and no iteration is left over.
-5. While it goes on, whatever may begin has begun, and whatever is over has ended.
+5. While it goes on, whatever may begin has begun, and whatever is over has ended, or a timer that
+   is due at once goes on with it.
 6. Equal inputs give equal logs.
 7. The same workflow in another form gives the same log.
 8. An iteration begins once, in the order of items, and ends once; in between, and only then, do its
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tenuto.core import Decision, InstanceState
+from tenuto.core.deciding import GO_ON
 from tenuto.core.rerun import following, reusable
 from tenuto.definition import compile_definition, to_graph_form, to_steps_form
 from tenuto.model.entries import (
@@ -42,9 +44,10 @@ from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tests.core.holding import check_new_entries, check_snapshot, folded
-from tests.core.play import Run
+from tests.core.play import Run, decisions_of
 from tests.core.wandering import wander
 from tests.kit.workload import Seeded, Taste, make_input, random_document, topologies
+from tests.kit.workload.families import random_family
 from tests.kit.workload.strategies import documents, inputs
 
 SEEDS = st.integers(0, 2**32)
@@ -55,9 +58,7 @@ def check(run: Run, before: InstanceState, decision: Decision) -> None:
     check_new_entries(run, before, decision)
     state = decision.state
     if decision.entries and not state.status.is_final:
-        settled = state.pause is not None or state.ending is not None
-        waiting = state.ready or state.doomed or state.quiet
-        assert settled or not waiting, "something may begin or end and has not"
+        assert not state.is_unsettled or GO_ON in run.ledger.timers, "something is left over"
 
 
 def walk(
@@ -179,6 +180,23 @@ def test_every_instance_that_is_retried_ends_too(
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
     check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_instances_with_children_end_too(seed: int) -> None:
+    document = random_family(seed, Taste(largest=20, smallest=4)).parent
+    run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
+    check_end(run)
+    assert again(document, run).entries == run.entries
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_decision_may_stop_anywhere(seed: int) -> None:
+    document = random_document(seed, Taste(largest=30, smallest=8))
+    with decisions_of(1 + seed % 7):
+        run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
+        check_end(run)
+        assert again(document, run).entries == run.entries
 
 
 @pytest.mark.slow

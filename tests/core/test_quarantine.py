@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tenuto.core import outstanding
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
+from tenuto.model.events import Event
+from tenuto.model.ids import NodeKey
 from tenuto.model.status import Status
+from tests.core.drawing import child, draw, task, wait
 from tests.core.holding import check_times_and_statuses, folded
+from tests.core.play import BEGIN, Run, play
 from tests.core.situations import SHELF
 
 
@@ -31,6 +37,51 @@ def test_a_quarantined_instance_has_failed_and_owes_nothing(name: str) -> None:
     assert closed == {key.node for key in run.ledger.waits}
     assert sorted(stopped) == run.running
     assert cleared == set(run.ledger.timers)
+
+
+def set_aside(run: Run) -> Run:
+    d = Deciding(run.plan, run.state, run.now)
+    quarantine(d, "ZeroDivisionError: by zero")
+    decision = d.done()
+    run.entries += decision.entries
+    run.state = decision.state
+    run.ledger.take(decision.entries, decision.effects)
+    return run
+
+
+def test_nothing_that_was_under_way_is_taken_after_the_end() -> None:
+    event = Event(id="e", pattern="paid", payload=None, received_at=BEGIN)
+    document = draw("c:error>x d w>y t>z", c=child(), d=child(), w=wait(), t=task())
+    run = play(document, check=None).start().resolve("c")
+    mine = run.ledger.children[NodeKey("c")]
+    set_aside(run)
+    assert list(run.ledger.ends()) == [mine]
+    stale: list[Callable[[], Run]] = [
+        lambda: run.resolve("d"),
+        lambda: run.child_ends("c", status=Status.CANCELLED, child_id=mine),
+        lambda: run.child_ends("c", 1, child_id=mine),
+        lambda: run.hand("w", event),
+    ]
+    late: list[Callable[[], Run]] = [
+        lambda: run.fail("d", "UNKNOWN_WORKFLOW"),
+        lambda: run.lose("t"),
+        lambda: run.succeed("t"),
+    ]
+    for code, tellings in (("TEN-3003", stale), ("TEN-3005", late)):
+        for tell in tellings:
+            with run.refusing(code):
+                tell()
+    assert run.status is Status.FAILED
+
+
+def test_a_retry_starts_the_child_of_an_instance_that_was_set_aside_anew() -> None:
+    run = play(draw("c>z", c=child()), check=None).start().resolve("c")
+    first = run.ledger.children.pop(NodeKey("c"))
+    set_aside(run).retry()
+    assert run.news[2:] == ["NODE_DISPATCHED c#2", "CHILD_STARTED c#2 other v1"]
+    with run.refusing("TEN-3003"):
+        run.child_ends("c", status=Status.CANCELLED, child_id=first)
+    assert run.child_ends("c", 5).running == ["z"]
 
 
 @pytest.mark.parametrize("name", ["completed", "failed", "cancelled"])

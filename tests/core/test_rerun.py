@@ -7,6 +7,7 @@ import pytest
 from tenuto.core import Plan
 from tenuto.core.rerun import misfits, reusable
 from tenuto.definition import compile_definition
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import Reused
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
@@ -27,6 +28,7 @@ def rerun(run: Run, from_step: str, document: JSON = None, input: JSON = None) -
         run.state.input if input is None else input,
         rerun_of=EARLIER,
         reused=reused(run, from_step, document),
+        from_step=from_step,
     )
 
 
@@ -198,3 +200,37 @@ def test_an_outcome_of_no_step_is_refused() -> None:
     for name in ("nobody", "a"):
         with run.refusing("TEN-2011"):
             run.start(rerun_of=EARLIER, reused=(Reused(node=name),))
+
+
+def test_what_went_wrong_in_a_copied_step_is_seen_as_it_was() -> None:
+    document = draw(
+        "a:error>b b>c l:loop>t l:done>c",
+        l=loop([1, 2], onItemError="continue"),
+        c=task(input={"why": "{{steps.a.error.code}}", "items": "{{steps.l.errors}}"}),
+    )
+    earlier = play(document).start().fail("a", "OUT", details={"n": 1}).succeed("b")
+    earlier.fail("t[0]", "BAD").succeed("t[1]").fail("c")
+    again = rerun(earlier, "c")
+    given = again.ledger.running[NodeKey("c")].input
+    assert isinstance(given, dict)
+    assert given["why"] == "OUT"
+    assert given["items"] == earlier.view["steps"]["l"]["errors"] != []
+    error = again.view["steps"]["a"]["error"]
+    assert (error["code"], error["details"]) == ("OUT", {"n": 1})
+
+
+def test_a_step_that_a_copied_one_called_off_is_no_step_to_rerun_from() -> None:
+    document = draw("fast slow>z", fast=task(cancels=["slow"]))
+    earlier = play(document).start().succeed("fast").later(seconds=11).fire()
+    again = Run(document)
+    with again.refusing("TEN-2010"):
+        again.start(rerun_of=EARLIER, reused=reused(earlier, "slow"), from_step="slow")
+
+
+def test_a_step_that_is_never_reached_is_no_step_to_rerun_from() -> None:
+    document = draw("c:yes>a c:else>b a>z b>z", c=condition(yes="ctx.input.k == 1"))
+    earlier = play(document).start({"k": 1}).succeed("a").fail("z")
+    again = Run(document)
+    with again.refusing("TEN-2010"):
+        again.start({"k": 1}, rerun_of=EARLIER, reused=reused(earlier, "b"), from_step="b")
+    assert rerun(earlier, "c", input={"k": 2}).running == ["b"]

@@ -349,13 +349,13 @@ def test_an_instance_that_was_being_cancelled_when_it_was_set_aside_stays_so() -
     assert rejection.code == "TEN-3009"
 
 
-def test_results_and_losses_of_attempts_before_the_retry_are_stale() -> None:
+def test_results_and_losses_of_attempts_before_the_retry_are_not_taken() -> None:
     run = play(draw("s>a s>b", s=start())).start().fail("a").skip()
     assert run.step("b") == "CANCELLED"
     run.retry()
-    with run.refusing("TEN-3003"):
+    with run.refusing("TEN-3005"):
         run.succeed("b", "too late", attempt=1)
-    with run.refusing("TEN-3003"):
+    with run.refusing("TEN-3005"):
         run.lose("b", attempt=1)
     assert run.running == ["a", "b"]
 
@@ -451,16 +451,13 @@ def test_a_loop_over_nothing_to_go_over_is_entered_again() -> None:
     assert "NODE_FAILED l#2 LOOP_SOURCE fail" in run.retry().news
 
 
-def test_a_while_loop_that_had_its_limit_has_it_still() -> None:
+def test_a_while_loop_that_came_to_its_limit_has_a_fresh_one() -> None:
     document = draw("l:loop>a", l=loop(**REPEAT))
     run = play(document).start().succeed("a[0]").succeed("a[1]")
     assert run.code == "LOOP_LIMIT"
-    assert run.retry().news == [
-        "RETRY_REQUESTED",
-        "STATUS_CHANGED RUNNING",
-        "NODE_FAILED l#2 LOOP_LIMIT fail",
-        "STATUS_CHANGED FAILED",
-    ]
+    assert run.retry().running == ["a[2]"]
+    run.succeed("a[2]").succeed("a[3]")
+    assert run.news[-2:] == ["NODE_FAILED l#2 LOOP_LIMIT fail", "STATUS_CHANGED FAILED"]
 
 
 def test_a_result_that_could_not_be_worked_out_is_worked_out_again() -> None:
@@ -498,3 +495,46 @@ def test_an_instance_with_a_loop_that_was_set_aside_goes_on() -> None:
     assert run.running == ["a[1]", "a[2]"]
     run.succeed("a[1]", 2).succeed("a[2]", 3).succeed("z")
     assert run.status is Status.COMPLETED
+
+
+def test_a_result_that_comes_too_late_is_kept_also_after_a_retry() -> None:
+    """Later results get 409 and become dead letters of kind `late-result`."""
+    run = play(draw("a b")).start().fail("b").later(seconds=11).fire().retry()
+    assert run.attempt("a") == 2
+    for _ in range(2):
+        with run.refusing("TEN-3005"):
+            run.succeed("a", "charged", attempt=1)
+    with run.refusing("TEN-3003"):
+        run.succeed("a", "charged", attempt=3)
+    kept = run.ledger.dead_letters[-1]
+    assert (kept.kind, kept.attempt, kept.output) == ("late-result", 1, "charged")
+    run.succeed("a").fail("b").retry()
+    with run.refusing("TEN-3005"):
+        run.succeed("a", "charged", attempt=1)
+    assert run.succeed("b").status is Status.COMPLETED
+
+
+def test_a_loop_that_was_over_before_the_end_stays_over() -> None:
+    """Its failure was handled while the instance was paused on its way to the end."""
+    document = draw(
+        "b l:loop>t t>u l:error>h", l=loop("{{ctx.input}}", mode="parallel"), b=task(retry=ONCE)
+    )
+    run = play(document).start([0, 1]).pause().succeed("t[0]").fail("b").fail("t[1]").resume()
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["b", "h"]
+    assert "ITERATION_ENDED l[0]#1 cancelled" in run.news
+
+
+def test_nothing_is_reopened_in_an_iteration_that_has_failed_since() -> None:
+    document = draw(
+        "b l:loop>t l:loop>u l:done>z",
+        l=loop([0], onItemError="continue"),
+        b=task(retry=ONCE),
+        u=child(),
+    )
+    run = play(document).start().resolve("u[0]").pause().fail("b").fail("t[0]").resume()
+    assert run.status is Status.FAILED
+    run.retry()
+    assert run.running == ["b", "z"]
+    assert run.ledger.children == {}

@@ -8,6 +8,7 @@ from functools import partial
 from tenuto.model.events import Event
 from tenuto.model.graph import Task
 from tenuto.model.json import JSON
+from tenuto.model.status import Status
 from tests.core.play import Run, key_of, spelled
 from tests.kit.workload.choices import Choices, chance, pick
 
@@ -56,6 +57,8 @@ def _progress(run: Run, choices: Choices) -> list[Move]:
     """Results, events and timers: one of them there always is until the end."""
     moves: list[Move] = [partial(_report, run, node, choices) for node in run.running]
     moves += [partial(_hand, run, spelled(key), choices) for key in sorted(run.ledger.waits)]
+    moves += [partial(_resolve, run, spelled(key), choices) for key in sorted(run.ledger.resolving)]
+    moves += [partial(_child, run, spelled(key), choices) for key in sorted(run.ledger.children)]
     if run.ledger.timers:
         moves.append(run.skip)
     return moves
@@ -72,6 +75,11 @@ def _disturbances(run: Run, choices: Choices) -> list[Move]:
         called_off = [key for key, node in run.state.nodes.items() if node.status == "CANCELLED"]
         names = [spelled(key) for key in sorted(called_off)]
         moves += [partial(run.succeed, name, attempt=run.attempt(name)) for name in names]
+        moves += [
+            partial(run.child_ends, name, child_id=child)
+            for name in names
+            if (child := run.state.nodes[key_of(name)].child_id) is not None
+        ]
     if chance(choices, 30):
         moves += [run.pause, run.resume, partial(run.later, seconds=choices.below(30))]
     if chance(choices, 3):
@@ -86,6 +94,23 @@ def _report(run: Run, node: str, choices: Choices) -> None:
     config = run.plan[key_of(node).node].node.config
     handles = config.handles if isinstance(config, Task) else ()
     run.succeed(node, pick(choices, VALUES), handle=pick(choices, ["default", *handles]))
+
+
+def _resolve(run: Run, node: str, choices: Choices) -> None:
+    if chance(choices, 15):
+        run.fail(node, "UNKNOWN_WORKFLOW")
+    else:
+        run.resolve(node, version=1 + choices.below(2))
+
+
+def _child(run: Run, node: str, choices: Choices) -> None:
+    """A child ends, in any of the ways in which an instance can."""
+    if chance(choices, 20):
+        run.child_ends(node, code=pick(choices, ["OUT", "BAD"]), retryable=chance(choices, 50))
+    elif chance(choices, 15):
+        run.child_ends(node, status=Status.CANCELLED, reason="for a reason of its own")
+    else:
+        run.child_ends(node, pick(choices, VALUES))
 
 
 def _hand(run: Run, node: str, choices: Choices) -> None:

@@ -64,7 +64,6 @@ OWN: dict[str, Settings] = {
         "mode": "parallel",
         "concurrency": 3,
         "onItemError": "continue",
-        "maxIterations": 10,
         "result": {"n": "{{index}}", "is": "{{item}}"},
         "enough": 2,
     },

@@ -88,3 +88,36 @@ def test_end_has_no_place_in_a_body_and_terminate_has() -> None:
         {"stepId": "t", "type": "TERMINATE"},
     ]
     assert found(*steps) == [("TEN-1051", "$.steps[1]")]
+
+
+def test_settings_that_would_do_nothing_are_refused() -> None:
+    def loop_of(**fields: Value) -> list[tuple[str, str]]:
+        step = {"stepId": "l", "type": "LOOP", "transitions": {"loop": "a"}, **fields}
+        return found(step, task("a"))
+
+    assert loop_of(source=[1], mode="parallel", concurrency=3) == []
+    assert loop_of(**{"while": "true"}, maxIterations=3) == []
+    assert loop_of(source=[1], concurrency=3) == [("TEN-1018", "$.steps[0].concurrency")]
+    assert loop_of(source=[1], mode="sequential", concurrency=3) == [
+        ("TEN-1018", "$.steps[0].concurrency")
+    ]
+    assert loop_of(**{"while": "true"}, concurrency=3) == [("TEN-1018", "$.steps[0].concurrency")]
+    assert loop_of(source=[1], maxIterations=3) == [("TEN-1018", "$.steps[0].maxIterations")]
+    routed = {"loop": "a", "conditions": [{"when": "true", "to": "z"}]}
+    step: dict[str, Any] = {"stepId": "l", "type": "LOOP", "source": [], "transitions": routed}
+    assert [code for code, _ in found(step, task("a"), task("z"))] == ["TEN-1018"]
+
+
+def test_a_number_that_is_too_large_is_told_its_bounds() -> None:
+    step: Value = {"stepId": "l", "type": "LOOP", "while": "true", "maxIterations": 10**15}
+    problem = check({"steps": [step]}).problems[0]
+    assert (problem.code, problem.advice) == ("TEN-1014", "It must be from 1 to 2147483647.")
+
+
+def test_a_loop_whose_body_leads_to_the_loop_around_it_is_told_so() -> None:
+    steps: Value = [
+        {"stepId": "a", "type": "LOOP", "source": [], "transitions": {"loop": "b"}},
+        {"stepId": "b", "type": "LOOP", "source": [], "transitions": {"loop": "a"}},
+    ]
+    problem = check({"steps": steps}).problems[0]
+    assert problem.message == "the body of `b` leads out of it to `a`"

@@ -41,10 +41,9 @@ def test_the_examples_cover_every_field(row: object) -> None:
 
 @KINDS
 def test_every_field_is_accepted_in_the_graph_form(kind: str, own: Settings) -> None:
-    routes = {
-        "conditions": [{"when": "ctx.result", "handle": "when_1"}],
-        "onError": [{"codes": ["A", "B"], "handle": "onError_1"}],
-    }
+    routes: Settings = {"onError": [{"codes": ["A", "B"], "handle": "onError_1"}]}
+    if kind != "loop":  # it ends at `done`, and never reads them
+        routes |= {"conditions": [{"when": "ctx.result", "handle": "when_1"}]}
     assert errors(as_graph(kind, {**settings(kind, own), **routes})) == []
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tenuto import Context, InstanceRef, InvalidInput, NotFound, TaskError, Tenuto, WorkflowFailed
+from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.verify import verify
 from tenuto.model.json import JSON, Object
+from tests.core.drawing import draw
 from tests.engine.situations import Moody, steps
 
 pytestmark = pytest.mark.asyncio
@@ -131,6 +134,35 @@ async def test_a_step_that_is_not_there_or_inside_a_loop_is_refused() -> None:
         assert await again.result(timeout=20) == "ship for None"
 
 
+async def test_a_step_on_a_way_not_taken_is_refused() -> None:
+    shop = Shop()
+    branches: list[JSON] = [{"id": "yes", "when": "true"}]
+    fork: Object = {"type": "condition", "config": {"branches": branches}}
+    document = draw("c:yes>ship c:else>b", c=fork) | {"id": "fork"}
+    async with shop.register(Tenuto()) as app:
+        earlier = await failed_at(app, document)
+        with pytest.raises(InvalidInput, match="never reached") as refused:
+            await earlier.rerun("b")
+        assert refused.value.code == "TEN-2010"
+
+
+@pytest.mark.parametrize("step", [5, ["a"], {}, True])
+async def test_what_is_no_name_of_a_step_is_refused(step: Any) -> None:  # noqa: ANN401
+    async with Shop().register(Tenuto()) as app:
+        earlier = await failed_at(app, steps("a", "ship"))
+        with pytest.raises(InvalidInput) as refused:
+            await earlier.rerun(step)
+        assert refused.value.code == "TEN-2010"
+
+
+@pytest.mark.parametrize("version", ["2", True, 1.0, [1]])
+async def test_what_is_no_version_is_refused(version: Any) -> None:  # noqa: ANN401
+    async with Shop().register(Tenuto()) as app:
+        earlier = await failed_at(app, steps("a", "ship"))
+        with pytest.raises(InvalidInput, match="whole number"):
+            await earlier.rerun("ship", version=version)
+
+
 async def test_outcomes_that_do_not_fit_the_other_version_are_refused() -> None:
     shop = Shop()
     definition = steps("a", "b", "ship")
@@ -171,3 +203,18 @@ async def test_a_long_way_is_taken_over_in_one_turn() -> None:
         assert await again.result(timeout=60) == "ship for None"
         assert store.commits - before <= 3
         assert len(await taken_over(again)) == 3_000
+
+
+async def test_what_happens_while_a_rerun_is_planned_is_not_taken_over() -> None:
+    """An instance that still runs goes on while its log is read: one moment of it counts."""
+    shop = Shop()
+    shop.broken = {"pay"}
+    async with shop.register(Tenuto()) as app:
+        earlier = await failed_at(app, draw("reserve>pay pay>ship other>last") | {"id": "shop"})
+        engine = earlier._engine
+        seen = await engine.state_of(earlier.id)
+        shop.broken.clear()
+        await earlier.retry()
+        await earlier.result(timeout=20)
+        planned = await plan_rerun(engine.store, engine.plans, seen, from_step="last")
+        assert {each.node for each in planned.started.reused} == {"reserve", "other"}

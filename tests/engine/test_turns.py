@@ -21,6 +21,8 @@ from tenuto import (
 from tenuto.core import Decision, InstanceState, Plan
 from tenuto.engine import drafting, intake
 from tenuto.model.inputs import Input
+from tenuto.model.json import Object
+from tenuto.model.status import Status
 from tenuto.store.protocol import StoredInstance
 from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
 
@@ -297,3 +299,17 @@ async def test_a_list_catches_up_also_after_the_store_was_away(
             await at_rest(app)
         assert (await app.instances())[0].current_steps == ("b",)
         may_end.set()
+
+
+async def test_a_loop_that_needs_nobody_takes_many_short_turns() -> None:
+    """Everybody else has turns in between: a start is answered before the loop is over."""
+    loop: Object = {"stepId": "l", "type": "LOOP", "source": "{{ctx.input}}"}
+    choice: Object = {"stepId": "c", "type": "CONDITION"}
+    loop |= {"result": "{{ctx.index}}", "transitions": {"loop": "c"}}
+    choice |= {"branches": [{"id": "yes", "when": "true"}]}
+    async with Tenuto() as app:
+        await app.deploy({"id": "long", "steps": [loop, choice]})
+        instance = await app.start("long", list(range(3_000)))
+        assert await instance.status() is Status.RUNNING
+        assert await instance.result(timeout=60) == list(range(3_000))
+        assert len(await instance.history()) > 9_000

@@ -148,7 +148,7 @@ def test_a_loop_that_goes_on_while_a_condition_holds() -> None:
     assert run.succeed("a[1]", "stop").output == ["on", "stop"]
     assert play(draw("l:loop>a", l=loop(**{"while": "false"}))).start().output == []
     endless = draw("l:loop>c", l=loop(**{"while": "true"}), c=condition(x="false"))
-    run = play(endless, check=None).start()
+    run = play(endless, check=None).start().settle()
     assert (run.code, run.count("ITERATION_STARTED")) == ("LOOP_LIMIT", 1_000)
     few = draw("l:loop>c", l=loop(maxIterations=2, **{"while": "true"}), c=condition(x="false"))
     assert play(few).start().code == "LOOP_LIMIT"

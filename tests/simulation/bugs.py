@@ -14,7 +14,7 @@ from tenuto.core import InstanceState, outstanding, snapshot
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
-from tenuto.core.state import LoopState
+from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.timekeeper import Timekeeper
@@ -24,6 +24,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerDue
 from tenuto.model.log import LogRow
 from tenuto.model.policy import RetryPolicy
+from tenuto.model.status import NodeStatus
 from tenuto.store.memory import commit
 from tenuto.store.memory.disk import MemoryDisk, pack
 from tenuto.store.protocol import InstanceWrite, LookedBack, Ownership, Turn, WaitRow, WriteResult
@@ -199,7 +200,7 @@ def failures_are_enough() -> AbstractContextManager[Any]:
 
 def all_at_once() -> AbstractContextManager[Any]:
     """Nobody looks at `concurrency`."""
-    return patch("tenuto.core.loop._width", lambda _config: 1_000)
+    return patch("tenuto.core.loop_entries.width_of", lambda _plan, _loop: 1_000)
 
 
 def called_off_iterations_go_on() -> AbstractContextManager[Any]:
@@ -209,6 +210,15 @@ def called_off_iterations_go_on() -> AbstractContextManager[Any]:
 
 def results_come_as_they_end() -> AbstractContextManager[Any]:
     return patch("tenuto.core.loop._results", lambda loop: list(loop.results.values()))
+
+
+def a_retry_leaves_what_was_withdrawn() -> AbstractContextManager[Any]:
+    """Only the node that failed is re-opened; what its failure took along stays called off."""
+
+    def is_reopened(_plan: Plan, _state: InstanceState, _key: NodeKey, node: NodeState) -> bool:
+        return node.status is NodeStatus.FAILED and not node.written
+
+    return patch("tenuto.core.reopening._is_reopened", is_reopened)
 
 
 def iterations_share_a_key() -> AbstractContextManager[Any]:

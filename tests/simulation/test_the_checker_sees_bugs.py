@@ -18,6 +18,7 @@ from tests.kit.workload import (
     Behaviours,
     Document,
     Publish,
+    Retry,
     loop_shapes,
     plan_behaviours,
     topologies,
@@ -114,6 +115,7 @@ FAILS_LATE = {
     (f"late[{number}]", 1): Behaviour("fail", 8_000, code="OUT", retryable=False)
     for number in range(3)
 }
+AT_WORK = {(f"root{number}", 1): Behaviour("succeed", 30_000, {"value": 1}) for number in range(5)}
 LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
 TRAPS = {
@@ -178,6 +180,15 @@ TRAPS = {
     ),
     "order of results": Trap(
         bugs.results_come_as_they_end, "LOOP", lambda: one(loop("parallel-loop"), behaviours=LATER)
+    ),
+    "retry by hand": Trap(
+        bugs.a_retry_leaves_what_was_withdrawn,
+        "I14",
+        lambda: one(
+            shape("fan-in"),
+            behaviours={**AT_WORK, ("root2", 1): GIVES_UP},
+            actions=(Retry(60_000),),
+        ),
     ),
     "key of an iteration": Trap(bugs.iterations_share_a_key, "I17", lambda: one(loop("for-each"))),
 }

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import LATE, STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.core.task_input import render_input
@@ -82,7 +82,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt) or _refuse_after_grace(d, key)
     if refused is not None:
-        if refused.code == _LATE:
+        if refused.code == LATE:
             keep_dead_letter(d, key, report.attempt, "late-result", output=report.output)
         return refused
     config = d.plan.nodes[key.node].node.config
@@ -183,10 +183,6 @@ def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
     return timedelta(milliseconds=round(seconds * (1 + share / 4) * 1000))
 
 
-STALE = "TEN-3003"
-_LATE = "TEN-3005"
-
-
 def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
     node = d.state.nodes.get(key)
     if (
@@ -198,7 +194,7 @@ def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
         return None
     if node is not None and _came_too_late(d.state, node, attempt):
         return Rejection(
-            code=_LATE, message=f"{key.node} was called off before attempt {attempt} reported"
+            code=LATE, message=f"{key.node} was called off before attempt {attempt} reported"
         )
     return Rejection(code=STALE, message=f"attempt {attempt} of {key.node} is not the one running")
 
@@ -208,10 +204,12 @@ def _refuse_after_grace(d: Deciding, key: NodeKey) -> Rejection | None:
     until = d.state.nodes[key].grace_until
     if until is None or d.now <= until:
         return None
-    return Rejection(code=_LATE, message=f"the grace of {key.node} was over at {until}")
+    return Rejection(code=LATE, message=f"the grace of {key.node} was over at {until}")
 
 
 def _came_too_late(state: InstanceState, node: NodeState, attempt: int) -> bool:
+    if attempt in node.given_up:
+        return True
     return node.attempt == attempt and (
         node.status is NodeStatus.CANCELLED or (state.status.is_final and node.is_open)
     )

@@ -8,17 +8,18 @@ from typing import Literal
 from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
+from tenuto.core.plan import PlannedNode
 from tenuto.core.state import NodeState, attempt_of
 from tenuto.model.effects import CloseWait, StopAttempt
 from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
-from tenuto.model.graph import SubWorkflow
+from tenuto.model.graph import DEFAULT, DONE, Loop, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
 
 
 def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
     """Call off those of `keys` that have not ended; what never began is skipped."""
-    for key in sorted(keys, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+    for key in sorted(keys, key=d.plan.place_of):
         node = d.state.nodes.get(key)
         if node is None or node.status is NodeStatus.PENDING:
             pass_over(d, key, "cancelled")
@@ -51,6 +52,8 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
         places = iterations_of(d.state, key)
         cancelled(d, key, node.attempt)
         for place in places:
+            if d.state.ending is not None and not d.has_room:
+                break  # what is open of the others is found by the next decision
             call_off_iteration(d, place)
         return
     if isinstance(d.plan.nodes[key.node].node.config, SubWorkflow):
@@ -104,9 +107,23 @@ def pass_over(d: Deciding, key: NodeKey, reason: Literal["when", "dead-path", "c
     attempt = attempt_of(d.state, key)
     d.emit(
         NodeSkipped(
-            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, reason=reason
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            reason=reason,
+            handles=passed_over_by(d.plan.nodes[key.node]) if reason == "when" else (),
         )
     )
+
+
+def passed_over_by(planned: PlannedNode) -> tuple[str, ...]:
+    """The handles, other than `default`, by which a node goes on that `when` passes over.
+
+    A loop ends at `done`, and so does one that never begins, unless something hangs on `default`.
+    """
+    is_loop = isinstance(planned.node.config, Loop)
+    return (DONE,) if is_loop and DEFAULT not in planned.handles else ()
 
 
 def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:

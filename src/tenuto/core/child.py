@@ -7,9 +7,9 @@ From there on nothing of it lives in this instance's process: its end comes as a
 from __future__ import annotations
 
 from tenuto.core import attempt
-from tenuto.core.attempt import STALE, tried_in_vain
+from tenuto.core.attempt import tried_in_vain
 from tenuto.core.child_start import depth_below, end_child, start_child
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, fail
 from tenuto.core.state import attempt_of
 from tenuto.core.view import error_view
@@ -46,6 +46,7 @@ def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
     node = d.state.nodes.get(key)
     if (
         node is None
+        or d.state.status.is_final
         or not node.is_in_flight
         or node.attempt != report.attempt
         or not isinstance(d.plan[key.node].node.config, SubWorkflow)
@@ -61,7 +62,12 @@ def reported(d: Deciding, report: ChildReported) -> Rejection | None:
     """A child has ended: so has the attempt that started it, unless it was called off before."""
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
-    if node is None or node.status is not NodeStatus.RUNNING or node.child_id != report.child_id:
+    if (
+        node is None
+        or d.state.status.is_final
+        or node.status is not NodeStatus.RUNNING
+        or node.child_id != report.child_id
+    ):
         return Rejection(code=STALE, message=f"{key.node} does not wait for {report.child_id}")
     d.emit(
         ChildEnded(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.parent import never_began
 from tenuto.core.rerun import take_over
 from tenuto.core.scope import scope_of
@@ -24,7 +24,7 @@ from tenuto.model.status import Status
 def start(d: Deciding, asked: Started) -> Rejection | None:
     """Accept a new instance."""
     if d.state.version:
-        return Rejection(code="TEN-3002", message="there is an instance with this id already")
+        return Rejection(code=NOT_THIS_STATUS, message="there is an instance with this id already")
     try:
         deadline = _deadline(d, asked)
     except (ExpressionError, ValueError) as error:
@@ -72,7 +72,7 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
         return None
     if d.state.status.is_final:
         return Rejection(
-            code="TEN-3002", message=f"a {d.state.status} instance cannot be cancelled"
+            code=NOT_THIS_STATUS, message=f"a {d.state.status} instance cannot be cancelled"
         )
     if d.state.ending is not None and d.state.pause is None:
         return None
@@ -92,10 +92,10 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
 def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:
     if d.state.status not in allowed:
         return Rejection(
-            code="TEN-3002", message=f"cannot {verb} an instance that is {d.state.status}"
+            code=NOT_THIS_STATUS, message=f"cannot {verb} an instance that is {d.state.status}"
         )
     if d.state.ending is not None and d.state.pause is None:
-        return Rejection(code="TEN-3002", message=f"cannot {verb} an instance that is ending")
+        return Rejection(code=NOT_THIS_STATUS, message=f"cannot {verb} an instance that is ending")
     return None
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from tenuto.core import attempt, child, commands, retry, timer, wait
-from tenuto.core.deciding import Deciding, Decision, Rejection
+from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
@@ -28,25 +28,38 @@ from tenuto.model.inputs import (
     TaskFailed,
     TaskSucceeded,
     TimerDue,
+    TimerKind,
 )
 
 
 def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
     """What follows from `input`."""
     if state.version == 0 and not isinstance(input, Started):
-        nothing = Rejection(code="TEN-3001", message=f"there is no instance {state.id}")
+        nothing = Rejection(code=NO_SUCH_INSTANCE, message=f"there is no instance {state.id}")
         return Decision(state=state, rejection=nothing)
-    d = Deciding(plan, state, now)
+    goes_on = isinstance(input, TimerDue) and input.key == GO_ON
+    d = Deciding(plan, state, now, goes_on=goes_on)
     was_paused = state.pause is not None
+    if timer.has_overrun(d) and not _ends_it(input):
+        # A deadline passes by the clock, also when its timer has not been heard of yet.
+        timer.pass_deadline(d)
+        settle(d)
+    ordered = len(d.effects)
     rejection = _take(d, input)
     if rejection is not None:
-        return Decision(state=state, effects=tuple(d.effects), rejection=rejection)
-    if not d.entries:
+        return Decision(state=state, effects=tuple(d.effects[ordered:]), rejection=rejection)
+    if not d.entries and not goes_on:
         return d.done()
     if was_paused and d.state.pause is None and d.state.ending is None:
         timer.resumed(d)
     settle(d)
     return d.done()
+
+
+def _ends_it(input: Input) -> bool:
+    return isinstance(input, CancelAsked) or (
+        isinstance(input, TimerDue) and input.key.kind is TimerKind.DEADLINE
+    )
 
 
 def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one arm each

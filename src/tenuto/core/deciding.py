@@ -21,7 +21,17 @@ from tenuto.model.entries import Entry, IterationStarted, RetryRequested
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
+from tenuto.model.policy import MOST_ENTRIES
 
+NO_SUCH_INSTANCE = "TEN-3001"
+NOT_THIS_STATUS = "TEN-3002"
+STALE = "TEN-3003"
+LATE = "TEN-3005"
+EVENT_TAKEN = "TEN-3007"
+CANNOT_GO_ON = "TEN-3009"
+
+GO_ON = TimerKey(TimerKind.GO_ON)
+"""The timer of whatever a decision left over."""
 _INSTANCE_TIMERS = tuple(TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME))
 
 
@@ -44,15 +54,33 @@ class Decision(Struct, frozen=True, gc=False, kw_only=True):
 class Deciding:
     """Collects entries and effects; private to one call of `decide`."""
 
-    __slots__ = ("effects", "entries", "now", "plan", "state")
+    __slots__ = (
+        "_before",
+        "_goes_on",
+        "_most",
+        "effects",
+        "entries",
+        "gathered",
+        "now",
+        "plan",
+        "state",
+    )
 
-    def __init__(self, plan: Plan, state: InstanceState, now: datetime) -> None:
+    def __init__(
+        self, plan: Plan, state: InstanceState, now: datetime, *, goes_on: bool = False
+    ) -> None:
+        """`goes_on`: it takes on what an earlier decision left over. Any other leaves that be."""
         self.plan = plan
         self.state = state.copied()
+        self._before = state
+        self._goes_on = goes_on
+        self._most = 0 if state.is_unsettled and not goes_on else MOST_ENTRIES
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []
         self.effects: list[Effect] = []
+        self.gathered: dict[NodeKey, tuple[int, list[JSON]]] = {}
+        """Results of loops, in order, and of how many iterations begun: gathered once."""
 
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
@@ -61,6 +89,11 @@ class Deciding:
         self.entries.append(entry)
         if self.state.timers is not timers:
             self._timers_changed(timers, entry)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may follow here; what does not is left to a decision of its own."""
+        return len(self.entries) < self._most
 
     def order(self, effect: Effect) -> None:
         """Ask something of the world."""
@@ -76,6 +109,13 @@ class Deciding:
         return scope_of(self.plan, self.state, key, names=names, variables=variables)
 
     def done(self) -> Decision:
+        """All of it, and the timer by which what is left over goes on."""
+        was_left, is_left = self._before.is_unsettled, self.state.is_unsettled
+        moment = self.state.created_at  # long since past
+        if was_left and (self._goes_on or not is_left):
+            self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
+        if is_left and (self._goes_on or not was_left):
+            self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
         return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:

@@ -12,7 +12,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.entries import StatusChanged, SystemSet
-from tenuto.model.failure import INTERNAL, LastError
+from tenuto.model.failure import INTERNAL, TOO_LARGE, LastError
 from tenuto.model.graph import Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
@@ -23,15 +23,23 @@ def advance(d: Deciding) -> None:
     """Call off what is still open; once nothing is, declare the end."""
     ending = d.state.ending
     assert ending is not None
-    for key in sorted(d.state.open, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
-        node = d.state.nodes[key]
-        # A loop takes its body with it.
-        if node.is_open:
-            withdraw(d, key, node)
+    # Most results while it ends find that everything has been told already.
+    if len(d.state.open) > d.state.told and d.has_room:
+        _withdraw_all(d)
     if d.state.open:
         move(d, Status.RUNNING)
     else:
         move(d, ending.status)
+
+
+def _withdraw_all(d: Deciding) -> None:
+    for key in sorted(d.state.open, key=d.plan.place_of):
+        if not d.has_room:
+            return
+        node = d.state.nodes[key]
+        # A loop takes its body with it.
+        if node.is_open:
+            withdraw(d, key, node)
 
 
 def move(d: Deciding, to: Status) -> None:
@@ -53,14 +61,14 @@ def move(d: Deciding, to: Status) -> None:
         tell_parent(d, d.state.parent, output)
 
 
-def quarantine(d: Deciding, message: str) -> None:
+def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
     """Fail an instance that cannot be decided on, so that it stops nobody else and is seen.
 
     One that has ended stays as it is.
     """
     if d.state.status.is_final:
         return
-    error = LastError(code=INTERNAL, message=message, step_id=None, at=d.now)
+    error = LastError(code=code, message=message, step_id=None, at=d.now)
     d.emit(SystemSet(at=d.now, values={"quarantine": {"message": message}}))
     if Status.FAILED not in TRANSITIONS[d.state.status]:
         move(d, Status.RUNNING)
@@ -78,6 +86,12 @@ def quarantine(d: Deciding, message: str) -> None:
     d.emit(StatusChanged(at=d.now, from_=d.state.status, to=Status.FAILED, error=error))
     if d.state.parent is not None:
         tell_parent(d, d.state.parent, None)
+
+
+def give_up(d: Deciding) -> None:
+    """Fail an instance whose log is longer than any may be, whatever handled that in its parts."""
+    most = d.plan.limits.log_entries
+    quarantine(d, f"the log has {d.state.version:,} entries of {most:,}", TOO_LARGE)
 
 
 def output_of(plan: Plan, state: InstanceState) -> JSON:

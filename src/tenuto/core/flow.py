@@ -28,8 +28,9 @@ from tenuto.model.graph import (
     Task,
     Terminate,
 )
-from tenuto.model.ids import NodeKey, path_of
+from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
+from tenuto.model.policy import MOST_ENTRIES
 from tenuto.model.status import Status
 
 
@@ -38,19 +39,18 @@ def settle(d: Deciding) -> None:
     state = d.state
     if state.status.is_final:
         return
-    while state.pause is None and state.ending is None:
-        if state.doomed:
-            _skip_doomed(d)
-        if state.ready:
-            _begin_ready(d)
-        elif state.quiet and not state.doomed:
-            loop.end_quiet_iteration(d)
-        elif not state.doomed:
+    if state.version > d.plan.limits.log_entries + MOST_ENTRIES:
+        ending.give_up(d)
+        return
+    while state.pause is None and state.ending is None and d.has_room:
+        if not _follow(d):
             break
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
         ending.advance(d)
+    elif state.is_unsettled:
+        ending.move(d, Status.RUNNING)
     elif not state.open:
         ending.move(d, Status.COMPLETED)
     elif len(state.open) == state.open_waits + state.open_loops:
@@ -59,15 +59,35 @@ def settle(d: Deciding) -> None:
         ending.move(d, Status.RUNNING)
 
 
+def _follow(d: Deciding) -> bool:
+    """Do some of what follows; False: there is nothing."""
+    state = d.state
+    if state.doomed:
+        _skip_doomed(d)
+    if state.ready:
+        _begin_ready(d)
+    elif state.doomed:
+        pass  # what was skipped doomed others
+    elif state.quiet:
+        loop.end_quiet_iterations(d)
+    elif state.short:
+        loop.widen(d)
+    else:
+        return False
+    return True
+
+
 def _skip_doomed(d: Deciding) -> None:
     for key in _in_order(d, d.state.doomed):
+        if not d.has_room:
+            return
         if key in d.state.doomed:
             pass_over(d, key, "dead-path")
 
 
 def _begin_ready(d: Deciding) -> None:
     for key in _in_order(d, d.state.ready):
-        if d.state.ending is not None:
+        if d.state.ending is not None or not d.has_room:
             return
         if key in d.state.ready:
             _begin(d, key)
@@ -151,4 +171,4 @@ def _rendered(d: Deciding, key: NodeKey, field: str, template: JSON, without: JS
 def _in_order(d: Deciding, keys: Keys) -> list[NodeKey]:
     if len(keys) < 2:
         return list(keys)
-    return sorted(keys, key=lambda key: (d.plan.order_of(key.node), path_of(key.iteration)))
+    return sorted(keys, key=d.plan.place_of)

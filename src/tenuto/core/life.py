@@ -15,6 +15,8 @@ def open_node(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -
     """A node has begun; nothing was known of it before."""
     state.nodes = with_item(state.nodes, key, node)
     state.open = with_item(state.open, key, None)
+    count = state.open_steps.get(key.node, 0) + 1
+    state.open_steps = with_item(state.open_steps, key.node, count)
     state.ready.pop(key, None)
     state.running += node.is_in_flight
     state.open_waits += node.is_wait
@@ -25,7 +27,9 @@ def open_node(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -
 
 def change_node(state: InstanceState, key: NodeKey, node: NodeState) -> None:
     """An open node has changed and is still open."""
-    state.running += node.is_in_flight - state.nodes[key].is_in_flight
+    before = state.nodes[key]
+    state.running += node.is_in_flight - before.is_in_flight
+    state.told += (node.grace_until is not None) - (before.grace_until is not None)
     state.nodes = with_item(state.nodes, key, node)
 
 
@@ -39,7 +43,14 @@ def close_node(
         state.doomed.pop(key, None)
         return
     state.open = without_item(state.open, key)
+    count = state.open_steps.get(key.node, 1) - 1
+    state.open_steps = (
+        with_item(state.open_steps, key.node, count)
+        if count
+        else without_item(state.open_steps, key.node)
+    )
     state.running -= before.is_in_flight
+    state.told -= before.grace_until is not None
     state.open_waits -= before.is_wait
     state.open_loops -= before.is_loop
     clear_node_timers(state, key)

@@ -10,11 +10,11 @@ from tenuto.core.loop_entries import iterations_of
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_within
 from tenuto.core.state import LoopState, attempt_of
-from tenuto.expr import ExpressionError, Undefined
+from tenuto.expr import Expression, ExpressionError, Undefined
 from tenuto.model.entries import IterationEnded, IterationStarted
 from tenuto.model.failure import LOOP_LIMIT, LOOP_SOURCE, TIMEOUT, TOO_LARGE, Failure
 from tenuto.model.graph import DONE, Loop
-from tenuto.model.ids import NodeKey, around, index_of, iteration_of
+from tenuto.model.ids import NodeKey, around, iteration_of, path_of
 from tenuto.model.json import JSON, Object, kind_of
 from tenuto.model.status import NodeStatus
 
@@ -38,13 +38,37 @@ def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
     elif not items:
         complete(d, key, [], handles=(DONE,))
     else:
-        for index in range(min(_width(config), len(items))):
-            _start(d, key, index, UNSET if index else items)
+        _start(d, key, 0, items)
+        _fill(d, key)
 
 
-def end_quiet_iteration(d: Deciding) -> None:
-    """End an iteration of which nothing is active, innermost first, and go on with its loop."""
-    place = max(d.state.quiet, key=lambda it: (d.plan.order_of(it.node), -index_of(it.iteration)))
+def end_quiet_iterations(d: Deciding) -> None:
+    """End the iterations of which nothing is active, innermost first, and go on with their loops.
+
+    What becomes quiet by that has its turn when they are through.
+    """
+    in_order = sorted(
+        d.state.quiet, key=lambda it: (-d.plan.order_of(it.node), path_of(it.iteration))
+    )
+    for place in in_order:
+        if d.state.ending is not None or not d.has_room:
+            return
+        if place in d.state.quiet:
+            _end_quiet(d, place)
+
+
+def widen(d: Deciding) -> None:
+    """Begin iterations of loops that have room for more of them."""
+    for key in sorted(d.state.short, key=d.plan.place_of):
+        _fill(d, key)
+
+
+def _fill(d: Deciding, key: NodeKey) -> None:
+    while key in d.state.short and d.has_room:
+        _start(d, key, d.state.loops[key].started)
+
+
+def _end_quiet(d: Deciding, place: NodeKey) -> None:
     key = NodeKey(place.node, around(place.iteration))
     iteration = d.state.iterations[place]
     if iteration.failure is not None:
@@ -71,12 +95,8 @@ def end_quiet_iteration(d: Deciding) -> None:
 
 def resume(d: Deciding, key: NodeKey) -> None:
     """Go on with a loop that was re-opened: begin the iterations that there is room for."""
-    config = d.plan.nodes[key.node].node.config
-    assert isinstance(config, Loop)
-    while d.state.nodes[key].is_open and d.state.ending is None:
-        loop = d.state.loops[key]
-        is_short = loop.items is not None and loop.started < len(loop.items)
-        if loop.active and not (is_short and loop.active < _width(config)):
+    while d.state.nodes[key].is_open and d.state.ending is None and d.has_room:
+        if d.state.loops[key].active and key not in d.state.short:
             return
         _go_on(d, key)
 
@@ -127,7 +147,7 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
         return
     if not holds:
         _finish(d, key, loop)
-    elif loop.started >= config.max_iterations:
+    elif loop.started - loop.fresh_from >= config.max_iterations:
         _refuse(d, key, LOOP_LIMIT, f"not over after {config.max_iterations:,} iterations")
     else:
         _start(d, key, loop.started)
@@ -184,7 +204,24 @@ def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
 
 def _results(loop: LoopState) -> list[JSON]:
     """Of each iteration that has ended; null where it failed."""
-    return [loop.results.get(index) for index in sorted({*loop.results, *loop.errors})]
+    ended = (
+        index for index in range(loop.started) if index in loop.results or index in loop.errors
+    )
+    return [loop.results.get(index) for index in ended]
+
+
+def _gathered(d: Deciding, key: NodeKey, loop: LoopState) -> list[JSON]:
+    """The results so far, of which nothing is kept: where all have ended, the next one is added."""
+    have_ended = len(loop.results) + len(loop.errors)
+    known = d.gathered.get(key)
+    if known is not None and known[0] == have_ended - 1 == loop.started - 1:
+        results = known[1]
+        results.append(loop.results.get(loop.started - 1))
+    else:
+        results = _results(loop)
+    if have_ended == loop.started:
+        d.gathered[key] = have_ended, results
+    return results
 
 
 def _is_enough(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> bool:
@@ -192,8 +229,23 @@ def _is_enough(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> bool
         return False
     if isinstance(config.enough, int):
         return loop.succeeded >= config.enough
-    names: Object = {"results": _results(loop)}
-    return d.plan.expression(config.enough).truthy(d.scope(key, names))
+    expression = d.plan.expression(config.enough)
+    names: Object
+    if _only_counts(expression):
+        names = {"results": {"length": len(loop.results) + len(loop.errors)}}
+    else:
+        names = {"results": _gathered(d, key, loop)}
+    return expression.truthy(d.scope(key, names))
+
+
+def _only_counts(expression: Expression) -> bool:
+    """Whether of all results it asks how many there are: then they need not be gathered."""
+    return all(
+        path[:3] == ("ctx", "results", "length")
+        if path[:2] == ("ctx", "results")
+        else path != ("ctx",) and path[:3] != ("workflow", "instance", "state")[: len(path)]
+        for path in expression.paths
+    )
 
 
 def _result(d: Deciding, place: NodeKey) -> JSON:
@@ -209,10 +261,6 @@ def _result(d: Deciding, place: NodeKey) -> JSON:
         if node is not None and node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED):
             sinks[name] = node.output
     return next(iter(sinks.values())) if len(sinks) == 1 else sinks
-
-
-def _width(config: Loop) -> int:
-    return config.concurrency if config.mode == "parallel" else 1
 
 
 def _refuse(d: Deciding, key: NodeKey, code: str, message: str) -> None:

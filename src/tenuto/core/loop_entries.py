@@ -15,7 +15,7 @@ from tenuto.core.state import InstanceState, Iteration, LoopState, NodeState, Va
 from tenuto.core.timing import set_timer
 from tenuto.model.entries import IterationEnded, IterationStarted, NodeFailed
 from tenuto.model.graph import Loop
-from tenuto.model.ids import NodeKey, around, index_of
+from tenuto.model.ids import NodeKey, index_of, iteration_of
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus
@@ -35,6 +35,7 @@ def iteration_started(plan: Plan, state: InstanceState, entry: IterationStarted)
         count_open(plan, state, key, 1)
     enter(plan, state, entry.node, entry.iteration)
     state.quiet[entry.key] = None
+    note_room(plan, state, key)
 
 
 def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> None:
@@ -60,6 +61,7 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
             state.nodes = without_item(state.nodes, inner)
         if inner in state.joins:
             state.joins = without_item(state.joins, inner)
+    note_room(plan, state, key)
     leave_loop(state, key)
 
 
@@ -86,23 +88,53 @@ def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None
 
 def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:
     """The iterations of a loop that are under way, in order."""
-    found = [
-        key
-        for key in state.iterations
-        if key.node == loop.node and around(key.iteration) == loop.iteration
-    ]
-    return sorted(found, key=lambda key: index_of(key.iteration))
+    known = state.loops.get(loop)
+    found: list[NodeKey] = []
+    if known is not None:
+        # Those that began last are looked at first: few others are still under way.
+        for index in reversed(range(known.started)):
+            if len(found) == known.active:
+                break
+            key = NodeKey(loop.node, iteration_of(loop.iteration, index))
+            if key in state.iterations:
+                found.append(key)
+    return found[::-1]
 
 
-def close_loop(plan: Plan, state: InstanceState, key: NodeKey) -> None:
-    """A loop has its outcome. What still goes on of it ends by itself, or has been called off."""
+def note_room(plan: Plan, state: InstanceState, key: NodeKey) -> None:
+    """Take note whether further iterations of a loop may begin, since one began or ended."""
+    loop = state.loops.get(key)
+    if (
+        loop is not None
+        and loop.items is not None
+        and loop.started < len(loop.items)
+        and state.nodes[key].is_open
+        and loop.active < width_of(plan, key.node)
+    ):
+        state.short[key] = None
+    else:
+        state.short.pop(key, None)
+
+
+def width_of(plan: Plan, loop: str) -> int:
+    """How many iterations of a loop may be under way at once."""
+    config = plan.nodes[loop].node.config
+    return config.concurrency if isinstance(config, Loop) and config.mode == "parallel" else 1
+
+
+def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: bool) -> None:
+    """A loop has its outcome. What still goes on of it ends by itself, or has been called off.
+
+    One that the instance's end takes along (`may_go_on`) keeps what was about to begin: a retry
+    re-opens it.
+    """
     is_called_off = (
         state.nodes[key].status is not NodeStatus.COMPLETED or plan.nodes[key.node].node.cancel_rest
     )
-    for iteration in iterations_of(state, key):
-        # An instance that fails keeps what was about to begin: it may be retried.
-        if is_called_off and state.ending is None:
+    if is_called_off and not may_go_on:
+        for iteration in iterations_of(state, key):
             _call_off(plan, state, iteration)
+    state.short.pop(key, None)
     leave_loop(state, key)
 
 

@@ -27,7 +27,7 @@ from tenuto.model.entries import (
     WaitOpened,
     WaitResolved,
 )
-from tenuto.model.failure import STOPPED, TERMINATED, LastError
+from tenuto.model.failure import STOPPED, TERMINATED, Failure, LastError
 from tenuto.model.graph import DEFAULT, End, Terminate
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -75,6 +75,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
+    elif entry.reused_from is not None:
+        node = _as_it_was(node, entry)
     close_node(plan, state, key, known, node)
     # A node that was being called off finished all the same: its edges died when it was told to
     # stop.
@@ -82,12 +84,32 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         arrive(plan, state, key, entry.handles)
     _write_variables(plan, state, entry)
     if node.is_loop:
-        close_loop(plan, state, key)
+        close_loop(plan, state, key, may_go_on=False)
     config = plan.nodes[key.node].node.config
     if isinstance(config, End):
         state.output = _merged(state.output, entry.output)
     elif isinstance(config, Terminate) and succeeded and state.ending is None:
         _terminate(state, config, entry)
+
+
+def _as_it_was(node: NodeState, entry: NodeCompleted) -> NodeState:
+    """A step that was taken over, with what had gone wrong in it."""
+    error = None if entry.error is None else _last_error(entry, entry.error)
+    if entry.errors is None:
+        return replace(node, error=error)
+    return replace(node, error=error, is_loop=True, errors=entry.errors)
+
+
+def _last_error(entry: NodeCompleted | NodeFailed, failure: Failure) -> LastError:
+    return LastError(
+        code=failure.code,
+        message=failure.message,
+        details=failure.details,
+        step_id=entry.node,
+        iteration=entry.iteration,
+        attempt=entry.attempt,
+        at=entry.at,
+    )
 
 
 def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
@@ -97,15 +119,7 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
     code = entry.error.code
     # The code alone does not tell: a task may report any code, also one of ours.
     was_lost = not entry.counts and code != STOPPED
-    error = LastError(
-        code=code,
-        message=entry.error.message,
-        details=entry.error.details,
-        step_id=entry.node,
-        iteration=entry.iteration,
-        attempt=entry.attempt,
-        at=entry.at,
-    )
+    error = _last_error(entry, entry.error)
     node = replace(
         before,
         attempt=entry.attempt,
@@ -124,7 +138,7 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
             state.last_error = state.last_error or error
             state.ending = state.ending or Ending(because="failed", status=Status.FAILED)
         if node.is_loop:
-            close_loop(plan, state, key)
+            close_loop(plan, state, key, may_go_on=entry.then == "fail")
     elif known is not None:
         # Another entry follows that says what becomes of the node.
         change_node(state, key, node)
@@ -141,7 +155,7 @@ def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
         completed_at=entry.at,
     )
     close_node(plan, state, key, None, node)
-    arrive(plan, state, key, (DEFAULT,) if entry.reason == "when" else ())
+    arrive(plan, state, key, entry.handles or ((DEFAULT,) if entry.reason == "when" else ()))
 
 
 def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
@@ -164,7 +178,7 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
     if before.grace_until is None and not is_withdrawn:
         arrive(plan, state, key, ())
     if node.is_loop:
-        close_loop(plan, state, key)
+        close_loop(plan, state, key, may_go_on=is_withdrawn)
 
 
 def cancel_requested(plan: Plan, state: InstanceState, entry: NodeCancelRequested) -> None:
@@ -237,7 +251,12 @@ def _beginning(state: InstanceState, key: NodeKey, at: datetime) -> NodeState:
     pending = state.nodes.get(key)
     if pending is None:
         return node
-    return replace(node, input=pending.input, child_version=pending.child_version)
+    return replace(
+        node,
+        input=pending.input,
+        child_version=pending.child_version,
+        given_up=pending.given_up,
+    )
 
 
 def _terminate(state: InstanceState, config: Terminate, entry: NodeCompleted) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenuto.core.attempt import start_attempt
 from tenuto.core.child_start import resolve_child
-from tenuto.core.deciding import Deciding
+from tenuto.core.deciding import GO_ON, Deciding
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import Effect, SetTimer
@@ -30,4 +30,6 @@ def outstanding(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
     for timer_key in sorted(state.timers):
         timer = state.timers[timer_key]
         d.order(SetTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
+    if state.is_unsettled:
+        d.order(SetTimer(key=GO_ON, due=state.created_at, set_at=state.created_at))
     return d.done().effects

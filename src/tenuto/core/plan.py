@@ -22,13 +22,14 @@ from tenuto.expr import (
     split_condition,
 )
 from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, SubWorkflow, Task
-from tenuto.model.ids import NodeKey, around
+from tenuto.model.ids import NodeKey, around, path_of
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
     NO_POLICY,
+    ONCE,
     Limits,
     RetryPolicy,
     TaskPolicy,
@@ -96,9 +97,15 @@ class Plan:
         return self.nodes[node]
 
     def retry_of(self, node: Node) -> RetryPolicy:
-        """The step's policy, else its task's, else the definition's, else the server's."""
+        """The step's policy, else its task's, else the definition's, else the server's.
+
+        A child is started once unless its step says more: what failed in it has been tried again
+        there, and another child would do all of it anew, under other keys.
+        """
         if node.retry is not None:
             return node.retry
+        if isinstance(node.config, SubWorkflow):
+            return ONCE
         if isinstance(node.config, Task):
             return self._policies.policy(node.config.task_id).retry or self._retry
         return self._retry
@@ -113,6 +120,10 @@ class Plan:
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
+
+    def place_of(self, key: NodeKey) -> tuple[int, tuple[int, ...]]:
+        """Where a node stands among others: those before it first, earlier iterations first."""
+        return self.nodes[key.node].order, path_of(key.iteration)
 
     def template(self, node: str, field: str, value: JSON) -> Template:
         """The compiled form of a template in `field` of `node`."""

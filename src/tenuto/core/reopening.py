@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
 from tenuto.core.life import close_node, open_node
+from tenuto.core.loop_entries import note_room
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState
@@ -33,6 +34,7 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
     for key, node in reopened_by_retry(plan, state):
         if key in state.loops:
             _reopen_loop(plan, state, key, node, entry.at)
+            note_room(plan, state, key)
         else:
             _reopen(plan, state, key, node)
     for key in held_back:
@@ -53,25 +55,34 @@ def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, N
     found = [
         (key, node) for key, node in state.nodes.items() if _is_reopened(plan, state, key, node)
     ]
-    return sorted(found, key=lambda item: (plan.order_of(item[0].node), item[0].iteration))
+    return sorted(found, key=lambda item: plan.place_of(item[0]))
+
+
+def left_open(plan: Plan, state: InstanceState) -> list[NodeKey]:
+    """Nodes that an instance which was set aside left open, and that will not be re-opened."""
+    found = [key for key in state.open if not _is_reopened(plan, state, key, state.nodes[key])]
+    return sorted(found, key=plan.place_of)
 
 
 def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> bool:
+    if _is_over_around(plan, state, key):
+        return False
     if node.is_open:
         # An instance that was set aside left it so; a part of the workflow may have called it off.
         return node.is_withdrawn or node.grace_until is None
     if node.status is NodeStatus.FAILED:
         # A failure that was handled has an output, or is that of its iteration.
-        return not node.written and not _has_failed_with_its_iteration(plan, state, key)
+        return not node.written
     return node.status is NodeStatus.CANCELLED and node.is_withdrawn
 
 
-def _has_failed_with_its_iteration(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+def _is_over_around(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
+    """Whether the iteration around a node has failed, was called off or has ended."""
     loop = plan.nodes[key.node].loop
     if loop is None:
         return False
     iteration = state.iterations.get(NodeKey(loop, key.iteration))
-    return iteration is None or iteration.failure is not None
+    return iteration is None or iteration.is_over
 
 
 def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> None:
@@ -81,12 +92,18 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         opened=node.opened,
         input=node.input,
         child_version=node.child_version,
+        given_up=(*node.given_up, node.attempt) if _is_unheard(node) else node.given_up,
     )
     if node.is_open:
         close_node(plan, state, key, node, reopened)
     else:
         state.nodes = with_item(state.nodes, key, reopened)
     state.ready[key] = None
+
+
+def _is_unheard(node: NodeState) -> bool:
+    """Whether an attempt was called off that may still bring a result."""
+    return node.status is NodeStatus.CANCELLED or node.is_in_flight
 
 
 def _reopen_loop(
@@ -103,6 +120,8 @@ def _reopen_loop(
         state.nodes = with_item(state.nodes, key, reopened)
     else:
         open_node(plan, state, key, reopened)
+    loop = state.loops[key]
+    state.loops = with_item(state.loops, key, replace(loop, fresh_from=loop.started))
     timeout = plan.nodes[key.node].node.timeout
     timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
     set_timer(state, timer, at + timeout if timeout else None, at)

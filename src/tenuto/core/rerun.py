@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tenuto.core.cancelling import call_off, pass_over, rest_of
+from tenuto.core.cancelling import call_off, pass_over, passed_over_by, rest_of
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
 from tenuto.model.entries import Entry, NodeCompleted, NodeSkipped
+from tenuto.model.failure import Failure, LastError
 from tenuto.model.graph import Terminate
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import Reused, Started
 
+NOT_FROM_THERE = "TEN-2010"
 DOES_NOT_FIT = "TEN-2011"
 
 
@@ -67,7 +69,13 @@ def _outcome(earlier: InstanceState, entry: NodeCompleted) -> Reused:
         # A part of the workflow had called it off: it started nothing, and does not here.
         handles=() if is_called_off else entry.handles,
         variables=entry.variables,
+        error=None if node.error is None else _failure(node.error),
+        errors=list(node.errors) if node.is_loop else None,
     )
+
+
+def _failure(error: LastError) -> Failure:
+    return Failure(code=error.code, message=error.message, details=error.details)
 
 
 def misfits(plan: Plan, before: Plan, reused: Iterable[Reused]) -> Iterator[tuple[str, str]]:
@@ -96,6 +104,9 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
             return Rejection(code=DOES_NOT_FIT, message=message)
         _take(d, asked, each, planned, spared)
         _skip_dead_paths(d, spared)
+    if asked.from_step is not None and NodeKey(asked.from_step) in d.state.nodes:
+        message = f"{asked.from_step} is never reached: what is taken over leads past it"
+        return Rejection(code=NOT_FROM_THERE, message=message)
     return None
 
 
@@ -113,7 +124,15 @@ def _take(
     if planned.node.cancel_rest:
         call_off(d, (late for late in rest_of(d, key) if late.node not in spared))
     if reused.status == "skipped":
-        d.emit(NodeSkipped(at=d.now, node=reused.node, reason="when", reused_from=asked.rerun_of))
+        d.emit(
+            NodeSkipped(
+                at=d.now,
+                node=reused.node,
+                reason="when",
+                reused_from=asked.rerun_of,
+                handles=passed_over_by(planned),
+            )
+        )
         return
     d.emit(
         NodeCompleted(
@@ -125,6 +144,8 @@ def _take(
             handles=reused.handles,
             variables=reused.variables,
             reused_from=asked.rerun_of,
+            error=reused.error,
+            errors=reused.errors,
         )
     )
     if reused.status == "success" and reused.handles:

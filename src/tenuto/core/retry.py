@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from tenuto.core import loop
 from tenuto.core.cancelling import call_off, cancelled
-from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.reopening import held_back_by_end, reopened_by_retry
-from tenuto.core.state import NodeState
+from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
+from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
 from tenuto.model.durations import iso
 from tenuto.model.entries import RetryRequested, StatusChanged
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import Status
-
-NOT_THIS_STATUS = "TEN-3002"
-CANNOT_GO_ON = "TEN-3009"
 
 
 def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
@@ -22,7 +18,7 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     if refused is not None:
         return refused
     held_back = held_back_by_end(d.state)
-    called_off = [key for key in sorted(d.state.open) if _was_called_off(d.state.nodes[key])]
+    called_off = left_open(d.plan, d.state)
     loops = [key for key, _ in reopened_by_retry(d.plan, d.state) if key in d.state.loops]
     d.emit(RetryRequested(at=d.now, by=asked.by))
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
@@ -34,11 +30,6 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     for key in loops:
         loop.resume(d, key)
     return None
-
-
-def _was_called_off(node: NodeState) -> bool:
-    """A part of the workflow told it to stop, and the instance was set aside before it did."""
-    return node.grace_until is not None and not node.is_withdrawn
 
 
 def _refuse(d: Deciding) -> Rejection | None:

@@ -38,7 +38,7 @@ class Sight:
         """What is there only here: an item and its index, a variable that is about to be set."""
         if place is not None:
             self.variables = state.iterations[place].variables
-            self.names = {**_of_iteration(state, place), **names}
+            self.names = {**_of_iterations(plan, state, place), **names}
 
     def step(self, name: str) -> NodeKey | None:
         """The step of this name that is meant here."""
@@ -58,12 +58,17 @@ class Sight:
         return sorted(name for name in self.plan.nodes if self.step(name) is not None)
 
 
-def _of_iteration(state: InstanceState, place: NodeKey) -> dict[str, JSON]:
-    index = index_of(place.iteration)
-    loop = state.loops[NodeKey(place.node, around(place.iteration))]
+def _of_iterations(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str, JSON]:
+    """What an iteration brings, over what those around it do."""
+    outside, outer = around(place.iteration), plan.nodes[place.node].loop
+    names = {} if outer is None else _of_iterations(plan, state, NodeKey(outer, outside))
+    loop = state.loops[NodeKey(place.node, outside)]
+    names["index"] = index = index_of(place.iteration)
     if loop.items is None:
-        return {"index": index, "last": loop.last}
-    return {"index": index, "item": loop.items[index]}
+        names["last"] = loop.last
+    else:
+        names["item"] = loop.items[index]
+    return names
 
 
 class Context(Lazy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -24,14 +25,16 @@ from tenuto.core.state import (
 from tenuto.model.entries import Entry, InputSet, IterationStarted, NodeCompleted
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
-SHAPE = 1
-"""The number of the shape that is written; one that is greater was written by a newer program."""
+SHAPE = 2
+"""The number of the shape that is written; one that is greater was written by a newer program.
+
+In 1 there was no `short`: nothing was left over then."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -44,6 +47,7 @@ class _Loop(Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: list[int] = []
     size: int = 0
     started: int = 0
+    fresh_from: int = 0
     active: int = 0
     succeeded: int = 0
     results: list[tuple[int, JSON]] = []
@@ -85,6 +89,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     joins: list[tuple[NodeKey, Join]] = []
     ready: list[NodeKey] = []
     doomed: list[NodeKey] = []
+    short: list[NodeKey] = []
     open_waits: int = 0
     open_loops: int = 0
     loops: list[tuple[NodeKey, _Loop]] = []
@@ -108,6 +113,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The seqs of the entries that hold the values left out here."""
 
 
+_FOLLOWING = ("open", "open_steps", "told", "quiet")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Stored).decode
 
@@ -117,7 +123,8 @@ def encode(state: InstanceState) -> bytes:
     fields = asdict(state)
     # Which nodes are open follows from the nodes; the seqs that opened them order them, each once.
     # So does which iterations are quiet, from the iterations.
-    del fields["open"], fields["quiet"]
+    for name in _FOLLOWING:
+        del fields[name]
     nodes = sorted(state.nodes.items(), key=lambda item: item[1].opened)
     large = _large_values(state, nodes)
     if large:
@@ -131,6 +138,7 @@ def encode(state: InstanceState) -> bytes:
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
         "doomed": sorted(state.doomed),
+        "short": sorted(state.short),
         "timers": sorted(state.timers.items()),
         "variables": [
             (name, _slim(variable, large))
@@ -157,10 +165,13 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         message = f"a snapshot in shape {stored.shape}; this program knows up to {SHAPE}"
         raise UnknownEntry(message)
     fields = asdict(stored)
+    opened = [key for key, node in stored.nodes if node.is_open]
     large = fields.pop("in_log")
     del fields["pool"], fields["shape"]
     fields |= {
-        "open": as_map({key: None for key, node in stored.nodes if node.is_open}),
+        "open": as_map(dict.fromkeys(opened)),
+        "open_steps": as_map(dict(Counter(key.node for key in opened))),
+        "told": sum(node.is_open and node.grace_until is not None for _, node in stored.nodes),
         "quiet": {key: None for key, iteration in stored.iterations if not iteration.open},
         **_restored_loops(stored, entries),
         "nodes": as_map(
@@ -174,6 +185,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "joins": as_map(dict(stored.joins)),
         "ready": dict.fromkeys(stored.ready),
         "doomed": dict.fromkeys(stored.doomed),
+        "short": dict.fromkeys(stored.short),
         "timers": as_map(dict(stored.timers)),
         "variables": as_map(
             {
@@ -210,6 +222,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             variables=placed(loop.variables),
             size=loop.size,
             started=loop.started,
+            fresh_from=loop.fresh_from,
             active=loop.active,
             succeeded=loop.succeeded,
             results=sorted(loop.results.items(), key=lambda item: item[0]),
@@ -218,13 +231,20 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             last=loop.last,
         )
 
+    loops = {key: loop(key, each) for key, each in sorted(state.loops.items(), key=_first)}
+
+    def placed_in(key: NodeKey, iteration: Iteration) -> list[int]:
+        if _is_as_entered(state, key, iteration):
+            return loops[_loop_of(key)].variables
+        return placed(iteration.variables)
+
     return {
-        "loops": [(key, loop(key, each)) for key, each in sorted(state.loops.items(), key=_first)],
+        "loops": list(loops.items()),
         "iterations": [
             (
                 key,
                 _Iteration(
-                    variables=placed(each.variables),
+                    variables=placed_in(key, each),
                     size=each.size,
                     open=each.open,
                     failure=each.failure,
@@ -255,6 +275,7 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
             variables=variables(loop.variables),
             size=loop.size,
             started=loop.started,
+            fresh_from=loop.fresh_from,
             active=loop.active,
             succeeded=loop.succeeded,
             results=as_map(dict(loop.results)),
@@ -278,6 +299,15 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
             }
         ),
     }
+
+
+def _is_as_entered(state: InstanceState, key: NodeKey, iteration: Iteration) -> bool:
+    """Whether an iteration has the very variables that the next one would begin with."""
+    return iteration.variables is state.loops[_loop_of(key)].variables
+
+
+def _loop_of(iteration: NodeKey) -> NodeKey:
+    return NodeKey(iteration.node, around(iteration.iteration))
 
 
 def _first(item: tuple[NodeKey, object]) -> NodeKey:
@@ -304,13 +334,15 @@ def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) 
     large = {
         node.written for _, node in nodes if node.output is not None and _is_large(node.output)
     }
-    large |= {
-        variable.written for variable in state.variables.values() if _is_large(variable.value)
-    }
-    scopes = [each.variables for each in state.loops.values()]
-    scopes += [each.variables for each in state.iterations.values()]
+    scopes = [state.variables]
+    scopes += [each.variables for each in state.loops.values()]
+    scopes += [
+        each.variables
+        for key, each in state.iterations.items()
+        if not _is_as_entered(state, key, each)
+    ]
     for variables in scopes:
-        large |= {each.written for each in variables.values() if _is_large(each.value)}
+        large |= {each.written for each in variables.values() if each.size > LARGE}
     large |= {
         state.nodes[key].opened for key, each in state.loops.items() if each.items_size > LARGE
     }

@@ -56,6 +56,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The instance's end called it off, no part of the workflow: its edges have not arrived."""
     held_back: tuple[str, ...] = ()
     """The handles that it ended with all the same, for a retry to go on from."""
+    given_up: tuple[int, ...] = ()
+    """Attempts that an end called off and that were not heard of, before a retry re-opened it."""
     child_version: int = 0
     """The version of the workflow that its children run; 0 until it is known."""
 
@@ -106,6 +108,8 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     size: int = 0
     """How long the JSON of those is that iterations wrote."""
     started: int = 0
+    fresh_from: int = 0
+    """How many had begun when it was re-opened last: a `while` has its whole budget again."""
     active: int = 0
     succeeded: int = 0
     results: Mapping[int, JSON] = {}
@@ -192,8 +196,14 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Nodes that can never run and have not been skipped yet."""
     quiet: Keys
     """Iterations, each as its loop and its path, of which no node is open."""
+    short: Keys
+    """Loops over items that have room for further iterations and have not begun them yet."""
     open: Mapping[NodeKey, None]
     """Nodes that have begun and not ended."""
+    open_steps: Mapping[str, int]
+    """How many activations of each step are among them."""
+    told: int = 0
+    """How many of them were told to stop."""
     open_waits: int = 0
     open_loops: int = 0
     loops: Mapping[NodeKey, LoopState]
@@ -220,7 +230,18 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def needs_owner(self) -> bool:
         """Whether it has work that lives in a process, and not only rows."""
-        return (self.running > 0 or self.near_timers > 0) and not self.status.is_final
+        if self.status.is_final:
+            return False
+        return self.running > 0 or self.near_timers > 0 or self.is_unsettled
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether something follows from it that no decision has come to yet."""
+        if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
+            return False
+        if self.ending is not None:
+            return len(self.open) > self.told
+        return bool(self.ready or self.doomed or self.quiet or self.short)
 
     @property
     def weight(self) -> int:
@@ -233,6 +254,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
         copy.ready = self.ready.copy()
         copy.doomed = self.doomed.copy()
         copy.quiet = self.quiet.copy()
+        copy.short = self.short.copy()
         return copy
 
 
@@ -252,7 +274,9 @@ def blank(instance_id: str) -> InstanceState:
         ready={},
         doomed={},
         quiet={},
+        short={},
         open={},
+        open_steps={},
         loops={},
         iterations={},
         timers={},

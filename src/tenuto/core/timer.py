@@ -6,7 +6,7 @@ from typing import assert_never
 
 from tenuto.core import attempt, child, commands, delay, loop, wait
 from tenuto.core.cancelling import cancelled
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import GO_ON, STALE, Deciding, Rejection
 from tenuto.model.effects import ClearTimer
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.ids import NodeKey
@@ -14,13 +14,16 @@ from tenuto.model.inputs import CancelAsked, ResumeAsked, TimerDue, TimerKey, Ti
 
 SYSTEM = "system"
 NOT_DUE = "TEN-3006"
+_DEADLINE = TimerKey(TimerKind.DEADLINE)
 
 
 def due(d: Deciding, report: TimerDue) -> Rejection | None:
     """Fire a timer, if it is still set and its time has really come."""
+    if report.key == GO_ON:
+        return None if d.state.is_unsettled else Rejection(code=STALE, message="nothing is left")
     timer = d.state.timers.get(report.key)
     if timer is None or timer.due != report.due:
-        return Rejection(code="TEN-3003", message=f"the timer {report.key.kind} is not set")
+        return Rejection(code=STALE, message=f"the timer {report.key.kind} is not set")
     if d.now < timer.due:
         return Rejection(code=NOT_DUE, message=f"the timer {report.key.kind} is not due yet")
     is_held = report.key.kind is TimerKind.RETRY and d.state.pause is not None
@@ -33,6 +36,19 @@ def due(d: Deciding, report: TimerDue) -> Rejection | None:
     return _fire(d, report.key)
 
 
+def has_overrun(d: Deciding) -> bool:
+    """Whether the instance's deadline has passed and nobody has acted on that."""
+    timer = d.state.timers.get(_DEADLINE)
+    is_ending = d.state.ending is not None and d.state.pause is None
+    return timer is not None and timer.due <= d.now and not is_ending
+
+
+def pass_deadline(d: Deciding) -> Rejection | None:
+    """The deadline has passed."""
+    asked = CancelAsked(by=SYSTEM, reason="the deadline has passed", source="TIMEOUT")
+    return commands.cancel(d, asked)
+
+
 def resumed(d: Deciding) -> None:
     """Fire what came due while the instance was paused."""
     overdue = [
@@ -40,7 +56,7 @@ def resumed(d: Deciding) -> None:
         for key, timer in d.state.timers.items()
         if key.kind is TimerKind.RETRY and timer.due <= d.now
     ]
-    for key in sorted(overdue, key=lambda key: (d.plan.order_of(key.node), key.iteration)):
+    for key in sorted(overdue, key=lambda key: d.plan.place_of(NodeKey(key.node, key.iteration))):
         _fire(d, key)
 
 
@@ -58,11 +74,11 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.DEADLINE:
-            return commands.cancel(
-                d, CancelAsked(by=SYSTEM, reason="the deadline has passed", source="TIMEOUT")
-            )
+            return pass_deadline(d)
         case TimerKind.RESUME:
             return commands.resume(d, ResumeAsked(by=SYSTEM))
+        case TimerKind.GO_ON:
+            raise AssertionError(f"{key} is in no state")
         case _:
             assert_never(key.kind)
     return None

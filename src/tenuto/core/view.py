@@ -9,8 +9,12 @@ from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
 from tenuto.model.graph import EventWait
+from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
+
+_MANY = 100
+"""So many open activations are sorted to tell where an instance is."""
 
 
 def context_of(plan: Plan, state: InstanceState) -> Object:
@@ -44,7 +48,17 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
 
 
 def current_steps(state: InstanceState) -> list[str]:
-    """The open steps, the one opened last first."""
+    """The open steps, the one opened last first.
+
+    Where there are many, those of iterations come first, by name: nobody is in one place then, and
+    nothing is looked through for it.
+    """
+    if len(state.open) > _MANY:
+        names = sorted(state.open_steps)
+        outside = [name for name in names if NodeKey(name) in state.open]
+        inside = [name for name in names if NodeKey(name) not in state.open]
+        outside.sort(key=lambda name: state.nodes[NodeKey(name)].opened, reverse=True)
+        return inside + outside
     newest = sorted(state.open, key=lambda key: state.nodes[key].opened, reverse=True)
     return list(dict.fromkeys(key.node for key in newest))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_of
 from tenuto.core.state import attempt_of
@@ -75,13 +75,15 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     """An event fits: the wait takes it, unless something else ended the wait first."""
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
-    if node is None or node.status is not NodeStatus.WAITING or not node.is_wait:
-        return Rejection(code="TEN-3003", message=f"{key.node} is not waiting for an event")
+    is_waiting = node is not None and node.status is NodeStatus.WAITING and node.is_wait
+    # An instance that was set aside leaves its waits as they were.
+    if node is None or not is_waiting or d.state.status.is_final:
+        return Rejection(code=STALE, message=f"{key.node} is not waiting for an event")
     if node.attempt != report.attempt:
         # The wait was opened anew: it looks back by itself, from where it looks now.
-        return Rejection(code="TEN-3003", message=f"{key.node} waits anew since this event came")
+        return Rejection(code=STALE, message=f"{key.node} waits anew since this event came")
     if report.by_lookback and report.event.id in d.state.taken_events:
-        return Rejection(code="TEN-3007", message="another wait has taken this event")
+        return Rejection(code=EVENT_TAKEN, message="another wait has taken this event")
     config = d.plan[key.node].node.config
     assert isinstance(config, EventWait)
     event = report.event

@@ -58,11 +58,10 @@ def _check_loops(
         here = leads_into(edge, arrows, around)
         if edge in shape.ends_iteration:
             if here != edge.target:
-                edge.place.wrong(
-                    "TEN-1050",
-                    f"`{edge.source}` is in the body of `{here}` and leads out of it to "
-                    f"`{edge.target}`",
-                )
+                what = f"`{edge.source}` is in the body of `{here}` and"
+                if edge.source == here:
+                    what = f"the body of `{here}`"
+                edge.place.wrong("TEN-1050", f"{what} leads out of it to `{edge.target}`")
         elif edge not in shape.back and around[edge.target] != here:
             edge.place.wrong(
                 "TEN-1050",

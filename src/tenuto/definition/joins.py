@@ -114,5 +114,11 @@ def _check_effect(draft: DraftNode, node: Node) -> None:
         place.at("cancelRest").warn(
             "TEN-1053", "`cancelRest` does nothing where every edge is waited for"
         )
-    if node.conditions and DEFAULT not in handles_of(node):
+    if node.conditions and isinstance(node.config, Loop):
+        place.wrong(
+            "TEN-1018",
+            f"`conditions` stand for `default`, and `{node.id}` is a loop, which ends at `done`",
+            "Lead `done` to a condition.",
+        )
+    elif node.conditions and DEFAULT not in handles_of(node):
         place.warn("TEN-1053", f"`conditions` stand for `default`, which `{node.id}` never takes")

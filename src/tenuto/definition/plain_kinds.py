@@ -79,7 +79,7 @@ class Whole:
             return UNUSABLE
         if not self._least <= value <= self._most:
             bounds = f"from {self._least} to {self._most}"
-            if self._most == LARGEST_WHOLE:
+            if self._most == LARGEST_WHOLE and value < self._least:
                 bounds = f"at least {self._least}"
             place.wrong("TEN-1014", f"{_digits(value)} is out of bounds", f"It must be {bounds}.")
             return UNUSABLE

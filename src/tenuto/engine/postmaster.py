@@ -22,6 +22,7 @@ from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON
+from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 from tenuto.store.protocol import (
     Delivery,
@@ -38,8 +39,6 @@ from tenuto.store.protocol import (
 log = logging.getLogger("tenuto.events")
 
 PAGE = 500
-_BAD_WEATHER = 1.0
-"""Seconds until matching is tried again with a store that was away."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -78,7 +77,7 @@ class Postmaster:
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
                 log.warning("event %s waits to be matched: %s", event.id, error)
-                await self._clock.sleep(_BAD_WEATHER)
+                await self._clock.sleep(BAD_WEATHER)
 
     async def match(self, number: int, event: Event) -> int:
         """Find the open waits that an event fits and leave it in their mail; returns how many."""

@@ -8,18 +8,17 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from tenuto.core import Plan
-from tenuto.core.rerun import DOES_NOT_FIT, misfits, reusable
+from tenuto.core.rerun import DOES_NOT_FIT, NOT_FROM_THERE, misfits, reusable
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.held import Held
 from tenuto.engine.plans import Deployed, Plans
 from tenuto.model.entries import Entry, EventType
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.inputs import Reused, Started
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, kind_of
 from tenuto.model.log import from_row
 from tenuto.store.protocol import Store
 
-NOT_FROM_THERE = "TEN-2010"
 _OUTCOMES = frozenset({EventType.NODE_COMPLETED, EventType.NODE_SKIPPED})
 
 
@@ -45,6 +44,7 @@ async def plan_rerun(
     Without `from_step` nothing is taken over; without `input` and `version` those of the earlier
     instance hold. Its deadline does not: that was about the earlier one.
     """
+    _refuse_arguments(from_step, version)
     state = earlier.state
     chosen = state.definition_version if version is None else version
     deployed = await plans.get(earlier.tenant, state.definition_id, chosen)
@@ -52,7 +52,7 @@ async def plan_rerun(
     reused: tuple[Reused, ...] = ()
     if from_step is not None:
         _refuse_step(deployed.plan, from_step)
-        entries = [entry async for entry in _outcomes(store, state.id)]
+        entries = [entry async for entry in _outcomes(store, state.id, state.version)]
         reused = tuple(reusable(deployed.plan, state, entries, from_step))
         _refuse_misfits(deployed, earlier, reused)
     started = Started(
@@ -63,18 +63,42 @@ async def plan_rerun(
         priority=state.priority,
         rerun_of=state.id,
         reused=reused,
+        from_step=from_step,
     )
     return Rerun(deployed, started, earlier.tenant)
 
 
-async def _outcomes(store: Store, instance_id: str) -> AsyncIterator[Entry]:
-    """The entries of a log that say how steps outside of loops ended."""
+async def _outcomes(store: Store, instance_id: str, until: int) -> AsyncIterator[Entry]:
+    """The entries of a log that say how steps outside of loops ended.
+
+    One that still runs goes on meanwhile: what its state does not know yet is not read.
+    """
     after = 0
     while rows := await store.entries(instance_id, after=after):
         for row in rows:
+            if row.seq > until:
+                return
             if row.event_type in _OUTCOMES and not row.iteration:
                 yield from_row(row)
         after = rows[-1].seq
+
+
+def _refuse_arguments(from_step: object, version: object) -> None:
+    """Both come from users, and types do not hold them."""
+    if not (from_step is None or isinstance(from_step, str)):
+        message = f"a step is named by its id, and this is {kind_of(from_step)}"
+        advice = "Pass the id of a step, or nothing to rerun everything."
+        raise _refused(NOT_FROM_THERE, "$.fromStep", message, advice)
+    is_number = isinstance(version, int) and not isinstance(version, bool)
+    if version is not None and not is_number:
+        message = f"a version is a whole number, and this is {kind_of(version)}"
+        advice = "Pass the number that `deploy` gave, or nothing for the version it ran by."
+        raise _refused("TEN-2000", "$.version", message, advice)
+
+
+def _refused(code: str, path: str, message: str, advice: str) -> InvalidInput:
+    problem = Problem(code=code, path=path, message=message, advice=advice)
+    return InvalidInput("it cannot be rerun like that", [problem])
 
 
 def _refuse_step(plan: Plan, step: str) -> None:

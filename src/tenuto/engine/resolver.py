@@ -19,11 +19,8 @@ from tenuto.model.failure import (
 )
 from tenuto.model.inputs import ChildResolved, TaskFailed
 from tenuto.model.json import JSON
-from tenuto.model.policy import Limits
+from tenuto.model.policy import BAD_WEATHER, Limits
 from tenuto.ports import Clock
-
-_BAD_WEATHER = 1.0
-"""Seconds until a store that was away is asked again."""
 
 
 class Resolver:
@@ -61,7 +58,7 @@ class Resolver:
             try:
                 return await self._found(tenant, order)
             except StoreUnavailable:
-                await self._clock.sleep(_BAD_WEATHER)
+                await self._clock.sleep(BAD_WEATHER)
 
     async def _found(self, tenant: str, order: ResolveChild) -> int | Failure:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tenuto.core import Plan
+from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.definition import input_problems
 from tenuto.engine.requests import Answer
 from tenuto.model.errors import Conflict, InvalidInput, Problem
@@ -84,6 +85,14 @@ def raise_rejection(answer: Answer) -> None:
             advice="Correct the input, or the expression that reads it.",
         )
         raise InvalidInput("the input cannot be worked with", [problem])
+    if rejection.code == NOT_FROM_THERE:
+        problem = Problem(
+            code=rejection.code,
+            path="$.fromStep",
+            message=rejection.message,
+            advice="Rerun from a step that was reached, or from the one that chose the way.",
+        )
+        raise InvalidInput("it cannot be rerun from there", [problem])
     raise Conflict(rejection.message, code=rejection.code)
 
 

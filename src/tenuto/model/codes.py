@@ -506,7 +506,8 @@ _REQUESTS = {
     ),
     "TEN-2010": Code(
         "Not a step to rerun from",
-        "The workflow has no such step, or it is inside a loop.",
+        "The workflow has no such step, it is inside a loop, or what the rerun takes over leads "
+        "past it.",
         "Name a step of the workflow that is in no loop, or leave it out to rerun everything.",
     ),
     "TEN-2011": Code(

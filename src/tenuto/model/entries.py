@@ -118,6 +118,10 @@ class NodeCompleted(
     """Further names that this node writes into the context (an event's payload mapping)."""
     reused_from: str | None = None
     """The instance in which it ran: here nothing was done for it."""
+    error: Failure | None = None
+    """The failure that it had in that instance."""
+    errors: list[JSON] | None = None
+    """What went wrong there in single iterations of a loop."""
 
 
 class NodeFailed(
@@ -143,6 +147,8 @@ class NodeSkipped(
     reason: Literal["when", "dead-path", "cancelled"]
     reused_from: str | None = None
     """The instance in which `when` was read."""
+    handles: tuple[str, ...] = ()
+    """The edges that are taken, where that is not `default` for `when`, and none otherwise."""
 
 
 class NodeCancelled(

@@ -219,7 +219,7 @@ class Node(Struct, frozen=True, kw_only=True):
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()
     retry: RetryPolicy | None = None
-    """None: the definition's policy, else the server's."""
+    """None: the definition's policy, else the server's; for a child, one attempt."""
     mutex: str | None = None
 
 

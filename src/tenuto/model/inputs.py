@@ -25,6 +25,9 @@ class TimerKind(StrEnum):
     GRACE = "grace"
     DEADLINE = "deadline"
     RESUME = "resume"
+    GO_ON = "go-on"
+    """At once: a decision stopped before all that follows was done. It stands in no log and no
+    row, since the state tells it."""
 
 
 class TimerKey(Struct, frozen=True, gc=False, order=True, cache_hash=True):
@@ -44,6 +47,10 @@ class Reused(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     output: JSON = None
     handles: tuple[str, ...] = ("default",)
     variables: Object | None = None
+    error: Failure | None = None
+    """The failure that it had there, handled or followed by a better attempt."""
+    errors: list[JSON] | None = None
+    """What went wrong in single iterations of a loop."""
 
 
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
@@ -61,6 +68,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """The instance that `reused` comes from."""
     reused: tuple[Reused, ...] = ()
     """In the order in which they ended there."""
+    from_step: str | None = None
+    """The step that is to run again, and all after it."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):

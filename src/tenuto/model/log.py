@@ -130,6 +130,10 @@ def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
         payload["variables"] = entry.variables
     if entry.reused_from is not None:
         payload["reusedFrom"] = entry.reused_from
+        if entry.error is not None:
+            payload["error"] = msgspec.to_builtins(entry.error)
+        if entry.errors is not None:
+            payload["errors"] = entry.errors
     body = _encode(payload) if payload else None
     place = entry.node, entry.iteration, entry.attempt
     outcome = entry.status, entry.variable, body

@@ -29,10 +29,15 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
 
 NO_POLICY = TaskPolicy()
 DEFAULT_RETRY = RetryPolicy()
+ONCE = RetryPolicy(max_attempts=1)
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
 NEAR = timedelta(seconds=10)
 """Timers set at most this far ahead live in the memory of the instance's owner."""
+BAD_WEATHER = 1.0
+"""Seconds until a store that was away is asked again."""
+MOST_ENTRIES = 1_000
+"""Past so many entries a decision stops; what is left of it follows in further ones."""
 LOSSES_UNTIL_POISON = 5
 """So many attempts in a row lost with their process make a node poison."""
 

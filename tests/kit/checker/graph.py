@@ -114,6 +114,12 @@ class Node:
         """Whether a loop makes do with iterations that fail."""
         return self.config.get("onItemError") == "continue"
 
+    @property
+    def passed_over(self) -> set[str]:
+        """The handle by which it goes on when `when` passes it over."""
+        ends_at_done = self.type == "loop" and not self.has_edge_on("default")
+        return {"done"} if ends_at_done else {"default"}
+
     def has_edge_on(self, handle: str) -> bool:
         return handle in self.handles
 
@@ -244,7 +250,7 @@ def _assemble(
     options: dict[str, Json],
 ) -> Graph:
     nodes = {
-        id: Node(id, kind, config, _policy(config, options), _needs(config))
+        id: Node(id, kind, config, _policy(kind, config, options), _needs(config))
         for id, kind, config in settings
     }
     loops = [id for id, kind, _ in settings if kind == "loop"]
@@ -296,8 +302,11 @@ def _needs(config: dict[str, Json]) -> int | None:
     return int(mode["atLeast"]) if isinstance(mode, dict) else None
 
 
-def _policy(config: dict[str, Json], options: dict[str, Json]) -> Policy:
+def _policy(kind: str, config: dict[str, Json], options: dict[str, Json]) -> Policy:
     given = {**(options.get("retry") or {}), **(config.get("retry") or {})}
+    if kind == "subWorkflow" and "retry" not in config:
+        # A child is started once, unless its own step says more.
+        given = {"maxAttempts": 1}
     initial = duration_ms(given.get("initialDelay"))
     cap = duration_ms(given.get("maxDelay"))
     return Policy(

@@ -102,6 +102,7 @@ def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Who
             deaths=picture.deaths,
             given_up=picture.given_up,
             asked=frozenset(str(row.payload.get("source")) for _, row in picture.ending),
+            asked_at=tuple(row.at for _, row in picture.ending if row.type == "CANCEL_REQUESTED"),
             ended_at=picture.finals[-1].at if picture.finals else None,
             rerun_of=picture.rerun_of,
             reused=picture.reused,

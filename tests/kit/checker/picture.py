@@ -51,6 +51,8 @@ class Picture:
     finals: list[Row] = field(default_factory=list)
     ending: list[tuple[str, Row]] = field(default_factory=list)
     """Why nothing new may start, in order: FAILED, CANCELLED or COMPLETED (by `terminate`)."""
+    was_set_aside: bool = False
+    """It could not be decided on, and failed with everything left as it was."""
     terminated: Row | None = None
     pause: Row | None = None
     """The newest request to pause."""
@@ -106,6 +108,10 @@ class Picture:
         """The context at the top, or of an iteration."""
         return self.ctx if place is None else self.iterations[place].ctx
 
+    def names_of(self, place: tuple[str, str] | None) -> Fields:
+        """What is in `ctx` only there: of an iteration, and of those around it."""
+        return {} if place is None else self.iterations[place].names
+
     def begins(self, row: Row) -> bool:
         """Whether this row is the first sign that a node was started (dead paths are not)."""
         life = self.life(row)
@@ -118,9 +124,7 @@ class Picture:
     def scope(self, expression: str, place: tuple[str, str] | None = None) -> Fields:
         """What `expression` would see now, at the top or in an iteration."""
         steps = self._steps(place) if "steps" in expression else {}
-        ctx = dict(self.ctx_of(place))
-        if place is not None:
-            ctx |= self.iterations[place].names
+        ctx = {**self.ctx_of(place), **self.names_of(place)}
         variables = {name: value for name, value in ctx.items() if name != "input"}
         state = {"steps": steps, "variables": variables}
         given = self.ctx.get("input")
@@ -262,7 +266,10 @@ class Picture:
                 version = row.payload.get("definitionVersion")
                 self.definition = (row.payload.get("definitionId"), version)
             case "SYSTEM_SET":
-                self.system |= row.payload.get("values") or {}
+                values = row.payload.get("values") or {}
+                self.system |= values
+                if "quarantine" in values:
+                    self._set_aside(row)
             case "STATUS_CHANGED":
                 self.retrying = False
                 self.paused = row.payload.get("to") == "PAUSED"
@@ -283,9 +290,16 @@ class Picture:
             case _:
                 pass
 
+    def _set_aside(self, row: Row) -> None:
+        """It could not be decided on: it fails as it stands, and its children are let go."""
+        self.ending.append(("FAILED", row))
+        self.was_set_aside = True
+        for life in self.lives.values():
+            if life.child is not None:
+                self.given_up[str(life.child.payload.get("childId"))] = row.at
+
     def _retried(self, row: Row) -> None:
         """What failed unhandled and what that withdrew may begin; what completed goes on."""
-        self.ending.clear()
         self.paused = False
         self.retrying = True
         completed = [
@@ -293,8 +307,13 @@ class Picture:
         ]
         for key, life in self.lives.items():
             is_failed = life.outcome == "FAILED" and life.then == "fail"
-            if is_failed or (life.outcome == "CANCELLED" and life.withdrawn):
+            is_lost = is_failed or (life.outcome == "CANCELLED" and life.withdrawn)
+            is_left = bool(self.was_set_aside and life.begun and not life.ended)
+            is_lost |= is_left and (life.told is None or life.withdrawn)
+            if is_lost and not self.is_over(life):
                 self.lives[key] = self._reopened(life, row)
+        self.ending.clear()
+        self.was_set_aside = False
         for life in completed:
             life.withdrawn = life.called_off = life.cut = False
             life.told = None
@@ -318,6 +337,8 @@ class Picture:
         )
         if (life.node.id, life.iteration) in self.turns:
             again.begun = life.begun
+            turns = self.turns[life.node.id, life.iteration]
+            turns.fresh_from = len(turns.iterations)
             limit = duration_ms(life.node.config.get("timeout"))
             again.fail_at = None if limit is None else row.at + limit
         return again
@@ -445,7 +466,7 @@ class Picture:
         life.called_off |= reason == "cancelled"
         name = f"skipped {reason}"
         self.counts[name] = self.counts.get(name, 0) + 1
-        self._resolve(life, {"default"} if reason == "when" else set())
+        self._resolve(life, life.node.passed_over if reason == "when" else set())
         self._end(life, row, "SKIPPED")
 
     def _told(self, life: Life, row: Row) -> None:
@@ -474,9 +495,11 @@ class Picture:
             items = row.payload.get("items")
             turns = self.turns[key] = Turns(loop.node, items, dict(self.ctx_of(loop.place)))
         index, items = index_of(path), turns.items
-        names: Fields = {"index": index, "last": turns.last}
-        if items is not None:
-            names = {"index": index, "item": items[index] if index < len(items) else None}
+        names: Fields = {**self.names_of(loop.place), "index": index}
+        if items is None:
+            names["last"] = turns.last
+        else:
+            names["item"] = items[index] if index < len(items) else None
         iteration = Iteration(path, row, dict(turns.next_ctx), names)
         turns.iterations.append(iteration)
         self.iterations[loop.node.id, path] = iteration

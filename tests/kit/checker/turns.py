@@ -18,7 +18,8 @@ class Iteration:
     ctx: Fields
     """Where it stands now; it began as what its loop was entered with, or as the one before."""
     names: Fields
-    """What is there in this iteration alone: `item` and `index`, or `index` and `last`."""
+    """What is there in this iteration alone: `item` and `index`, or `index` and `last`, over what
+    the iterations around it have."""
     failure: Row | None = None
     """The row that failed it."""
     called_off: bool = False
@@ -41,6 +42,8 @@ class Turns:
     iterations: list[Iteration] = field(default_factory=list)
     ends: dict[int, Row] = field(default_factory=dict)
     last: Json = None
+    fresh_from: int = 0
+    """How many had begun when it was re-opened last."""
     must_fail: Row | None = None
     """An item failed, and its loop does not make do with that."""
 

@@ -61,6 +61,8 @@ class Activation:
     # Of a loop alone.
     items: list[Json] | None = None
     started: int = 0
+    fresh_from: int = 0
+    """How many iterations had begun when it was re-opened."""
     succeeded: int = 0
     results: dict[int, Json] = field(default_factory=dict)
     last: Json = None

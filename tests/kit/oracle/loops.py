@@ -85,10 +85,12 @@ def _go_on(model: Model, loop: Activation) -> None:
 
 def _again(model: Model, loop: Activation) -> None:
     names = {"index": loop.started, "last": loop.last}
-    seen = Scope({**loop.next_ctx, **names})
+    seen = Scope({**loop.next_ctx, **loop.scope.names, **names})
     if not model.true(loop.plan.config["while"], seen):
         _finish(model, loop)
-    elif loop.started >= int(loop.plan.config.get("maxIterations", MAX_ITERATIONS)):
+    elif loop.started - loop.fresh_from >= int(
+        loop.plan.config.get("maxIterations", MAX_ITERATIONS)
+    ):
         model.failed(loop, "LOOP_LIMIT", retryable=False)
     else:
         _iterate(model, loop)
@@ -100,9 +102,11 @@ def _iterate(model: Model, loop: Activation) -> None:
         loop.status = "RUNNING"
         model.limit(loop)
     loop.started += 1
-    names: dict[str, Json] = {"index": index, "last": loop.last}
-    if loop.items is not None:
-        names = {"index": index, "item": loop.items[index]}
+    names: dict[str, Json] = {**loop.scope.names, "index": index}
+    if loop.items is None:
+        names["last"] = loop.last
+    else:
+        names["item"] = loop.items[index]
     around = loop.scope.path
     path = f"{around}/{index}" if around else str(index)
     scope = Scope(dict(loop.next_ctx), loop, path, names)
@@ -123,7 +127,9 @@ def _is_enough(model: Model, loop: Activation) -> bool:
     enough = loop.plan.config.get("enough")
     if enough is None or isinstance(enough, int):
         return enough is not None and loop.succeeded >= enough
-    return model.true(enough, Scope({**loop.scope.ctx, "results": loop.collected}))
+    return model.true(
+        enough, Scope({**loop.scope.ctx, **loop.scope.names, "results": loop.collected})
+    )
 
 
 def _result(model: Model, loop: Activation, scope: Scope) -> Json:

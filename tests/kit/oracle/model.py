@@ -167,6 +167,9 @@ class Model:
                 node.unhandled and node.status == "FAILED"
             ):
                 continue
+            if node.scope.over:
+                continue
+            node.fresh_from = node.started
             node.serial += 1
             node.failures = 0
             node.told = node.withdrawn = node.unhandled = False
@@ -255,7 +258,7 @@ class Model:
             for late in self._reaching(node):
                 self._call_off(late, never_began="SKIPPED")
         if config.get("when") is not None and not self.true(config["when"], node.scope):
-            self._finish(node, "SKIPPED", ("default",))
+            self._finish(node, "SKIPPED", tuple(node.plan.passed_over))
             return
         match node.plan.type:
             case "task":

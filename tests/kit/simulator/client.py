@@ -12,6 +12,7 @@ from datetime import timedelta
 from random import Random
 from typing import assert_never
 
+from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
@@ -124,9 +125,14 @@ class Client:
             rerun = await plan_rerun(engine.store, engine.plans, held, from_step=step)
             plan = rerun.deployed.plan
             start = self._ledgers.request("start", instance=self.rerun_id, input=held.state.input)
-            await engine.start(plan, rerun.started, instance_id=self.rerun_id)
+            answer = await engine.start(plan, rerun.started, instance_id=self.rerun_id)
         except (StoreUnavailable, Overloaded):
             await clock.sleep(0.5)
+            return
+        if answer.rejection is not None and answer.rejection.code == NOT_FROM_THERE:
+            # What it takes over leads past the step: nothing was begun, and nothing is.
+            self.job.rerun_from = self.rerun_id = None
+            entry["outcome"] = start["outcome"] = "refused"
             return
         entry["outcome"] = start["outcome"] = "ok"
         self.earlier_id, self.instance_id = earlier, self.rerun_id

@@ -60,6 +60,21 @@ def nested_loops() -> Document:
     return document("nested-loops", nodes, arrows)
 
 
+def polls_for_each() -> Document:
+    """A loop that asks again, for each item: it sees the item, and its own index."""
+    asks = {"while": "ctx.index < 2 && ctx.item.n > 0", "maxIterations": 5}
+    nodes = [
+        _parallel("each", [{"n": 1}, {"n": 0}, {"n": 2}], concurrency=2),
+        node("poll", "loop", **asks, result="{{ctx.item.n}}"),
+        task("a", input=SEEN, outputVariable="v"),
+        node("parts", "loop", source=["{{ctx.item.n}}", "{{ctx.last}}"]),
+        task("b", input={**SEEN, "last": "{{ctx.last}}"}),
+        task("after"),
+    ]
+    arrows = edges("each:loop > poll:loop > a > parts:loop > b", "each:done > after")
+    return document("polls-for-each", nodes, arrows)
+
+
 def enough() -> Document:
     """Two of three are enough; the third goes on, and the instance waits for it."""
     nodes = [
@@ -158,6 +173,7 @@ SHAPES: tuple[Callable[[], Document], ...] = (
     parallel_loop,
     while_loop,
     nested_loops,
+    polls_for_each,
     enough,
     first_item_wins,
     items_may_fail,

@@ -13,7 +13,6 @@ DEEPEST = 2
 """So many loops may be around a node."""
 OBJECTS = ("ctx.item.n", "ctx.index")
 NUMBERS = ("ctx.item", "ctx.index")
-NO_ITEM = ("ctx.index",)
 
 AddNode = Callable[..., None]
 
@@ -24,9 +23,7 @@ def loop_config(draft: Draft) -> Document:
     config: Document = {}
     kind = weighted(choices, {"source": 75, "while": 25})
     if kind == "while":
-        bound = between(choices, 0, 3)
-        more = pick(choices, ["", "", " && ctx.last.value !== 3", " && ctx.input.flag"])
-        config["while"] = f"ctx.index < {bound}{more}"
+        config["while"] = _condition(draft)
         if chance(choices, 15):
             config["maxIterations"] = 2
     else:
@@ -62,7 +59,7 @@ def add_body(draft: Draft, made: Document, add_node: AddNode) -> None:
         ancestors=draft.ancestors,
         loop=id,
         depth=draft.depth + 1,
-        sights=_sights(config),
+        sights=_sights(draft, config),
     )
     for number in range(between(choices, 1, 5 - 2 * draft.depth)):
         add_node(body, f"{id}b{number}", first=False, with_start=True)
@@ -72,6 +69,15 @@ def add_body(draft: Draft, made: Document, add_node: AddNode) -> None:
             draft.edges.append(edge(back[0], id, back[1]))
     if chance(choices, 45):
         config["result"] = _result(choices, body)
+
+
+def _condition(draft: Draft) -> str:
+    choices = draft.choices
+    bound = between(choices, 0, 3)
+    more = pick(choices, ["", "", " && ctx.last.value !== 3", " && ctx.input.flag"])
+    if draft.sights and chance(choices, 50):
+        more = f" && {pick(choices, list(draft.sights))} !== 1"
+    return f"ctx.index < {bound}{more}"
 
 
 def _source(draft: Draft) -> Json:
@@ -92,9 +98,10 @@ def _source(draft: Draft) -> Json:
             return pick(choices, ["{{ctx.input.k}}", "{{ctx.input.nothing}}", "{{ctx.input}}"])
 
 
-def _sights(config: Document) -> tuple[str, ...]:
+def _sights(draft: Draft, config: Document) -> tuple[str, ...]:
     if "while" in config:
-        return NO_ITEM
+        # The item of a loop around it is still seen.
+        return (*(seen for seen in draft.sights if seen.startswith("ctx.item")), "ctx.index")
     return NUMBERS if config["source"] == "{{ctx.item.parts}}" else OBJECTS
 
 

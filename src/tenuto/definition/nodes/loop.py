@@ -28,7 +28,14 @@ class Enough:
 
 def _rules(settings: Object, place: Place) -> None:
     exactly_one(settings, ("source", "while"), place)
-    not_beside(settings, ("mode",), "while", place)
+    not_beside(settings, ("mode", "concurrency"), "while", place)
+    not_beside(settings, ("maxIterations",), "source", place)
+    if "concurrency" in settings and settings.get("mode") != "parallel" and "while" not in settings:
+        place.at("concurrency").wrong(
+            "TEN-1018",
+            "`concurrency` means nothing where one iteration follows the other",
+            "Remove it, or add `mode: parallel`.",
+        )
 
 
 LOOP = NodeType(

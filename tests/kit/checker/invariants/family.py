@@ -143,7 +143,9 @@ def _told_to_end(whole: Whole, child: Summary, since: int) -> Iterator[Violation
         yield _wrong(child, f"it is {child.status}, and nobody waits for it any more")
     # When the world goes wrong the news may take longer than the child.
     long_after = child.ended_at is not None and child.ended_at > since + run.bound_ms
-    if long_after and "PARENT" not in child.asked and not run.faults:
+    # One that is ending already has its grace, and no second cancel is recorded.
+    was_ending = any(moment <= since for moment in child.asked_at)
+    if long_after and "PARENT" not in child.asked and not was_ending and not run.faults:
         yield _wrong(child, f"it went on until {child.ended_at}, though given up at {since}")
 
 

@@ -95,6 +95,8 @@ class Summary:
     """Child → the moment since which its step does not wait for it any more."""
     asked: frozenset[str] = frozenset()
     """From where it was asked to end."""
+    asked_at: tuple[int, ...] = ()
+    """And when."""
     rerun_of: str | None = None
     reused: dict[str, Row] = field(default_factory=dict)
     completed: dict[str, Row] = field(default_factory=dict)

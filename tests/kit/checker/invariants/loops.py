@@ -119,7 +119,7 @@ def conditions_let_it_go_on(moment: Moment) -> Iterator[str]:
     if loop is None or "while" not in loop.node.config or loop.ended or row.reused is not None:
         return
     turns = _turns(moment, loop)
-    begun = 0 if turns is None else len(turns.iterations)
+    begun = 0 if turns is None else len(turns.iterations) - turns.fresh_from
     most = int(loop.node.config.get("maxIterations", MAX_ITERATIONS))
     if row.type == "NODE_FAILED" and row.code == "LOOP_LIMIT" and begun != most:
         yield f"{row.node} fails with {row.code} after {begun} of {most}"
@@ -216,7 +216,7 @@ def _goes_on(moment: Moment, loop: Life, turns: Turns | None) -> bool | None:
     scope = moment.picture.scope(condition, loop.place)
     names = {"index": 0, "last": None}
     if turns is not None:
-        scope["ctx"] = dict(turns.next_ctx)
+        scope["ctx"] = {**turns.next_ctx, **moment.picture.names_of(loop.place)}
         names = {"index": len(turns.iterations), "last": turns.last}
     scope["ctx"].update(names)
     return truth(moment.evaluate, condition, scope)

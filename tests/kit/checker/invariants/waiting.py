@@ -62,7 +62,7 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
 
 def nothing_is_open_at_the_end(rest: Rest) -> Iterator[str]:
     """I25: none after terminal: no attempt, wait or timer is open in the log either."""
-    if not rest.picture.is_final or not rest.picture.ending:
+    if not rest.picture.is_final or not rest.picture.ending or rest.picture.was_set_aside:
         return
     for life in rest.picture.lives.values():
         if life.open:

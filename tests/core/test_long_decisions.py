@@ -1,0 +1,169 @@
+"""A decision is short, however much follows: what is left over goes on in further ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tenuto.core import Plan, outstanding
+from tenuto.core.deciding import GO_ON
+from tenuto.definition import compile_definition
+from tenuto.model.effects import SetTimer
+from tenuto.model.entries import StatusChanged
+from tenuto.model.inputs import TimerDue
+from tenuto.model.json import JSON, Object
+from tenuto.model.policy import MOST_ENTRIES, Limits
+from tenuto.model.status import Status
+from tests.core.drawing import condition, draw, loop, task, wait
+from tests.core.play import BEGIN, Run, decisions_of, play
+
+INSTANT = draw("l:loop>c l:done>z", l=loop("{{ctx.input}}"), c=condition(yes="true"))
+WIDE = draw(
+    "l:loop>c c:yes>t l:done>z",
+    l=loop("{{ctx.input}}", mode="parallel", concurrency=100),
+    c=condition(yes="true"),
+)
+WAITS = draw("l:loop>w", l=loop("{{ctx.input}}", mode="parallel", concurrency=5000), w=wait())
+FOREVER: Object = {"type": "loop", "config": {"while": "true", "maxIterations": 1_000_000}}
+
+
+def limited(document: JSON, **limits: int) -> Run:
+    run = play(document, check=None)
+    run.plan = Plan(compile_definition(document), limits=Limits(**limits))
+    return run
+
+
+def until_settled(run: Run) -> list[int]:
+    """Go on until nothing is left over; returns how many entries each decision made."""
+    sizes = [len(run.news)]
+    while GO_ON in run.ledger.timers:
+        run.tell(TimerDue(key=GO_ON, due=BEGIN))
+        sizes.append(len(run.news))
+    return sizes
+
+
+def test_a_loop_whose_body_needs_nobody_runs_in_decisions_of_bounded_size() -> None:
+    run = play(INSTANT, check=None).start(list(range(2_000)))
+    sizes = until_settled(run)
+    assert max(sizes) < MOST_ENTRIES + 10
+    assert len(sizes) == 7
+    assert run.running == ["z"]
+    assert run.succeed("z").status is Status.COMPLETED
+
+
+def test_a_wide_loop_begins_in_decisions_of_bounded_size() -> None:
+    run = play(WAITS, check=None).start(list(range(2_500)))
+    sizes = until_settled(run)
+    assert max(sizes) < MOST_ENTRIES + 10
+    assert len(run.ledger.waits) == 2_500
+    assert run.status is Status.WAITING_FOR_EVENT
+
+
+def test_a_cancel_calls_off_in_decisions_of_bounded_size() -> None:
+    run = play(WAITS, check=None).start(list(range(2_500)))
+    until_settled(run)
+    run.cancel()
+    assert not run.status.is_final
+    sizes = until_settled(run)
+    assert max(sizes) < MOST_ENTRIES + 10
+    assert run.ledger.waits == {}
+    assert run.status is Status.CANCELLED
+
+
+def test_what_is_left_over_is_outstanding_and_needs_an_owner() -> None:
+    with decisions_of(3):
+        run = play(INSTANT).start([1, 2, 3])
+        assert run.status is Status.RUNNING
+        assert run.state.needs_owner
+        owed = outstanding(run.plan, run.state)
+        assert [each.key for each in owed if isinstance(each, SetTimer)] == [GO_ON]
+        until_settled(run)
+        assert run.running == ["z"]
+        with run.refusing("TEN-3003"):
+            run.tell(TimerDue(key=GO_ON, due=BEGIN))
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 17])
+def test_the_same_becomes_true_however_short_decisions_are(most: int) -> None:
+    at_once = play(INSTANT).start(list(range(12)))
+    with decisions_of(most):
+        run = play(INSTANT).start(list(range(12)))
+        until_settled(run)
+    assert run.log == at_once.log
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 17])
+def test_a_wide_loop_does_the_same_in_another_order(most: int) -> None:
+    at_once = play(WIDE).start(list(range(12)))
+    with decisions_of(most):
+        run = play(WIDE).start(list(range(12)))
+        until_settled(run)
+    assert Counter(run.log) == Counter(at_once.log)
+    assert run.running == at_once.running
+
+
+def test_what_comes_in_between_is_recorded_and_does_not_carry_on_for_it() -> None:
+    with decisions_of(12):
+        run = play(WIDE).start(list(range(12)))
+        while not run.running:
+            run.tell(TimerDue(key=GO_ON, due=BEGIN))
+        first = run.running[0]
+        assert GO_ON in run.ledger.timers
+        assert run.succeed(first).news == [f"NODE_COMPLETED {first}#1"]
+        until_settled(run)
+        assert len(run.running) == 11
+
+
+def test_a_pause_holds_what_is_left_over_until_resumed() -> None:
+    with decisions_of(5):
+        run = play(INSTANT).start([1, 2, 3]).pause()
+        assert run.status is Status.PAUSED
+        assert GO_ON not in run.ledger.timers
+        assert not run.state.needs_owner
+        run.resume()
+        until_settled(run)
+        assert run.running == ["z"]
+
+
+def test_a_cancel_ends_what_is_left_over() -> None:
+    with decisions_of(5):
+        run = play(WIDE).start(list(range(30))).cancel()
+        until_settled(run)
+        while run.ledger.timers:
+            run.skip()
+        assert run.status is Status.CANCELLED
+
+
+@pytest.mark.parametrize("handled", [False, True])
+def test_a_loop_that_makes_its_log_too_long_fails(handled: bool) -> None:
+    edges = "l:loop>c l:error>sorry" if handled else "l:loop>c"
+    run = limited(draw(edges, l=FOREVER, c=condition(yes="true")), log_entries=500).start()
+    until_settled(run)
+    assert len(run.entries) < 500 + 20
+    if handled:
+        assert run.running == ["sorry"]
+    else:
+        assert (run.status, run.code) == (Status.FAILED, "TOO_LARGE")
+
+
+def test_no_log_grows_for_ever_whatever_handles_that() -> None:
+    outer = loop("{{ctx.input}}", onItemError="continue")
+    edges = "o:loop>i i:loop>c i:error>h"
+    document = draw(edges, o=outer, i=FOREVER, c=condition(yes="true"), h=task())
+    run = limited(document, log_entries=500).start([1, 2, 3])
+    until_settled(run)
+    for _ in range(2 * MOST_ENTRIES):
+        if run.status.is_final:
+            break
+        run.fail(run.running[0], retryable=True) if run.running else run.skip()
+        until_settled(run)
+    assert run.status is Status.FAILED
+    run = limited(draw("a", a=task(retry={"maxAttempts": 10_000})), log_entries=500).start()
+    while not run.status.is_final:
+        run.fail("a", retryable=True)
+        if not run.status.is_final:
+            run.skip()
+    assert (run.status, run.code) == (Status.FAILED, "TOO_LARGE")
+    assert len(run.entries) < 500 + MOST_ENTRIES + 10
+    assert isinstance(run.entries[-1], StatusChanged)
