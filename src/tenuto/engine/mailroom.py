@@ -18,6 +18,7 @@ from tenuto.engine.requests import LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Input, Started
+from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import Mail, Store
@@ -27,8 +28,6 @@ log = logging.getLogger("tenuto.mail")
 BATCH = 500
 _GONE = "TEN-3001"
 _decode = msgspec.json.Decoder(Input | LookAgain).decode
-_BAD_WEATHER = 1.0
-"""Seconds until a store that was away is asked again."""
 
 
 class Mailroom:
@@ -119,7 +118,7 @@ class Mailroom:
             try:
                 await self._start(request, started, tenant)
             except StoreUnavailable:
-                await self._clock.sleep(_BAD_WEATHER)
+                await self._clock.sleep(BAD_WEATHER)
             else:
                 return
 

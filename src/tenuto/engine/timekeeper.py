@@ -14,15 +14,13 @@ from tenuto.engine.requests import Request
 from tenuto.model.effects import SetTimer
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import TimerDue, TimerKey
-from tenuto.model.policy import NEAR
+from tenuto.model.policy import BAD_WEATHER, NEAR
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.timers")
 
 BATCH = 500
-_BAD_WEATHER = 1.0
-"""Seconds until a store that could not be read is asked again."""
 
 
 class Timekeeper:
@@ -119,7 +117,7 @@ class Timekeeper:
                 await self.run_once()
             except StoreUnavailable as error:
                 log.warning("timers: %s", error)
-                await self._clock.sleep(_BAD_WEATHER)
+                await self._clock.sleep(BAD_WEATHER)
                 continue
             nap = self._nap()
             if nap > 0:
