@@ -1,4 +1,4 @@
-"""`cancel`, `pause` and `resume`, with the store at rest and with an engine on it."""
+"""Commands to instances, with the store at rest and with an engine on it, on every store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import pytest
 from tests.cli.conftest import WAIT, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def terminal(on_each_store: Terminal) -> Terminal:
+    return on_each_store
 
 
 @pytest.fixture(params=["at rest", "in use"])

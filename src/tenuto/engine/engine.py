@@ -72,6 +72,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"
     """Whether a step whose task is not registered here fails, or waits for whoever has it."""
+    is_guest: bool = False
+    """Whether it only publishes events: it owns, runs and takes over nothing, and what its events
+    set going is done by those who work on the store, now or later."""
 
 
 class Engine:
@@ -100,7 +103,9 @@ class Engine:
         self.timekeeper = Timekeeper(
             store, clock, self._report, longest_nap=self.settings.longest_nap
         )
-        self.postmaster = Postmaster(store, clock, self._intake_of)
+        self.postmaster = Postmaster(
+            store, clock, self._intake_of, leaves_to_others=self.settings.is_guest
+        )
         self._resolver = Resolver(
             plans=self.plans,
             clock=clock,
@@ -164,6 +169,8 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
+        if self.settings.is_guest:
+            return 0
         taken_over = await self._recovery.run()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
@@ -238,6 +245,7 @@ class Engine:
     ) -> Answer:
         """Start an instance; answered once it is durable."""
         self._refuse_when_closed()
+        self._refuse_as_guest()
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
         return await self._ask(chosen, started, facts)
@@ -245,6 +253,7 @@ class Engine:
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable."""
         self._refuse_when_closed()
+        self._refuse_as_guest()
         return await self._ask(instance_id, input, None)
 
     async def publish(self, event: Event) -> EventResult:
@@ -420,4 +429,12 @@ class Engine:
             raise StoreUnavailable(
                 "the engine is not running",
                 advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
+            )
+
+    def _refuse_as_guest(self) -> None:
+        if self.settings.is_guest:
+            raise TenutoError(
+                "a guest of the store can only publish events",
+                code="TEN-4004",
+                advice="Use an engine that is none: Settings(is_guest=False).",
             )
