@@ -22,6 +22,10 @@ BEGIN;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
 SET LOCAL idle_in_transaction_session_timeout = '15s';
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SET LOCAL jit = off;
 
 -- name: begin_migration
 -- Start a transaction that may take its time: others wait for it, and do not give up.
@@ -113,6 +117,11 @@ RETURNING instance_id;
 -- name: owners_taken_check
 -- Whether nobody was in the way.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
+-- name: owned_elsewhere
+-- Which of these another process owns.
+SELECT instance_id FROM tenuto.owners
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
 
 -- name: owned
 -- Which of these a process owns already.
@@ -417,12 +426,18 @@ RETURNING id, number;
 (SELECT array_agg(number) FROM events_stored) AS stored_numbers;
 
 -- name: matches
--- Part: the matching of these events is done; the first time counts.
+-- Part: the matching of these events is done; the first time counts. It is not asked for with IS NULL,
+-- lest the index of unmatched events be walked for it.
 UPDATE tenuto.events AS event SET resumed = done.resumed, matched_at = done.matched_at
 FROM unnest(:tenant::text[], :id::text[], :resumed::bigint[], :matched_at::bigint[]) AS done (
     tenant, id, resumed, matched_at
 )
-WHERE event.tenant = done.tenant AND event.id = done.id AND event.matched_at IS NULL;
+CROSS JOIN LATERAL (
+    SELECT stored.number FROM tenuto.events AS stored
+    WHERE stored.tenant = done.tenant AND stored.id = done.id
+    LIMIT 1
+) AS known
+WHERE event.number = known.number AND coalesce(event.matched_at, -1) = -1;
 
 -- name: moment
 -- Part: so far the time of a process has come, something that moments are compared with being stored.
@@ -833,6 +848,12 @@ CROSS JOIN LATERAL (
 SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
 ORDER BY due, instance_id, kind, node, iteration LIMIT :limit;
 
+-- name: timers_of
+-- All timers of these instances.
+SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
+WHERE instance_id = ANY(:ids::text[])
+ORDER BY instance_id, kind, node, iteration;
+
 -- name: claim_mail
 -- Mail for instances that this process owns, and for those that no living process owns, unless another
 -- living one has it already; oldest first.
@@ -1006,13 +1027,17 @@ WITH me AS MATERIALIZED (
 ),
 
 orphan AS MATERIALIZED (
-    SELECT owner.instance_id, owner.process_id, gone.is_clean
+    SELECT left_behind.instance_id, gone.id AS process_id, gone.is_clean
     FROM me
     CROSS JOIN tenuto.processes AS gone
-    INNER JOIN tenuto.owners AS owner ON owner.process_id = gone.id
+    CROSS JOIN LATERAL (
+        SELECT owner.instance_id FROM tenuto.owners AS owner
+        WHERE owner.process_id = gone.id
+        ORDER BY owner.instance_id LIMIT :limit
+        FOR UPDATE SKIP LOCKED
+    ) AS left_behind
     WHERE gone.stopped_at IS NOT NULL
-    ORDER BY gone.id, owner.instance_id LIMIT :limit
-    FOR UPDATE OF owner SKIP LOCKED
+    ORDER BY gone.id, left_behind.instance_id LIMIT :limit
 ),
 
 claimed AS (

@@ -1,0 +1,97 @@
+"""A wrong address is explained, and a password is never shown."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres import PostgresStore
+from tests.kit.postgres_database import connected
+from tests.kit.postgres_server import GUARDED_ROLE, PostgresServer, running_server
+from tests.store.situations import NOON
+
+SECRET = "s3cr3t-w0rd"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with running_server() as made:
+        yield made
+
+
+async def refused(url: str) -> StoreUnavailable:
+    with pytest.raises(StoreUnavailable) as refusal:
+        await PostgresStore(url).open("p1", NOON)
+    shown = "".join(traceback.format_exception(refusal.value))
+    assert SECRET not in shown
+    assert SECRET not in repr(refusal.value)
+    assert refusal.value.advice
+    return refusal.value
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_password_user_or_database_is_named(
+    server: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with connected(server.url()) as connection:
+        await connection.execute(f"CREATE ROLE {GUARDED_ROLE} LOGIN PASSWORD 'right'")
+    address = f"127.0.0.1:{server.port}"
+    wrong = await refused(f"postgresql://{GUARDED_ROLE}:{SECRET}@{address}/postgres")
+    assert (wrong.code, "password" in wrong.message) == ("TEN-4009", True)
+    unknown = await refused(f"postgresql://nobody-known:{SECRET}@{address}/postgres")
+    assert (unknown.code, "nobody-known" in unknown.message) == ("TEN-4009", True)
+    nowhere = await refused(f"postgresql://tenuto:{SECRET}@{address}/nowhere")
+    assert (nowhere.code, "nowhere" in nowhere.message) == ("TEN-4009", True)
+    assert "createdb" in nowhere.advice
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> None:
+    closed = await refused(f"postgresql://ada:{SECRET}@127.0.0.1:1/orders")
+    assert closed.code == "TEN-4008"
+    assert "ada@127.0.0.1:1/orders" in closed.message
+    unknown = await refused(f"postgresql://ada:{SECRET}@no-such-host.invalid/orders")
+    assert unknown.code == "TEN-4008"
+    assert "host" in unknown.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"mysql://ada:{SECRET}@db/orders",
+        f"ada:{SECRET}@db/orders",
+        f"postgresql://ada:{SECRET}/x@db/orders",
+        f"postgresql://ada:x@[{SECRET}/orders",
+        f"postgresql:///{SECRET}",
+        "",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(StoreUnavailable) as refusal:
+        PostgresStore(url)
+    assert SECRET not in "".join(traceback.format_exception(refusal.value))
+    assert "postgresql://user:password@host:5432/database" in refusal.value.advice
+
+
+@pytest.mark.asyncio
+async def test_an_option_that_cannot_be_used_is_not_repeated(server: PostgresServer) -> None:
+    url = f"postgresql://ada:{SECRET}@127.0.0.1:{server.port}/x?sslmode={SECRET}"
+    assert (await refused(url)).code == "TEN-4008"
+
+
+@pytest.mark.parametrize("schema", ["1st", "a b", 'x"; DROP SCHEMA public; --', "x" * 51, "é"])
+def test_a_schema_has_a_plain_name(schema: str) -> None:
+    with pytest.raises(StoreUnavailable, match="schema"):
+        PostgresStore("postgresql://ada@db/orders", schema=schema)
+
+
+def test_a_store_shows_where_it_is_and_not_its_password() -> None:
+    store = PostgresStore(f"postgres://ada:{SECRET}@db.example:5433/orders?schema=flow&x={SECRET}")
+    assert repr(store) == "<PostgresStore postgresql://ada@db.example:5433/orders?schema=flow>"
+    assert SECRET not in repr(store._address)

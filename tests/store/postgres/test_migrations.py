@@ -1,0 +1,162 @@
+"""Migrations run once, whole or not at all, and only where nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres import PostgresStore, migrations
+from tenuto.store.postgres.address import read_address
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, Migration, migrate
+from tenuto.store.postgres.server import Server
+from tenuto.store.postgres.session import Session
+from tests.kit.postgres_database import connected
+from tests.store.postgres.conftest import Opener
+from tests.store.situations import NOON, begin, turn
+
+pytestmark = pytest.mark.asyncio
+
+
+async def run(url: str, script: str) -> None:
+    async with connected(url) as connection:
+        await connection.execute(script)
+
+
+async def ask(url: str, query: str, *args: object) -> list[Row]:
+    async with connected(url) as connection:
+        return await connection.fetch(query, *args)
+
+
+async def refusal(store: PostgresStore) -> StoreUnavailable:
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.open("p1", NOON)
+    assert refused.value.advice
+    return refused.value
+
+
+async def schema_of(url: str, schema: str) -> Any:  # noqa: ANN401
+    """Everything that a schema says of itself."""
+    columns = await ask(
+        url,
+        "SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default,"
+        " collation_name FROM information_schema.columns WHERE table_schema = $1 ORDER BY 1, 3",
+        schema,
+    )
+    indexes = await ask(
+        url, "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = $1 ORDER BY 1", schema
+    )
+    options = await ask(
+        url,
+        "SELECT relname, reloptions FROM pg_class WHERE relnamespace = $1::regnamespace ORDER BY 1",
+        schema,
+    )
+    rows = [*map(tuple, columns), *map(tuple, indexes), *map(tuple, options)]
+    return [[str(each).replace(f"{schema}.", "") for each in row] for row in rows]
+
+
+async def test_processes_that_start_at_once_migrate_once(empty_url: str, opened: Opener) -> None:
+    stores = [PostgresStore(empty_url) for _ in range(4)]
+    opened.stores += stores
+    await asyncio.gather(*[store.open(f"p{n}", NOON) for n, store in enumerate(stores)])
+    assert [tuple(row) for row in await ask(empty_url, "TABLE tenuto.schema_info")] == [
+        (1, NEWEST, MIGRATIONS[-1].oldest_program)
+    ]
+    for number, store in enumerate(stores):
+        done = await store.commit(turn(f"t{number}", begin(f"i{number}"), process_id=f"p{number}"))
+        assert len(done.writes) == 1
+
+
+async def test_a_schema_that_grew_step_by_step_is_like_a_fresh_one(empty_url: str) -> None:
+    fresh = Session(Server(read_address(empty_url, "fresh")))
+    grown = Session(Server(read_address(empty_url, "grown")))
+    assert await migrate(fresh) == MIGRATIONS
+    for migration in MIGRATIONS:
+        assert await migrate(grown, newest=migration.version) == [migration]
+    assert await migrate(grown) == []
+    await fresh.close()
+    await grown.close()
+    assert await schema_of(empty_url, "grown") == await schema_of(empty_url, "fresh")
+
+
+async def test_a_migration_that_is_killed_in_the_middle_leaves_nothing(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, opened: Opener
+) -> None:
+    deadly = Migration(NEWEST + 1, "x", 1, "SELECT pg_terminate_backend(pg_backend_pid());")
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, deadly])
+    session = Session(Server(read_address(empty_url)))
+    with pytest.raises(StoreUnavailable):
+        await migrate(session, newest=deadly.version)
+    assert await ask(empty_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'tenuto'") == []
+    await session.close()
+    monkeypatch.undo()
+    await opened(empty_url)
+
+
+async def test_migrating_beforehand_tells_what_was_done(empty_url: str) -> None:
+    store = PostgresStore(empty_url)
+    assert await store.migrate() == [f"{each.version:04} {each.name}" for each in MIGRATIONS]
+    assert await store.migrate() == []
+
+
+async def test_a_schema_of_another_program_is_left_alone(empty_url: str, opened: Opener) -> None:
+    await run(empty_url, "CREATE SCHEMA tenuto; CREATE TABLE tenuto.customers (id int)")
+    refused = await refusal(PostgresStore(empty_url))
+    assert refused.code == "TEN-4006"
+    assert "customers" in refused.message
+    assert "?schema=" in refused.advice
+    beside = await opened(f"{empty_url}?schema=beside")
+    await beside.commit(turn("t1", begin("i1"), process_id="p1"))
+    assert [tuple(row) for row in await ask(empty_url, "SELECT id FROM beside.processes")] == [
+        ("p1",)
+    ]
+
+
+async def test_an_empty_schema_that_somebody_made_is_used(empty_url: str, opened: Opener) -> None:
+    await run(empty_url, "CREATE SCHEMA tenuto")
+    await opened(empty_url)
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        ("DROP TABLE tenuto.schema_info", "schema_info"),
+        ("DROP TABLE tenuto.timers", "timers"),
+        ("DELETE FROM tenuto.schema_info", "schema_info"),
+    ],
+)
+async def test_half_a_schema_is_refused(empty_url: str, damage: str, named: str) -> None:
+    await PostgresStore(empty_url).migrate()
+    await run(empty_url, damage)
+    refused = await refusal(PostgresStore(empty_url))
+    assert refused.code == "TEN-4006"
+    assert named in refused.message
+    assert "DROP SCHEMA tenuto CASCADE" in refused.advice
+
+
+async def test_a_newer_schema_is_refused_when_it_says_so(empty_url: str, opened: Opener) -> None:
+    await PostgresStore(empty_url).migrate()
+    await run(empty_url, f"UPDATE tenuto.schema_info SET version = {NEWEST + 1}")
+    (await opened(empty_url)).abandon()
+    await run(empty_url, f"UPDATE tenuto.schema_info SET oldest_program = {NEWEST + 1}")
+    assert (await refusal(PostgresStore(empty_url))).code == "TEN-4005"
+    assert (await refusal(PostgresStore.reader(empty_url))).code == "TEN-4005"
+
+
+async def test_a_reader_never_migrates(empty_url: str) -> None:
+    refused = await refusal(PostgresStore.reader(empty_url))
+    assert refused.code == "TEN-4005"
+    assert "tenuto migrate" in refused.advice
+    assert await ask(empty_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'tenuto'") == []
+
+
+async def test_who_may_not_create_is_told_what_to_grant(empty_url: str) -> None:
+    await run(empty_url, "DROP ROLE IF EXISTS humble; CREATE ROLE humble LOGIN")
+    url = empty_url.replace("://tenuto@", "://humble@")
+    refused = await refusal(PostgresStore(url))
+    assert refused.code == "TEN-4004"
+    assert "GRANT CREATE ON DATABASE" in refused.advice
+    await run(empty_url, "DROP ROLE humble")

@@ -1,0 +1,240 @@
+"""Every look-up goes through an index, whatever is stored and whatever the planner believes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import tenuto.store.postgres
+from tenuto.store.postgres.driver import Connection
+from tenuto.store.postgres.parts import _COLUMNS
+from tenuto.store.postgres.queries import (
+    QUERIES,
+    Statement,
+    page_of_instances,
+    read_queries,
+    statement,
+    turn_statement,
+)
+from tenuto.store.postgres.server import _SETTINGS
+from tests.kit.postgres_database import connected, fresh_database
+from tests.store.postgres.conftest import Opener
+
+FRAMES = {"turn", "turn_of_winners", "page_of_instances"}
+PARTS = [
+    name
+    for name in _COLUMNS
+    if f"{name}" in QUERIES and name not in {"owned", "owned_elsewhere", "take_back"}
+]
+FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
+NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
+
+SMALL = {
+    "processes": "as many rows as processes, for a day",
+    "moments": "as many rows as lanes of processes",
+    "schema_info": "one row",
+}
+IN_INDEX_ORDER = {
+    ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
+    ("first_timers", "timers_by_due"): "from its beginning, and stops at its limit",
+    ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",
+    ("unmatched_events", "events_unmatched"): "has those alone",
+    ("turn", "events_pkey"): "the number of the newest event, from the end",
+    ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
+}
+
+ROWS = 3_000
+FILL = f"""
+INSERT INTO tenuto.workflow_instances
+SELECT 'i' || n, 'default', 'd' || n % 7, 1, 'RUNNING', 'c' || n, 0, NULL, n, n, n, NULL, '["a"]',
+    NULL, NULL, NULL, NULL, NULL, NULL FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_current_steps
+SELECT 'i' || n, 'a', 'default', n FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_snapshots SELECT 'i' || n, 1, '' FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_execution_history
+SELECT 'i' || n, s, 'NODE_COMPLETED', 'a', '', s, NULL, NULL, NULL, NULL, 0, NULL
+FROM generate_series(1, {ROWS}) AS n, generate_series(1, 3) AS s;
+INSERT INTO tenuto.idempotency_keys
+SELECT 'default', 'k' || n, 'i' || n, '' FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_definitions
+SELECT 'default', 'd' || n % 50, n, '', '', 0 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_event_subscriptions
+SELECT 'i' || n, 'w', '', 1, 'default', 'p' || n % 3, n % 2, NULL, '', 't' || n % 5, n, 0, 0, NULL,
+    n % 2, 0 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.events (
+    tenant, id, pattern, payload, received_at, content_hash, turn_id, matched_at
+)
+SELECT 'default', 'e' || n, 'p' || n % 3, '', n, '', 't', CASE WHEN n % 9 > 0 THEN 1 END
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.event_deliveries
+SELECT 'i' || n, 'w', '', 'e' || n, 'matched' FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.timers
+SELECT 'i' || n, 'delay', 'a', '', n, NULL FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.mailbox (id, instance_id, input, created_at, claimed_by)
+SELECT 'm' || n, 'i' || n, '', 0, 'p' || n % 3 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.owners SELECT 'i' || n, 'p' || n % 3, 1 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.dead_letters
+SELECT 'i' || n, 'd', 'default', 'TASK', 'a', '', 1, NULL, NULL, NULL, NULL, n
+FROM generate_series(1, {ROWS}) AS n;
+ANALYZE;
+"""
+
+
+def statements() -> dict[str, Statement]:
+    """Everything that is sent to the server and has a plan."""
+    alone = {
+        name: statement(name, "tenuto")
+        for name, query in QUERIES.items()
+        if name not in FRAMES
+        and not FRAGMENTS.search(name)
+        and not name.startswith("positions_by_")
+        and not NOT_PLANNED.match(query.sql)
+    }
+    lists = {
+        name: page_of_instances(name, "tenuto")
+        for name in QUERIES
+        if name.startswith("positions_by_")
+    }
+    # Letters of a turn are sent or exchanged.
+    parts = tuple(part for part in PARTS if part != "mail_exchanged")
+    return alone | lists | {"turn": turn_statement("turn", parts, "tenuto")}
+
+
+STATEMENTS = statements()
+
+
+@pytest_asyncio.fixture
+async def filled(opened: Opener) -> AsyncIterator[str]:
+    url = await fresh_database("tenuto_plans")
+    (await opened(url)).abandon()
+    async with connected(url) as connection:
+        [(count,)] = await connection.fetch("SELECT count(*) FROM tenuto.timers")
+        if count == 0:
+            await connection.execute(FILL)
+    yield url
+
+
+async def plans(connection: Connection) -> dict[str, Any]:
+    """Generic plans: what they are does not depend on the values."""
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    found = {}
+    for name, sent in STATEMENTS.items():
+        await connection.execute(f"PREPARE explained AS {sent.sql}")
+        values = ", ".join(["NULL"] * len(sent.parameters))
+        execution = f"EXECUTE explained ({values})" if values else "EXECUTE explained"
+        [(explained,)] = await connection.fetch(f"EXPLAIN (FORMAT JSON) {execution}")
+        await connection.execute("DEALLOCATE explained")
+        found[name] = json.loads(explained)[0]["Plan"]
+    return found
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+def walks(name: str, plan: dict[str, Any]) -> list[str]:
+    found = []
+    for node in nodes(plan):
+        kind, table = node["Node Type"], node.get("Relation Name", "")
+        index = node.get("Index Name")
+        if table in SMALL or table.startswith("pg_"):
+            continue
+        if kind == "Seq Scan":
+            found.append(f"walks {table}")
+        if index and "Index Cond" not in node and (name, index) not in IN_INDEX_ORDER:
+            found.append(f"walks {index}")
+        if kind in {"Hash Join", "Merge Join"}:
+            found.append(kind)
+    return found
+
+
+async def walks_in(url: str) -> dict[str, list[str]]:
+    """What is wrong with the plans that a store of ours gets."""
+    async with connected(url) as connection:
+        for name, value in _SETTINGS.items():
+            await connection.fetch("SELECT set_config($1, $2, false)", name, value)
+        found = {name: walks(name, plan) for name, plan in (await plans(connection)).items()}
+    return {name: what for name, what in found.items() if what}
+
+
+@pytest.mark.asyncio
+async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
+    assert await walks_in(filled) == {}
+
+
+def test_a_pooled_connection_has_the_same_settings_in_each_transaction() -> None:
+    there = dict(re.findall(r"SET LOCAL (\w+) = '?(\w+)'?;", QUERIES["begin_pooled"].sql))
+    kept = {"plan_cache_mode", "application_name"}
+    assert there == {name: value for name, value in _SETTINGS.items() if name not in kept}
+
+
+@pytest.mark.asyncio
+async def test_a_table_that_was_empty_when_it_was_planned_is_looked_up_all_the_same(
+    url: str, opened: Opener
+) -> None:
+    """Plans are kept: what is right for no rows must be right for a million."""
+    await opened(url)
+    assert await walks_in(url) == {}
+
+
+@pytest.mark.asyncio
+async def test_every_exception_is_needed(filled: str) -> None:
+    async with connected(filled) as connection:
+        await connection.execute("SET enable_seqscan = off; SET enable_hashjoin = off")
+        found = await plans(connection)
+    assert all(
+        any(node.get("Index Name") == index for node in nodes(found[name]))
+        for name, index in IN_INDEX_ORDER
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_walk_would_be_seen(filled: str) -> None:
+    """The tests above are not vacuous."""
+    async with connected(filled) as connection:
+        sql = "SELECT * FROM tenuto.events WHERE payload = ''"
+        [(explained,)] = await connection.fetch(f"EXPLAIN (FORMAT JSON) {sql}")
+    assert walks("walk", json.loads(explained)[0]["Plan"]) == ["walks events"]
+
+
+def test_every_query_is_described_and_used() -> None:
+    folder = Path(tenuto.store.postgres.__file__).parent
+    words = {
+        word
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for word in (node.value, FRAGMENTS.sub("", node.value))
+    }
+    assert [name for name in QUERIES if FRAGMENTS.sub("", name) not in words] == []
+    assert all(query.description.endswith(".") for query in QUERIES.values())
+
+
+def test_no_module_has_sql_in_it() -> None:
+    folder = Path(tenuto.store.postgres.__file__).parent
+    looks_like_sql = re.compile(
+        r"\b(?:SELECT .* FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b", re.DOTALL
+    )
+    assert [
+        file.name for file in folder.glob("*.py") if looks_like_sql.search(file.read_text())
+    ] == []
+
+
+def test_a_query_without_description_or_with_a_name_taken_is_refused() -> None:
+    for text in ("-- name: a\nSELECT 1;\n", "-- name: a\n-- One.\nSELECT 1;\n" * 2):
+        with pytest.raises(ValueError, match="without description"):
+            read_queries(text)
+
+
+def test_another_schema_has_its_own_tables_everywhere() -> None:
+    for name in QUERIES:
+        assert "tenuto." not in statement(name, "other").sql
