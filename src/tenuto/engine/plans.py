@@ -60,7 +60,8 @@ class Plans:
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
-        if version is None:
+        if version is None and not self._store.is_shared:
+            # Nobody else saves definitions; on a shared store another process may just have.
             version = self._newest.get((tenant, id))
         if version is not None:
             found = self._deployed.get((tenant, id, version))
