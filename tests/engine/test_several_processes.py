@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -113,6 +114,22 @@ async def test_the_newest_version_is_started_whoever_deployed_it(
     assert await (await here.start("greet", "Ada")).result(timeout=20) == "Hello, ALL!"
     again = await here.start("greet", "Ada", version=1)
     assert await again.result(timeout=20) == "Hello, Ada!"
+
+
+async def test_starts_at_once_ask_once_which_version_is_the_newest(
+    apps: tuple[Tenuto, Tenuto], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = apps
+    await here.deploy(GREET)
+    plain, asked = here.engine.store.definition, list[str]()
+
+    async def counted(tenant: str, id: str, version: int | None = None) -> DefinitionRow | None:
+        asked.append(id)
+        return await plain(tenant, id, version)
+
+    monkeypatch.setattr(here.engine.store, "definition", counted)
+    await asyncio.gather(*(here.start("greet", "Ada") for _ in range(50)))
+    assert len(asked) <= 2
 
 
 async def test_a_store_of_one_process_is_not_asked_which_version_is_the_newest(
