@@ -17,7 +17,7 @@ SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
 
 _LANES = 2
-_SECRET = re.compile(r"(?<=://).*@|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
+_SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
 def open_store(url: str | None, *, listen_url: str | None = None) -> Store:
@@ -90,8 +90,10 @@ def sqlite_path(url: str) -> Path:
 
 def without_password(url: str) -> str:
     """A URL as it may be shown: also one that cannot be read may have a password in it."""
+    if url.startswith(SQLITE):
+        return url
     if not is_postgres(url):
-        return _SECRET.sub("…@", url) if "@" in url else _SECRET.sub("…", url)
+        return _SECRET.sub("…", url)
     from tenuto.store.postgres.address import read_address  # noqa: PLC0415
 
     return read_address(url).shown
