@@ -13,6 +13,7 @@ from tenuto.engine.engine import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.store.protocol import Orphan, Pulse
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
@@ -41,8 +42,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return await fresh_database()
 
 
-def worker(store: str) -> Tenuto:
-    app = Tenuto(store, settings=Settings(stop_grace=0.1, mail_every=0.1))
+def worker(store: str, mail_every: float = 0.1) -> Tenuto:
+    app = Tenuto(store, settings=Settings(stop_grace=0.1, mail_every=mail_every))
 
     @app.task
     async def ship() -> str:
@@ -89,6 +90,39 @@ async def test_a_guest_takes_over_nothing_and_runs_nothing(store: str) -> None:
         after = await guest.engine.store.load([hanging.id])
     assert after == before
     assert after[hanging.id].owner == left_by
+
+
+async def test_a_guest_that_stays_says_that_it_lives_and_inherits_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guest = Tenuto(await fresh_database(), settings=Settings(is_guest=True, beat_every=0.01))
+    beats, has_beaten_twice = list[Pulse](), asyncio.Event()
+    plain = guest.engine.store.beat
+
+    async def beat() -> Pulse:
+        beats.append((await plain())._replace(has_orphans=True))
+        if len(beats) > 1:
+            has_beaten_twice.set()
+        return beats[-1]
+
+    async def claim(limit: int) -> list[Orphan]:
+        raise AssertionError("a guest claims nothing")
+
+    monkeypatch.setattr(guest.engine.store, "beat", beat)
+    monkeypatch.setattr(guest.engine.store, "claim_orphans", claim)
+    async with guest, asyncio.timeout(20):
+        await has_beaten_twice.wait()
+    assert guest.engine.fault is None
+
+
+async def test_what_a_guest_sets_going_begins_at_once_while_it_stays() -> None:
+    store = await fresh_database()
+    async with worker(store, mail_every=600) as app, Tenuto(store, settings=GUEST) as guest:
+        id = await one_that_waits(app)
+        assert (await guest.publish("paid", {})).resumed == 1
+        assert await (await guest.instance(id)).result(timeout=20) == "shipped"
+        [delivery] = await app.engine.store.deliveries(id)
+        assert delivery.outcome == "resumed"
 
 
 async def test_a_guest_takes_no_mail_and_no_timers(store: str) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 
-from tenuto.app import Published
 from tenuto.cli import exits
 from tenuto.cli.mailing import LOCKED
 from tenuto.cli.running import engine
-from tenuto.cli.stores import described, reading, require_there, store_flag
+from tenuto.cli.stores import described, require_there, store_flag
 from tenuto.cli.terminal import say, show, show_json
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
@@ -28,7 +27,11 @@ async def send_event(
     """Store the event and tell how many waits took it."""
     await require_there(url)
     try:
-        published = await _published(url, pattern, payload, id, correlation_id)
+        with redirect_stdout(sys.stderr):
+            async with engine(url, is_guest=True) as app:
+                published = await app.publish(
+                    pattern, payload, id=id, correlation_id=correlation_id
+                )
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
@@ -58,16 +61,3 @@ async def send_event(
         show(f"✓ {pattern} stored in {described(url)}; nobody waits for it now")
         say("  A wait that opens later looks back at it.")
     return exits.DONE
-
-
-async def _published(
-    url: str, pattern: str, payload: JSON, id: str | None, correlation_id: str | None
-) -> Published:
-    with redirect_stdout(sys.stderr):
-        async with engine(url, is_guest=True) as app:
-            published = await app.publish(pattern, payload, id=id, correlation_id=correlation_id)
-    if is_postgres(url):
-        # The letters are others' to take now that their author is gone.
-        async with reading(url) as reader:
-            await reader.store.hint([])
-    return published

@@ -129,7 +129,7 @@ class Engine:
             store=store,
             clock=clock,
             ids=ids,
-            recovery=self._recovery,
+            recovery=None if self.settings.is_guest else self._recovery,
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
@@ -169,8 +169,13 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
-        if self.settings.is_guest:
-            return 0
+        taken_over = 0 if self.settings.is_guest else await self._begin_to_work()
+        if self.store.is_shared:
+            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
+            self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
+        return taken_over
+
+    async def _begin_to_work(self) -> int:
         taken_over = await self._recovery.run()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
@@ -180,9 +185,7 @@ class Engine:
         self._loops.tick("projector", self.settings.project_every, self._project)
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
-            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
-            self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
         return taken_over
 
     async def close(self) -> None:
@@ -262,7 +265,10 @@ class Engine:
         # Once it is stored it is matched, whether or not its sender still waits.
         errand = self._errand(self.postmaster.publish(event))
         try:
-            return await asyncio.shield(errand)
+            result = await asyncio.shield(errand)
+            if self.settings.is_guest and result.resumed:
+                await self._hinted(())
+            return result
         except asyncio.CancelledError:
             if errand.cancelled():
                 raise StoreUnavailable("the engine stopped before the event was matched") from None

@@ -55,7 +55,7 @@ class Postmaster:
         *,
         leaves_to_others: bool = False,
     ) -> None:
-        """With `leaves_to_others` it writes letters, and hands nobody anything."""
+        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any."""
         self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
@@ -109,10 +109,14 @@ class Postmaster:
             Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
             for wait in waits
         )
+        if self._leaves_to_others:
+            # A turn's letters are its author's to hand over, as long as that lives. These go out
+            # before the matching is done: if it never is, it is done again, and they with it.
+            await self._store.send(mail)
         await self._intake_of(event.id).store_match(
             MatchWrite(
                 event_id=event.id,
-                mail=mail,
+                mail=() if self._leaves_to_others else mail,
                 deliveries=deliveries,
                 resumed=resumed,
                 matched_at=now,
