@@ -68,3 +68,29 @@ def test_what_others_end_is_seen_by_those_who_go_on_with_it(on_postgres: Termina
         assert (watching.returncode, "CANCELLED" in err) == (1, True), err
         worker.communicate(timeout=30)
         assert worker.returncode == 1
+
+
+def test_a_command_reaches_an_instance_whose_process_was_killed(on_postgres: Terminal) -> None:
+    on_postgres.write("hang.py", HANG)
+    steps = [{"stepId": "hang", "type": "TASK", "taskId": "hang"}]
+    on_postgres.write("hang.json", {"id": "hang", "steps": steps})
+    process = on_postgres.start("run", "hang.json", "--tasks", "hang.py")
+    assert process.stderr is not None
+    while "running" not in process.stderr.readline():
+        pass
+    process.kill()
+    process.communicate(timeout=30)
+    cancelled = on_postgres.call("cancel", "@last", "--reason", "enough", "-o", "json")
+    assert (cancelled.code, cancelled.json["status"]) == (0, "CANCELLED"), cancelled.err
+    assert on_postgres.call("verify").code == 0
+
+
+HANG = """
+import asyncio
+from tenuto import task
+
+
+@task
+async def hang():
+    await asyncio.Event().wait()
+"""
