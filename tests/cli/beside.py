@@ -14,12 +14,13 @@ def in_use(terminal: Terminal, *options: str) -> Iterator[subprocess.Popen[str]]
     """Another process has the store open, and an instance of its own that waits."""
     terminal.write("wait.json", WAIT)
     process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *options)
-    try:
-        assert process.stderr is not None
-        while "waiting for paid" not in process.stderr.readline():
-            pass
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            process.communicate(timeout=30)
+    with process:
+        try:
+            assert process.stderr is not None
+            while "waiting for paid" not in process.stderr.readline():
+                pass
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.communicate(timeout=30)
