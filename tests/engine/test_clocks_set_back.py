@@ -157,5 +157,6 @@ async def test_the_log_of_an_instance_never_goes_back_in_time() -> None:
         await app.publish("payment.received", {"orderId": 1})
         instance = await app.instance(started.id)
         await instance.result(10)
-        moments = [str(entry["at"]) for entry in await instance.history()]
+        history = await instance.history()
+        moments = [datetime.fromisoformat(str(entry["at"])) for entry in history]
     assert moments == sorted(moments)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -26,8 +27,7 @@ GIVEN = "TENUTO_TEST_POSTGRES"
 FOLDER = "TENUTO_TEST_POSTGRES_FOLDER"
 
 _in_charge = pytest.StashKey[Path]()
-_started: list[PostgresServer] = []
-"""Kept by the process that started it, which need not be the one that ends it."""
+_alive = pytest.StashKey[IO[bytes]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
         folder.chmod(0o755)
         os.environ[FOLDER] = str(folder)
         config.stash[_in_charge] = folder
+        # Held until this process is gone: then the server ends too.
+        alive = config.stash[_alive] = (folder / "alive").open("wb")
+        fcntl.flock(alive, fcntl.LOCK_EX)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -43,6 +46,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if folder is not None:
         del os.environ[FOLDER]
         _end(folder)
+        config.stash[_alive].close()
 
 
 def server_url() -> str:
@@ -53,12 +57,30 @@ def server_url() -> str:
     known = folder / "url"
     with _locked(folder / "lock"):
         if not known.exists():
-            server = PostgresServer(folder / "server")
+            server = PostgresServer(folder / "server", lock=folder / "alive")
             server.start()
-            _started.append(server)
             (folder / "pid").write_text(str(server.pid))
+            assert server.process is not None
+            # It outlives this process, which shall not complain of it when it ends.
+            server.process.returncode = 0
             known.write_text(server.url("").rstrip("/"))
     return known.read_text()
+
+
+def did_not_run(test: str, because: str) -> None:
+    """Say at the end of the test run, for everybody to see, that something was not tried."""
+    with (Path(os.environ[FOLDER]) / "not-run").open("a") as file:
+        file.write(f"{test}: {because}\n")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    folder = config.stash.get(_in_charge, None)
+    notes = folder / "not-run" if folder else None
+    if notes and notes.exists():
+        terminalreporter.section("NOT RUN", sep="!", red=True, bold=True)
+        terminalreporter.write(notes.read_text())
 
 
 @contextmanager

@@ -6,12 +6,14 @@ refuses to run as root, so root hands it to another user; its data lie in a fold
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -19,9 +21,10 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import IO, Literal, TypedDict
 
 USER = "tenuto"
+KEEPER = Path(__file__).with_name("postgres_keeper.py")
 GUARDED_ROLE = "guarded"
 """A role by this name, once a test has made it, has to give its password."""
 
@@ -57,9 +60,15 @@ class PostgresServer:
         *,
         durable: bool = False,
         settings: Mapping[str, str] | None = None,
+        lock: Path | None = None,
     ) -> None:
-        """A `durable` server keeps what it has acknowledged through a crash of the machine."""
+        """A `durable` server keeps what it has acknowledged through a crash of the machine.
+
+        It ends with this process, or with whoever has `lock` locked.
+        """
         self.folder = folder or Path(tempfile.mkdtemp(prefix="tenuto-postgres-"))
+        self._lock = lock
+        self._own_lock: IO[bytes] | None = None
         self.data = self.folder / "data"
         self.port = _free_port()
         self.process: subprocess.Popen[bytes] | None = None
@@ -120,12 +129,15 @@ class PostgresServer:
     def remove(self) -> None:
         self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._own_lock is not None:
+            self._own_lock.close()
 
     def log(self) -> str:
         return (self.folder / "server.log").read_text("utf-8", errors="replace")
 
     def _create(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._keep()
         if self._identity:
             os.chown(self.folder, self._identity["user"], self._identity["group"])
         made = subprocess.run(
@@ -145,6 +157,22 @@ class PostgresServer:
         rules = self.data / "pg_hba.conf"
         guarded = f"host all {GUARDED_ROLE} 127.0.0.1/32 scram-sha-256\n"
         rules.write_text(guarded + rules.read_text("utf-8"), "utf-8")
+
+    def _keep(self) -> None:
+        """Have it ended even if this process is killed."""
+        if self._lock is None:
+            self._lock = self.folder / "lock"
+            self._own_lock = self._lock.open("wb")
+            fcntl.flock(self._own_lock, fcntl.LOCK_EX)
+        keeper = subprocess.Popen(
+            [sys.executable, KEEPER, str(self._lock), str(self.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        # It outlives this process, which shall not complain of it when it ends.
+        keeper.returncode = 0
 
     def _is_ready(self) -> bool:
         try:

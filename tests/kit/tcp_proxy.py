@@ -17,8 +17,10 @@ class TcpProxy:
         """Something was not passed on."""
         self._passes_requests = True
         self._passes_answers = True
+        self._last_heard: bytes | None = None
         self._refuses = False
         self._writers: set[asyncio.StreamWriter] = set()
+        self._frozen: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     def url(self, url: str) -> str:
@@ -30,16 +32,26 @@ class TcpProxy:
         self._passes_answers = False
         self.lost.clear()
 
+    def lose_answers_after(self, request: bytes) -> None:
+        """What the server says reaches nobody, once the client has said this."""
+        self._last_heard = request
+        self.lost.clear()
+
     def lose_requests(self) -> None:
         """What the client says reaches nobody."""
         self._passes_requests = False
         self.lost.clear()
+
+    def freeze(self) -> None:
+        """Connections that are there go silent, and do not end; new ones are not concerned."""
+        self._frozen |= self._writers
 
     def refuse(self) -> None:
         self._refuses = True
 
     def mend(self) -> None:
         self._passes_requests = self._passes_answers = True
+        self._last_heard = None
         self._refuses = False
 
     def cut(self) -> None:
@@ -78,7 +90,10 @@ class TcpProxy:
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
-                if self._passes_answers if is_answer else self._passes_requests:
+                if not is_answer and self._last_heard and self._last_heard in data:
+                    self._passes_answers = False
+                passes = self._passes_answers if is_answer else self._passes_requests
+                if passes and writer not in self._frozen:
                     writer.write(data)
                     await writer.drain()
                 else:

@@ -48,6 +48,71 @@ def early(order: dict) -> None:
 """
 
 
+NOT_YET = """
+from tenuto import publish, task, workflow
+
+@task
+def charge(order: dict) -> dict:
+    return order
+
+@workflow
+def selling(order: dict) -> None:
+    charge(order)
+    publish("order.sold", order)
+"""
+
+TWICE = """
+from tenuto import task
+
+@task
+def charge(order: dict) -> dict:
+    return order
+
+@task(name="charge")
+def charge_again(order: dict) -> dict:
+    return order
+"""
+
+TWO_EARLY = """
+from tenuto import workflow
+
+@workflow
+def first(order: dict) -> None:
+    if order["big"]:
+        pass
+
+@workflow
+def second(order: dict) -> None:
+    for each in order["items"]:
+        pass
+"""
+
+NAMESAKES = """
+from tenuto import task, workflow
+
+@task
+def twice(number: int) -> int:
+    return number * 2
+
+@workflow("doubling")
+def first(number: int) -> int:
+    return twice(number)
+
+@workflow("doubling")
+def second(number: int) -> int:
+    return twice(number)
+"""
+
+PROGRAM = """
+import asyncio
+from tenuto import Tenuto, workflow
+
+async def main() -> None: ...
+
+asyncio.run(main())
+"""
+
+
 @pytest.fixture
 def shell(tmp_path: Path) -> Terminal:
     terminal = Terminal(tmp_path)
@@ -116,6 +181,46 @@ def test_a_value_that_is_used_too_early_is_told_with_its_line(shell: Terminal) -
     assert "TEN-1104" in ended.err
     assert "early.py:6" in ended.err
     assert "with when(order['big']):" in ended.err
+
+
+def test_every_function_that_cannot_be_described_is_told(shell: Terminal) -> None:
+    shell.write("early.py", TWO_EARLY)
+    ended = shell.run("validate", "early.py")
+    assert ended.code == 2
+    assert "TEN-1104  early.py:6" in ended.err
+    assert "TEN-1105  early.py:11" in ended.err
+
+
+def test_two_workflows_of_one_id_are_told(shell: Terminal) -> None:
+    shell.write("namesakes.py", NAMESAKES)
+    ended = shell.run("validate", "namesakes.py")
+    assert ended.code == 2
+    assert "`doubling`: namesakes.py:8, namesakes.py:12" in ended.err
+
+
+def test_what_this_version_does_not_run_is_told_with_its_line(shell: Terminal) -> None:
+    shell.write("selling.py", NOT_YET)
+    ended = shell.run("validate", "selling.py")
+    assert ended.code == 0
+    assert "TEN-1906  selling.py:11" in ended.err
+    assert 'publish("order.sold", order)' in ended.err
+
+
+def test_two_tasks_of_one_name_are_told_with_the_place_of_the_second(shell: Terminal) -> None:
+    shell.write("twice.py", TWICE)
+    ended = shell.run("validate", "twice.py")
+    assert ended.code == 2
+    assert "TEN-1801  twice.py:8" in ended.err
+    assert "twice.py:4 and twice.py:8" in ended.err
+    assert '@task(name="…")' in ended.err
+
+
+def test_a_file_that_starts_itself_is_told_where_to_put_that(shell: Terminal) -> None:
+    shell.write("program.py", PROGRAM)
+    ended = shell.run("validate", "program.py")
+    assert ended.code == 2
+    assert "TEN-1803  program.py:7" in ended.err
+    assert 'if __name__ == "__main__":' in ended.err
 
 
 def test_what_is_outstanding_goes_on_with_the_tasks_of_a_python_file(shell: Terminal) -> None:

@@ -5,32 +5,21 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from tenuto import InvalidDefinition, Problem, TenutoError, WorkflowFunction, sleep, workflow
 from tenuto.model.codes import CATALOGUE
-from tests.python_form.faults import FAULTS, Function, shelf
+from tests.python_form.faults import FAULTS, Fault, Function, shelf
+from tests.python_form.remedies import REMEDIES, Remedy
 from tests.python_form.shop import bill, notify, pack, reserve, tidy
 
 
-class Expected(NamedTuple):
-    """What the comment at the end of a faulty line says."""
-
-    code: str
-    line: int
-    words: list[str]
-
-
-def expected(fn: Function) -> Expected:
+def faulty_line(fn: Function) -> int:
     lines, first = inspect.getsourcelines(fn)
-    for number, line in enumerate(lines, start=first):
-        _, mark, rest = line.partition("# TEN-")
-        if mark:
-            code, *words = rest.split()
-            return Expected(f"TEN-{code}", number, words)
-    raise AssertionError(fn)
+    [number] = [n for n, line in enumerate(lines, start=first) if line.rstrip().endswith("# fault")]
+    return number
 
 
 def problems_of(fn: Function) -> tuple[Problem, ...]:
@@ -39,23 +28,32 @@ def problems_of(fn: Function) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-@pytest.mark.parametrize("fn", FAULTS, ids=lambda fn: fn.__name__)
-def test_a_fault_is_told_with_its_line_and_what_to_write_instead(fn: Function) -> None:
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_told_with_its_line_and_what_to_write_instead(fault: Fault) -> None:
     """Using a future value where a present one is needed raises at once."""
-    problems = problems_of(fn)
-    code, line, words = expected(fn)
+    problems = problems_of(fault.function)
+    line = faulty_line(fault.function)
     assert [(each.code, each.path) for each in problems] == [
-        (code, f"tests/python_form/faults.py:{line}")
+        (fault.code, f"tests/python_form/faults.py:{line}")
     ]
-    told = f"{problems[0].message} {problems[0].advice}"
-    source = linecache.getline(inspect.getfile(fn), line).strip()
-    assert source in told
-    assert [word for word in words if word not in told] == []
+    source = linecache.getline(inspect.getfile(fault.function), line).strip()
+    assert f"`{source}`" in problems[0].message
+    told = f"{problems[0].message} {problems[0].advice}".replace(source, "")
+    assert [word for word in fault.words if word not in told] == []
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda remedy: remedy.function.__name__)
+def test_what_is_advised_can_be_written(remedy: Remedy) -> None:
+    [problem] = problems_of(FAULTS[remedy.function.__name__].function)
+    assert f"`{remedy.advice}`" in (problem.advice or "")
+    written = inspect.getsource(remedy.function).partition("\n")[2].replace('"', "'")
+    assert remedy.advice.replace('"', "'") in written
+    assert workflow(remedy.function).check().problems == ()
 
 
 def test_every_code_has_a_fault_that_shows_it() -> None:
-    shown = {expected(fn).code for fn in FAULTS}
-    elsewhere = {"TEN-1101", "TEN-1118"}
+    shown = {fault.code for fault in FAULTS.values()}
+    elsewhere = {"TEN-1101", "TEN-1118", "TEN-1122"}
     assert shown | elsewhere >= {code for code in CATALOGUE if code.startswith("TEN-11")}
 
 

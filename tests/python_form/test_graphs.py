@@ -216,7 +216,6 @@ def test_computing_with_a_value_is_an_expression() -> None:
                 2**a.x,
                 abs(-a.x),
                 (a.x == "k") & (a.y != None) | ~(a.z >= 1.5),  # noqa: E711
-                a.x == {"n": [a.y, True]},
             ]
         )
 
@@ -227,11 +226,10 @@ def test_computing_with_a_value_is_an_expression() -> None:
         "{{ctx.input[ctx.input.i]}}",
         "{{((ctx.input.x + 1) * 2) - (ctx.input.y / (-3))}}",
         "{{Math.floor(ctx.input.x / 2)}}",
-        "{{7 % ctx.input.x}}",
+        "{{((7 % ctx.input.x) + ctx.input.x) % ctx.input.x}}",
         "{{2 ** ctx.input.x}}",
         "{{Math.abs(-ctx.input.x)}}",
         '{{((ctx.input.x === "k") && (ctx.input.y != null)) || (!(ctx.input.z >= 1.5))}}',
-        '{{ctx.input.x === ({"n": [ctx.input.y, true]})}}',
     ]
 
 
@@ -244,7 +242,7 @@ def test_what_is_returned_is_the_output() -> None:
 
     @workflow
     def listed(order: Order) -> list[Any]:
-        return [reserve(order), 1]
+        return [reserve(order), 1, {"n": [order["x"], True]}]
 
     outputs: Any = {"held": "{{ctx.held.reservation}}", "paid": "{{ctx.paid}}"}
     assert described(flow) == from_nodes(
@@ -257,7 +255,7 @@ def test_what_is_returned_is_the_output() -> None:
         "paid > end",
     )
     end: Any = described(listed).nodes["end"].config
-    assert end.output_parameters == "{{[ctx.reserve, 1]}}"
+    assert end.output_parameters == '{{[ctx.reserve, 1, ({"n": [ctx.input.x, true]})]}}'
 
 
 def test_a_condition_waits_for_what_its_block_uses_and_the_steps_in_it_for_the_condition() -> None:
@@ -765,3 +763,31 @@ def test_thousands_of_steps_are_described_at_once() -> None:
     graph = described(flow)
     assert len(graph.nodes) == 4_000
     assert len(graph.edges) == 3_999
+
+
+def test_python_may_ask_what_it_knows_while_it_describes() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        last = None
+        for name in ("a", "b", "c"):
+            step = notify.named(name)
+            last = step(order) if last is None else step.after(last)(order)
+
+    assert {(edge.source, edge.target) for edge in described(flow).edges} == {
+        ("a", "b"),
+        ("b", "c"),
+    }
+
+
+def test_a_name_may_be_used_again_in_every_block() -> None:
+    @workflow
+    def flow(order: Order) -> None:
+        for name in ("a", "b"):
+            with when(order[name]):
+                held = reserve(order)
+                notify(held)
+        with when(order["c"]):
+            held = reserve(order)
+            notify(held)
+
+    assert len(described(flow).nodes) == 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -150,6 +151,75 @@ async def test_the_first_of_several_is_enough_for_after_any() -> None:
         return tidy.after_any(asked, held)()
 
     assert await outcome(flow) == "tidy"
+
+
+@pytest.mark.asyncio
+async def test_a_remainder_has_the_sign_of_its_divisor_as_in_python() -> None:
+    pairs = [(7, 3), (-7, 3), (7, -3), (-7, -3), (-7.5, 2), (6, -3)]
+
+    @workflow
+    def flow(pair: list[float]) -> object:
+        return [pair[0] % pair[1], pair[0] // pair[1], pair[0] % 4, 7 % pair[1]]
+
+    for first, second in pairs:
+        there = [first % second, first // second, first % 4, 7 % second]
+        assert await outcome(flow, [first, second]) == there
+
+
+def nobody() -> object:
+    notify("nobody came")
+    return {"by": "nobody"}
+
+
+def only_tell() -> None:
+    notify("nobody came")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("on_timeout", "value"),
+    [
+        (lambda: "nobody", "nobody"),
+        (nobody, {"by": "nobody"}),
+        (only_tell, None),
+        (lambda: None, None),
+    ],
+)
+async def test_a_wait_that_times_out_has_whatever_its_handler_gives(
+    on_timeout: Callable[[], object], value: object
+) -> None:
+    """The value of a wait with `on_timeout` is that of whichever ran."""
+
+    @workflow
+    def flow(order: Order) -> object:
+        paid = reserve(order)
+        asked = wait_event("never.given", timeout="PT0.01S", on_timeout=on_timeout)
+        return notify({"asked": asked, "paid": paid["reservation"]})
+
+    assert await outcome(flow) == {"asked": value, "paid": 7}
+
+
+@pytest.mark.asyncio
+async def test_a_wait_that_times_out_may_end_the_instance() -> None:
+    @workflow
+    def flow(order: Order) -> object:
+        asked = wait_event(
+            "never.given", timeout="PT0.01S", on_timeout=lambda: terminate(output={"by": "nobody"})
+        )
+        return notify(asked)
+
+    assert await outcome(flow) == {"by": "nobody"}
+
+
+@pytest.mark.asyncio
+async def test_a_wait_that_times_out_may_have_the_value_of_an_earlier_step() -> None:
+    @workflow
+    def flow(order: Order) -> object:
+        held = reserve(order)
+        asked = wait_event("never.given", timeout="PT0.01S", on_timeout=lambda: held)
+        return notify(asked)
+
+    assert await outcome(flow) == {"reservation": 7}
 
 
 @pytest.mark.asyncio

@@ -98,6 +98,7 @@ def order_flow(order: dict[str, Any]) -> Payment:
     tag.map(7, colour="red")  # wrong
     charge("order")  # wrong
     charge.after(paid)(7)  # wrong
+    charge.after(charge)({})  # wrong
     paid.amuont  # wrong
     label(paid, colour="red")  # wrong
     child(parcel, 7, weight=2)  # wrong
@@ -137,7 +138,11 @@ def test_mypy_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
 def test_pyright_finds_exactly_the_planted_mistakes(tmp_path: Path) -> None:
     """As editors show it: in pyright's standard mode."""
     (tmp_path / "wired.py").write_text(WIRED)
-    settings = {"typeCheckingMode": "standard", "pythonVersion": "3.11"}
+    settings = {
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+        "extraPaths": [str(ROOT / "src")],
+    }
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     checked = subprocess.run(
         [

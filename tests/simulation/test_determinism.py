@@ -11,6 +11,7 @@ import pytest
 
 from tests.kit.checker import digest
 from tests.kit.simulator.places import InSqlite
+from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import scenario_of
 from tests.kit.simulator.verdict import assert_kept, digest_of, run_scenario
 from tests.kit.simulator.world import Finished
@@ -43,6 +44,17 @@ def test_memory_and_sqlite_give_equal_logs(first: int, tmp_path: Path) -> None:
         in_sqlite = run_scenario(scenario_of(seed), InSqlite(tmp_path / f"{seed}.db"))
         assert_kept(in_sqlite, f"seed {seed} on SQLite")
         assert _logs(in_sqlite) == _logs(in_memory), seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [0, 8])
+def test_memory_and_postgres_give_equal_logs(first: int) -> None:
+    """I47, on a real server: "in simulation, logs equal to memory and SQLite"."""
+    for seed in range(first, first + 8):
+        in_memory = run_scenario(scenario_of(seed))
+        in_postgres = run_scenario(scenario_of(seed), InPostgres())
+        assert_kept(in_postgres, f"seed {seed} on PostgreSQL")
+        assert _logs(in_postgres) == _logs(in_memory), seed
 
 
 def _logs(finished: Finished) -> list[str]:

@@ -331,16 +331,18 @@ async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
     await compare_on(Scenario(seed, SqliteStore(tmp_path / "tenuto.db", threads=Inline)))
 
 
-@pytest.mark.parametrize("seed", range(20, 30))
+@pytest.mark.parametrize(
+    "seed", [20, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, 30)]]
+)
 @pytest.mark.asyncio
 async def test_memory_and_postgres_agree(seed: int) -> None:
     """I47: "SQLite, Postgres and oracle logs equal"."""
     await compare_on(Scenario(seed, TestedStore(await fresh_database(), [])))
 
 
-async def compare_on(scenario: Scenario) -> None:
+async def compare_on(scenario: Scenario, operations: int = OPERATIONS) -> None:
     await scenario.start()
-    for number in range(OPERATIONS):
+    for number in range(operations):
         await scenario.act()
         if number % 10 == 9:
             await scenario.compare()

@@ -34,6 +34,7 @@ def read_flows(path: Path, which: Named) -> list[Source]:
     read_file(which.file)
     flows = _flows_in(which.file)
     if which.name is None and flows:
+        _refuse_namesakes(which, flows)
         return [_source(path, flow) for flow in flows.values()]
     chosen = _chosen(flows, which.name)
     if chosen is None:
@@ -75,6 +76,15 @@ def _source(path: Path, flow: WorkflowFunction[..., Any]) -> Source:
         problems=checked.problems,
         flow=flow,
     )
+
+
+def _refuse_namesakes(which: Named, flows: Flows) -> None:
+    seen: Flows = {}
+    for flow in flows.values():
+        other = seen.setdefault(flow.id, flow)
+        if other is not flow:
+            message = f"two of its workflows have the id `{flow.id}`: {other.place}, {flow.place}"
+            raise _refused(which, message, 'Give one of them another id: @workflow("…").')
 
 
 def _none_such(which: Named, flows: Flows) -> InvalidInput:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,16 @@ from types import ModuleType
 from typing import Final
 
 from tenuto.cli.sources import Located, Source
-from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Task
 from tenuto.model.json import JSON
 from tenuto.tasks.registry import Registry
 
 BESIDE: Final = "tasks.py"
+_NOT_THEIRS: Final = (
+    str(Path(__file__).parents[1]),
+    *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")),
+)
 _LOADED: Final[dict[Path, ModuleType]] = {}
 _HOMES: Final = (("steps", "stepId", "taskId"), ("nodes", "id", "config.taskId"))
 
@@ -66,8 +71,34 @@ def load_file(path: Path) -> ModuleType:
     """Import a Python file; once, however often it is asked for."""
     file = path.resolve()
     if file not in _LOADED:
-        _LOADED[file] = _load(str(path))
+        _LOADED[file] = _load_all(path)
     return _LOADED[file]
+
+
+def _load_all(path: Path) -> ModuleType:
+    """Import a file to its end; InvalidDefinition tells of every workflow in it that is faulty."""
+    from tenuto.python_form.collecting import collecting
+
+    with collecting() as faulty:
+        try:
+            module = _load(str(path))
+        except (InvalidDefinition, InvalidInput) as error:
+            if not faulty:
+                raise
+            problems = [*_problems_of(faulty), *error.problems]
+            raise InvalidDefinition(f"{path} cannot be loaded", problems) from error
+    if faulty:
+        del sys.modules[module.__name__]
+    if len(faulty) == 1:
+        raise faulty[0]
+    if faulty:
+        message = f"{path} has {len(faulty)} workflows that cannot be described"
+        raise InvalidDefinition(message, _problems_of(faulty))
+    return module
+
+
+def _problems_of(faulty: Sequence[InvalidDefinition]) -> list[Problem]:
+    return [problem for each in faulty for problem in each.problems]
 
 
 def _python_file(definition: Path) -> Path | None:
@@ -125,27 +156,30 @@ def _load_as_another(path: Path) -> ModuleType:
 
 
 def _broken(named: str, error: BaseException) -> InvalidInput:
+    # What the user wrote, and not what that called of Python's or of ours.
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if "importlib" not in frame.filename and frame.filename != __file__
+        if not frame.filename.startswith((*_NOT_THEIRS, "<"))
     ]
     place = named
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{os.path.relpath(error.filename)}:{error.lineno}"
     elif frames:
         place = f"{os.path.relpath(frames[-1].filename)}:{frames[-1].lineno}"
-    return InvalidInput(
-        f"the tasks in {named} cannot be loaded",
-        [
-            Problem(
-                code="TEN-1803",
-                path=place,
-                message=f"{type(error).__name__}: {error}",
-                advice="Correct the file, then try again.",
-            )
-        ],
-    )
+    code, message, advice = "TEN-1803", f"{type(error).__name__}: {error}", _correction(error)
+    if isinstance(error, TenutoError):
+        code, message, advice = error.code, error.message, error.advice or advice
+    problem = Problem(code=code, path=place, message=message, advice=advice)
+    return InvalidInput(f"the tasks in {named} cannot be loaded", [problem])
+
+
+def _correction(error: BaseException) -> str:
+    if isinstance(error, RuntimeError) and "running event loop" in str(error):
+        return (
+            'The file is imported, not run: put what starts it under `if __name__ == "__main__":`.'
+        )
+    return "Correct the file, then try again."
 
 
 def _advice(task_id: str, registry: Registry, loaded: Sequence[str], path: Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tenuto.cli import exits
 from tenuto.cli.errors import problem_json, show_problems
 from tenuto.cli.sources import Source, read_sources
@@ -52,13 +54,7 @@ def _not_runnable(source: Source) -> list[Problem]:
     """What the definition uses that cannot be started: valid, so no error."""
     if source.definition is None:
         return []
-    return [
-        Problem(
-            code=each.code,
-            path=each.path,
-            message=each.message,
-            advice=each.advice,
-            severity="warning",
-        )
-        for each in unavailable(source.definition)
-    ]
+    problems = unavailable(source.definition)
+    if source.flow is not None:
+        problems = source.flow.located(problems)
+    return [replace(each, severity="warning") for each in problems]

@@ -48,6 +48,7 @@ class Dispatcher:
         leaves_to_others: Callable[[str], bool],
         resolve: Callable[[str, str, ResolveChild], None],
         send: Callable[[SendMail, str], None],
+        offer: Callable[[str, StartAttempt], None],
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -56,6 +57,7 @@ class Dispatcher:
         """Whether a task is run by a process that knows it, and waits until there is one."""
         self._resolve = resolve
         self._send = send
+        self._offer = offer
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -90,7 +92,11 @@ class Dispatcher:
         for place, effect in owed.items() if held.is_owned else ():
             # What was called off before it began here is ended by its grace.
             is_called_off = draft.state.ending and isinstance(effect, StartAttempt)
-            if place not in under_way and not is_called_off:
+            if place in under_way or place in held.jobs or is_called_off:
+                continue
+            if isinstance(effect, StartAttempt) and self._leaves_to_others(effect.task_id):
+                self._offer(draft.instance_id, effect)
+            else:
                 self._perform(draft.instance_id, draft, effect, facts)
 
     def _call_off(self, instance_id: str, effect: Effect) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import msgspec
@@ -12,9 +12,9 @@ from tenuto.core import Decision, InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
-from tenuto.engine.held import Held
+from tenuto.engine.held import Held, Place
 from tenuto.engine.obligations import Obligations
-from tenuto.engine.requests import Answer, LookAgain, Request
+from tenuto.engine.requests import Answer, LookAgain, OfferJob, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
@@ -27,6 +27,7 @@ from tenuto.model.effects import (
     StartAttempt,
     StopAttempt,
 )
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, TimerDue
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
@@ -61,6 +62,18 @@ def size_of_rows(rows: Iterable[LogRow]) -> int:
     return size
 
 
+def is_owed(state: InstanceState, place: Place) -> bool:
+    """Whether an attempt should be running."""
+    node_id, iteration, attempt = place
+    node = state.nodes.get(NodeKey(node_id, iteration))
+    return (
+        node is not None
+        and node.is_in_flight
+        and node.attempt == attempt
+        and not state.status.is_final
+    )
+
+
 class Draft(Struct, eq=False):
     """What a turn will write for one instance, and what follows once it is durable."""
 
@@ -74,15 +87,19 @@ class Draft(Struct, eq=False):
     """What became of those that somebody wants to hear of; decisions would keep states alive."""
     follow_ups: list[Effect] = []
     """What is to be done once the turn is durable."""
+    leaves_to_others: Callable[[str], bool] | None = None
+    """Of which tasks the attempts are offered to other processes; None: of none."""
     _owed: Obligations | None = None
     _bytes: int = 0
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
 
     @classmethod
-    def of(cls, instance_id: str, held: Held) -> Draft:
+    def of(
+        cls, instance_id: str, held: Held, leaves_to_others: Callable[[str], bool] | None = None
+    ) -> Draft:
         """A draft that changes nothing yet."""
-        return cls(instance_id, held, held.state, held.state)
+        return cls(instance_id, held, held.state, held.state, leaves_to_others=leaves_to_others)
 
     @property
     def size(self) -> int:
@@ -99,6 +116,17 @@ class Draft(Struct, eq=False):
         self.requests.append(request)
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
+
+    def offer(self, request: Request, order: OfferJob) -> None:
+        """Leave an attempt to others, if it is still owed."""
+        self.requests.append(request)
+        place = (order.node, order.iteration, order.attempt)
+        if is_owed(self.state, place) and place not in self.held.jobs:
+            self._obligations.offer(place, order.task_id, self.state.updated_at)
+
+    def under(self, place: Place, token: int) -> None:
+        """Have what is decided hold only while a lease does."""
+        self._obligations.under(place, token)
 
     def take(self, request: Request, decision: Decision) -> None:
         """Add a decision; its entries follow those of the decisions before it."""
@@ -130,7 +158,10 @@ class Draft(Struct, eq=False):
 
     def write(self) -> InstanceWrite | None:
         """The write, or None when nothing changes."""
-        held, owed = self.held, self._owed
+        held = self.held
+        if held.jobs:
+            self._withdraw_jobs()
+        owed = self._owed
         ownership = self._ownership
         shows_all = held.is_projected or held.owner_elsewhere is not None
         if not self.rows and owed is None and shows_all and ownership is Ownership.KEEP:
@@ -164,6 +195,9 @@ class Draft(Struct, eq=False):
             mail_taken=tuple(owed.mail_taken),
             mail_sent=tuple(owed.mail_sent),
             dead_letters=tuple(owed.dead_letters),
+            jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
+            jobs_withdrawn=tuple(owed.jobs_withdrawn),
+            leases=tuple(owed.leases),
             ownership=ownership,
         )
 
@@ -172,6 +206,8 @@ class Draft(Struct, eq=False):
         held = self.held
         held.is_projected = not self.rows or self._shows_in_lists
         held.state = self.state
+        if held.jobs or (self._owed is not None and self._owed.jobs):
+            self._keep_jobs()
         held.is_owned = self.state.needs_owner and held.owner_elsewhere is None
         if self._snapshot is None:
             held.tail_entries += len(self.rows)
@@ -179,6 +215,18 @@ class Draft(Struct, eq=False):
         else:
             held.tail_entries = held.tail_bytes = 0
             held.snapshot_bytes = len(self._snapshot.state)
+
+    def _withdraw_jobs(self) -> None:
+        """Attempts that have come to their end, one way or another, are nobody's job."""
+        over = [place for place in self.held.jobs if not is_owed(self.state, place)]
+        if over:
+            self._obligations.withdraw(over)
+
+    def _keep_jobs(self) -> None:
+        jobs = self.held.jobs
+        if self._owed is not None:
+            jobs |= {job.key[1:]: 0 for job in self._owed.jobs}
+        self.held.jobs = {place: jobs[place] for place in jobs if is_owed(self.state, place)}
 
     @property
     def _ownership(self) -> Ownership:
@@ -205,7 +253,11 @@ class Draft(Struct, eq=False):
     def _effect(self, effect: Effect) -> None:
         follow_ups = self.follow_ups
         match effect:
-            case StartAttempt() | StopAttempt() | ResolveChild():
+            case StartAttempt():
+                if self.leaves_to_others is not None:
+                    self._offer(effect)
+                follow_ups.append(effect)
+            case StopAttempt() | ResolveChild():
                 follow_ups.append(effect)
             case SetTimer():
                 if effect.due - effect.set_at > NEAR:
@@ -229,6 +281,12 @@ class Draft(Struct, eq=False):
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
             case _:
                 assert_never(effect)
+
+    def _offer(self, effect: StartAttempt) -> None:
+        is_mine = self.held.owner_elsewhere is None
+        if is_mine and self.leaves_to_others and self.leaves_to_others(effect.task_id):
+            place = (effect.node, effect.iteration, effect.attempt)
+            self._obligations.offer(place, effect.task_id, self.state.updated_at)
 
     def _rejected(self, request: Request) -> None:
         match request.input:

@@ -11,13 +11,13 @@ from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
-from tenuto.engine.held import Cache, Held
+from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import LookAgain, Request, TakenOver
+from tenuto.engine.requests import LookAgain, OfferJob, Request, TakenOver
 from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Definition, Graph
-from tenuto.model.inputs import AttemptLost, Input, Started
+from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.lane")
@@ -41,11 +41,13 @@ class Drafter:
         cache: Cache,
         clock: Clock,
         unreadable: Callable[[Request], None],
+        leaves_to_others: Callable[[str], bool] | None = None,
     ) -> None:
         self._loader = loader
         self._cache = cache
         self._clock = clock
         self._unreadable = unreadable
+        self._leaves_to_others = leaves_to_others
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
@@ -91,7 +93,7 @@ class Drafter:
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
-            draft = Draft.of(instance_id, found)
+            draft = Draft.of(instance_id, found, self._leaves_to_others)
             if found.is_fresh and found.is_owned and found.performed is None:
                 _take_over(draft, waiting, now)
             for request in waiting:
@@ -212,6 +214,13 @@ def _decide(draft: Draft, request: Request, now: datetime) -> None:
     if isinstance(request.input, LookAgain | TakenOver):
         draft.note(request)
         return
+    if isinstance(request.input, OfferJob):
+        draft.offer(request, request.input)
+        return
+    if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
+        draft.note(request)
+        log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
+        return
     try:
         if request.refusal is not None and draft.state.version == 0:
             draft.take(request, _refused(draft, request.input, request.refusal, now))
@@ -220,6 +229,26 @@ def _decide(draft: Draft, request: Request, now: datetime) -> None:
     except Exception as error:  # one bad instance must not stop the others
         log.exception("instance %s cannot be decided on", draft.instance_id)
         draft.take(request, _quarantined(draft, request.input, now, error))
+
+
+def _is_leased(draft: Draft, request: Request) -> bool:
+    """Whether a report about a job may count; the store has the last word.
+
+    Only what was just read tells for sure that it may not.
+    """
+    if not isinstance(request.input, TaskSucceeded | TaskFailed | AttemptLost):
+        return True
+    place = _place(request.input)
+    if request.lease is None:
+        return place not in draft.held.jobs
+    if draft.held.is_fresh and draft.held.jobs.get(place) != request.lease:
+        return False
+    draft.under(place, request.lease)
+    return True
+
+
+def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place:
+    return (of.node, of.iteration, of.attempt)
 
 
 def _taken_over(requests: list[Request]) -> TakenOver | None:
@@ -235,7 +264,7 @@ def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
     """
     taken_over = _taken_over(requests)
     for effect in outstanding(draft.held.plan, draft.state):
-        if isinstance(effect, StartAttempt):
+        if isinstance(effect, StartAttempt) and _place(effect) not in draft.held.jobs:
             lost = AttemptLost(
                 node=effect.node,
                 iteration=effect.iteration,

@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from tenuto.core import Plan
-from tenuto.engine.dispatcher import Dispatcher
+from tenuto.engine.dispatcher import Dispatcher, facts_of
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
+from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
@@ -26,17 +27,17 @@ from tenuto.engine.mailroom import Mailroom
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
-from tenuto.engine.requests import Answer, Request, StartFacts
+from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.watching import Watchers
-from tenuto.model.effects import ResolveChild
+from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import EventResult, Store, WaitRow
+from tenuto.store.protocol import EventResult, JobKey, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -45,6 +46,8 @@ log = logging.getLogger("tenuto.engine")
 T = TypeVar("T")
 
 _A_MOMENT = timedelta(milliseconds=1)
+_SELDOM = 30.0
+"""Seconds between looks for what nobody else can have left."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -60,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between heartbeats, by which processes that share a store know of each other."""
     timers_every: float = 5.0
     """Seconds between looks for timers that other processes set and did not live to see."""
+    jobs_every: float = 2.0
+    """Seconds between looks for steps that were left to whoever has their task."""
     watch_every: float = 1.0
     """Seconds between looks for the ends of instances that somebody waits for and others run."""
     project_every: float = 1.0
@@ -123,6 +128,16 @@ class Engine:
             leaves_to_others=self._leaves_to_others,
             resolve=self._resolve,
             send=self._mailroom.send,
+            offer=self._offer,
+        )
+        self._jobs = JobOffice(
+            store=store,
+            loader=self.loader,
+            registry=registry,
+            clock=clock,
+            report=self._report,
+            start=self._start_job,
+            stop=self._stop_job,
         )
         self._recovery = Recovery(store=store, postmaster=self.postmaster, report=self._report)
         self._heart = Heart(
@@ -183,6 +198,9 @@ class Engine:
             "mailroom", self.settings.mail_every, self._mailroom.run_once, hint=self._mail_hint
         )
         self._loops.tick("projector", self.settings.project_every, self._project)
+        await self._jobs.run_once()
+        every = self.settings.jobs_every if self.store.is_shared else _SELDOM
+        self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -333,6 +351,9 @@ class Engine:
                 cache=self._caches[number],
                 clock=self.clock,
                 unreadable=self._unreadable,
+                leaves_to_others=(
+                    self._leaves_to_others if self.settings.unknown_tasks == "wait" else None
+                ),
             ),
             clock=self.clock,
             process=self,
@@ -360,6 +381,7 @@ class Engine:
             cache.clear()
         self.timekeeper.let_all_go()
         self._mailroom.let_all_go()
+        self._jobs.let_all_go()
         return self.runner.abandon()
 
     async def _look_at_timers(self) -> None:
@@ -374,7 +396,17 @@ class Engine:
         self._intake_of(request.instance_id).report(request)
 
     def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
-        self._report(Request(instance_id, report))
+        self._report(self._jobs.request_of(instance_id, report))
+
+    def _offer(self, instance_id: str, order: StartAttempt) -> None:
+        offer = OfferJob(order.node, order.iteration, order.attempt, order.task_id)
+        self._report(Request(instance_id, offer))
+
+    def _start_job(self, instance_id: str, order: StartAttempt, held: Held) -> None:
+        self.runner.start(instance_id, order, facts_of(held.state))
+
+    def _stop_job(self, key: JobKey) -> None:
+        self.runner.stop(*key)
 
     async def _ask(self, instance_id: str, input: Input, start: StartFacts | None) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

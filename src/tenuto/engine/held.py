@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
+
+Place: TypeAlias = tuple[str, str, int]
+"""Node, iteration, attempt."""
 
 RESTING_KEPT = 1_024
 """So many instances that nothing in this process works for stay in memory, the newest used."""
@@ -18,6 +22,7 @@ class Held:
         "is_fresh",
         "is_owned",
         "is_projected",
+        "jobs",
         "owner_elsewhere",
         "performed",
         "plan",
@@ -36,6 +41,8 @@ class Held:
         """Whether this process is the one that works for it."""
         self.owner_elsewhere: str | None = None
         """The other process that does."""
+        self.jobs: dict[Place, int] = {}
+        """Attempts that are left to whoever has their task, each with the token of its lease."""
         self.is_fresh = False
         """Whether it was just read: what it owes the world may not be under way yet."""
         self.performed: InstanceState | None = None

@@ -50,6 +50,7 @@ class Loader:
         held.is_projected = state.status is not Status.RUNNING
         held.is_owned = stored.owner is not None and stored.owner == self.process_id
         held.owner_elsewhere = None if held.is_owned else stored.owner
+        held.jobs = {job.key[1:]: job.token for job in stored.jobs}
         held.is_fresh = True
         held.tail_entries = len(stored.tail)
         held.tail_bytes = size_of_rows(stored.tail)

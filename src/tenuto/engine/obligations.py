@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
+from tenuto.engine.held import Place
 from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SendMail, SetTimer
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
-from tenuto.store.protocol import DeadLetterRow, Delivery, Mail, TimerRow, WaitKey, WaitRow
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    Delivery,
+    JobKey,
+    JobRow,
+    Lease,
+    Mail,
+    TimerRow,
+    WaitKey,
+    WaitRow,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -28,6 +40,9 @@ class Obligations:
         self.mail_taken: list[str] = []
         self.mail_sent: list[Mail] = []
         self.dead_letters: list[DeadLetterRow] = []
+        self.jobs: list[JobRow] = []
+        self.jobs_withdrawn: list[JobKey] = []
+        self.leases: list[Lease] = []
 
     def set_timer(self, timer: SetTimer) -> None:
         self.timers[timer.key] = TimerRow(
@@ -80,6 +95,17 @@ class Obligations:
                 created_at=letter.at,
             )
         )
+
+    def offer(self, place: Place, task_id: str, at: datetime) -> None:
+        key = JobKey(self._instance_id, *place)
+        self.jobs.append(JobRow(key=key, task_id=task_id, offered_at=at))
+
+    def withdraw(self, places: Iterable[Place]) -> None:
+        self.jobs_withdrawn += [JobKey(self._instance_id, *place) for place in places]
+
+    def under(self, place: Place, token: int) -> None:
+        """What is decided holds only while the lease does."""
+        self.leases.append(Lease(JobKey(self._instance_id, *place), token))
 
     def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:
         place = f"{self._instance_id}:{letter.node}:{letter.iteration}:{letter.attempt}"

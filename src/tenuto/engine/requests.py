@@ -44,7 +44,16 @@ class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
     clean: bool
 
 
-Matter: TypeAlias = Input | LookAgain | TakenOver
+class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
+    """An attempt that this process's instance owes, and whose task others have."""
+
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str
+
+
+Matter: TypeAlias = Input | LookAgain | TakenOver | OfferJob
 """What a request is about: something that happened to an instance, or to its owner."""
 
 
@@ -58,6 +67,8 @@ class Request(Struct, eq=False):
     start: StartFacts | None = None
     drops_if_gone: bool = False
     """A letter: whether it is taken off where no instance is, and none will be, to take it."""
+    lease: int | None = None
+    """Of a report about a job: the token under which it came about."""
     refusal: Rejection | None = None
     """A start: why there can be no such instance."""
 

@@ -319,9 +319,10 @@ _WORKFLOW_FUNCTIONS = {
         "Write a template as text, `{{ctx.paid.id}}`, or convert the value in a task.",
     ),
     "TEN-1107": Code(
-        "Only one of two branches",
-        "A variable is given a value in two branches, so that after them it holds the last one, "
-        "whichever branch runs.",
+        "Only one of two values",
+        "A variable is given another value in a block that is decided when the workflow runs. The "
+        "function is called once and enters every block, so that behind them the variable holds "
+        "the last value, whichever block runs.",
         "Give the values different names, and use `one_of(first, second)`.",
     ),
     "TEN-1108": Code(
@@ -384,6 +385,32 @@ _WORKFLOW_FUNCTIONS = {
         "No such workflow",
         "The Python file holds no workflow function, none of this name, or several.",
         "Name one: `file.py:name`.",
+    ),
+    "TEN-1119": Code(
+        "Leaves a block",
+        "`return`, `break`, `continue` or `raise` stands in the block of `when`, `otherwise` or "
+        "`repeat_while`. The function is called once and enters every block, so it would end "
+        "there whatever will be decided.",
+        "Return the result of either side with `one_of` behind the blocks, or use `terminate`.",
+    ),
+    "TEN-1120": Code(
+        "Steps inside a try",
+        "`try` stands around steps. They run, and fail, when the workflow does, and not while the "
+        "function describes them.",
+        "Say what happens then with `.on_error`.",
+    ),
+    "TEN-1121": Code(
+        "Operator of another meaning",
+        "Operators on future values become expressions, which are JavaScript's. With this operand "
+        "the operator would do something else than in Python.",
+        "Write the expression as text, or compute it in a task.",
+    ),
+    "TEN-1122": Code(
+        "Not guarded",
+        "A block of `when` waits, sleeps or ends the workflow, and a step behind the block depends "
+        "on nothing in it. It runs at once, beside the block: only steps in the same block come "
+        "after what stands before them there.",
+        "Put the step into the block and into `with otherwise():`, or use `.after_any`.",
     ),
 }
 

@@ -10,10 +10,11 @@ from tenuto.definition.time_kinds import iso_duration
 from tenuto.model.durations import Duration, iso
 from tenuto.model.graph import TIMEOUT
 from tenuto.python_form import formula
-from tenuto.python_form.future import FutureValue
+from tenuto.python_form.formula import Formula
+from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.joins import choice
-from tenuto.python_form.step import Block
-from tenuto.python_form.trace import Trace, current
+from tenuto.python_form.recording import Recording, current
+from tenuto.python_form.step import GO, Block, Step
 from tenuto.python_form.written import Expression
 from tenuto.tasks.retry import Length
 
@@ -33,9 +34,11 @@ def sleep(
     if units:
         duration = _units(trace, units)
     if duration is not None:
-        config["duration"] = length(duration)
+        config["duration"] = _length(
+            trace, "sleep", duration, "Write `sleep(seconds={0})`, or `sleep(minutes={0})`."
+        )
     if until is not None:
-        config["until"] = iso(until) if isinstance(until, datetime) else until
+        config["until"] = _moment(trace, until)
     if calendar is not None:
         config["calendar"] = calendar
     trace.barrier("delay", "sleep", config)
@@ -93,9 +96,15 @@ def wait_event(
     if test is not None:
         config["eventCondition"] = test
     if timeout is not None:
-        config["eventTimeout"] = {"duration": length(timeout)}
+        config["eventTimeout"] = {"duration": _length(trace, "timeout", timeout)}
+    elif on_timeout is not None:
+        trace.refuse(
+            "TEN-1110",
+            "`on_timeout` is given without `timeout`, so it would never run",
+            'Say after how long: `timeout="P3D"`.',
+        )
     if lookback is not None:
-        config["lookback"] = length(lookback)
+        config["lookback"] = _length(trace, "lookback", lookback)
     if correlation_id is not None:
         config["correlationId"] = trace.traceable(correlation_id, "the correlation id")
     if mapping is not None:
@@ -112,11 +121,8 @@ def wait_event(
     if on_timeout is None:
         trace.block.begin_segment(wait)
         return value
-    block = Block(trace.block, wait, TIMEOUT)
-    with trace.inside(block):
-        handled = trace.describe(on_timeout)
-    if not isinstance(handled, FutureValue):
-        # Nothing of the handler is used: its branch ends there, and the rest is skipped.
+    handled = _handled(trace, wait, on_timeout)
+    if handled is None:
         trace.block.begin_segment(wait)
         return value
     # A wait that timed out has completed too; what tells is whether the handler has.
@@ -164,7 +170,61 @@ def length(value: object) -> object:
     return iso_duration(Duration(value)) if isinstance(value, timedelta) else value
 
 
-def _units(trace: Trace, units: Mapping[str, float]) -> timedelta:
+def _handled(trace: Recording, wait: Step, on_timeout: Callable[..., object]) -> FutureValue | None:
+    """The value of what runs when a wait times out; None if that ends the instance."""
+    block = Block(trace.block, wait, TIMEOUT)
+    with trace.inside(block):
+        given = trace.describe(on_timeout)
+        if block.ended_by is not None:
+            return None
+        if isinstance(given, FutureValue):
+            waits_for = formula_of(given).waits_for
+            if len(waits_for) == 1 and block in waits_for[0].block.around:
+                return given
+        # What no step of the handler gives is given by one that says that the handler ran.
+        what = trace.spelled(given, "what `on_timeout` gives")
+        ran = trace.record(
+            "condition",
+            "timed_out",
+            {"branches": [{"id": GO, "when": "true"}]},
+            handle=GO,
+            is_barrier=True,
+        )
+        ran.waits_for += what.waits_for
+        ran.named_after = (wait, "_timed_out")
+        return FutureValue(trace, Formula(what.parts, (ran,), what.is_atom), "what came instead")
+
+
+def _length(
+    trace: Recording,
+    option: str,
+    value: object,
+    advice: str = 'Write `{1}="PT{0}S"`, or a timedelta.',
+) -> object:
+    if isinstance(value, int | float):
+        trace.refuse(
+            "TEN-1110",
+            f"`{option}` is {value}, which does not say of what",
+            advice.format(value, option),
+        )
+        return "PT1S"
+    return length(value)
+
+
+def _moment(trace: Recording, until: object) -> object:
+    if not isinstance(until, datetime):
+        return until
+    if until.utcoffset() is None:
+        trace.refuse(
+            "TEN-1110",
+            f"`until` is {until.isoformat()}, without a time zone",
+            "Say in which: `datetime(…, tzinfo=UTC)`.",
+        )
+        return "1970-01-01T00:00:00Z"
+    return iso(until)
+
+
+def _units(trace: Recording, units: Mapping[str, float]) -> timedelta:
     try:
         return timedelta(**units)
     except (TypeError, OverflowError) as error:
@@ -176,7 +236,7 @@ def _units(trace: Trace, units: Mapping[str, float]) -> timedelta:
         return timedelta(0)
 
 
-def _condition(trace: Trace, where: str | Callable[[Any], object] | None) -> Expression | None:
+def _condition(trace: Recording, where: str | Callable[[Any], object] | None) -> Expression | None:
     if where is None:
         return None
     if callable(where):

@@ -3,31 +3,102 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from tenuto.model.graph import ELSE
 from tenuto.python_form import formula
-from tenuto.python_form.future import FutureValue, step_of
+from tenuto.python_form.control_flow import WithBlock, with_block
+from tenuto.python_form.future import FutureValue, formula_of, step_of
+from tenuto.python_form.places import Place, callers, place_of
+from tenuto.python_form.recording import current
 from tenuto.python_form.step import Block, Step
-from tenuto.python_form.trace import Trace, current
+from tenuto.python_form.trace import Told, Trace, only_the_last
 from tenuto.python_form.written import Expression
 from tenuto.tasks.step_call import OUT_OF_PLACE
 
 
-class Side:
-    """One side of a decision: the steps in it run if it is taken."""
+class Opened:
+    """A block that `with` opens, and what its statement does in Python."""
 
-    def __init__(self, trace: Trace, head: Step, block: Block) -> None:
+    def __init__(self, trace: Trace, word: str, head: Step, block: Block) -> None:
         self._trace = trace
+        self._word = word
         self._head = head
         self._block = block
-        self._before: dict[str, Step] = {}
+        self._statement: WithBlock | None = None
+        self._before: dict[str, object] = {}
+        told = Told(
+            f"`{word}` is not entered, so nothing depends on it",
+            f"Put the steps into its block: `with {word}(…):`.",
+        )
+        trace.unused[self] = told, trace.here()
+
+    def __bool__(self) -> bool:
+        self._trace.unused.pop(self, None)
+        self._trace.refuse(
+            OUT_OF_PLACE,
+            f"`{self._word}` is no value to decide on: it opens a block",
+            f"Write `with {self._word}(…):`.",
+        )
+        return False
+
+    def _enter(self) -> None:
+        self._trace.unused.pop(self, None)
+        frame = next(callers())
+        self._before = dict(frame.f_locals)
+        self._statement = with_block(frame)
+        self._trace.block = self._block
+        if self._statement is not None:
+            for each in self._statement.ways_out():
+                word, place = type(each).__name__.lower(), Place(place_of(frame).file, each.lineno)
+                self._trace.refuse(
+                    "TEN-1119",
+                    f"`{word}` in the block of `{self._word}` is not decided when the workflow "
+                    "runs: the function is called once, and would end here",
+                    _INSTEAD_OF_LEAVING[word],
+                    place,
+                )
+
+    def _leave(self) -> Mapping[str, object]:
+        """The variables that have another value now, with the one before."""
+        assert self._block.parent is not None
+        self._trace.block = self._block.parent
+        now = next(callers()).f_locals
+        return {
+            name: before
+            for name, before in self._before.items()
+            if name in now and now[name] is not before
+        }
+
+    def _refuse_readers(
+        self, names: Mapping[str, object], tell: Callable[[str, object], Told]
+    ) -> None:
+        """Refuse what reads one of these variables behind the block."""
+        if self._statement is None or not names:
+            return
+        read = self._statement.read_behind(is_repeated=self._block.is_loop)
+        file = place_of(next(callers())).file
+        for name, before in names.items():
+            if name in read:
+                self._trace.refuse("TEN-1107", *tell(name, before), Place(file, read[name]))
+
+
+_INSTEAD_OF_LEAVING = {
+    "return": "Give the results names, and `return one_of(first, second)` behind the blocks; to "
+    "end the workflow there, write `terminate(output=…)`.",
+    "break": "Write the loop as `with repeat_while(…):`, with the test of when it goes on.",
+    "continue": "Put what follows into `with otherwise():`.",
+    "raise": 'Write `terminate("FAILED", reason="…")`, or raise TaskError in a task.',
+}
+
+
+class Side(Opened):
+    """One side of a decision: the steps in it run if it is taken."""
 
     def __enter__(self) -> None:
-        self._before = _held(self._trace)
-        self._trace.block = self._block
+        self._enter()
 
     def __exit__(
         self,
@@ -35,13 +106,32 @@ class Side:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._block.parent is not None
-        self._trace.block = self._block.parent
-        siblings = [each for each in self._head.branches if each is not self._block]
-        for name, step in _held(self._trace).items():
-            before = self._before.get(name)
-            if before is not None and before is not step and before.block in siblings:
-                step.hidden = (name, before)
+        changed = self._leave()
+        now = next(callers()).f_locals
+        for name, before in changed.items():
+            step, other = _step(now[name]), _step(before)
+            if step is not None and other is not None and self._is_beside(other):
+                # Told where text names it, too.
+                step.hidden = (name, other)
+        self._refuse_readers(changed, self._told)
+
+    def _told(self, name: str, before: object) -> Told:
+        if isinstance(before, FutureValue):
+            beside = [each for each in formula_of(before).waits_for if self._is_beside(each)]
+            if beside:
+                return only_the_last(name, beside[0])
+        return Told(
+            f"`{name}` is given another value in the block of `{self._word}`, which may not run: "
+            "behind it there is only that one",
+            "Give each value a step and a name of its own, one in `with when(…):` and one in "
+            "`with otherwise():`, and use `one_of(first, second)`; or make the value in a task.",
+        )
+
+    def _is_beside(self, step: Step) -> bool:
+        """Whether a step stands in another side of the same decision."""
+        return any(
+            block in self._head.branches and block is not self._block for block in step.block.around
+        )
 
 
 def when(condition: object, *, name: str | None = None) -> Side:
@@ -55,7 +145,7 @@ def when(condition: object, *, name: str | None = None) -> Side:
     head = trace.record("condition", base or "when", {"branches": []})
     head.title = name
     trace.block.decision = head
-    return _side(trace, head, test)
+    return _side(trace, "when", head, test)
 
 
 def otherwise(condition: object = None) -> Side:
@@ -69,16 +159,20 @@ def otherwise(condition: object = None) -> Side:
             "Put it directly behind the block of `with when(…):`.",
         )
         head = trace.record("condition", "when", {"branches": []})
-        _side(trace, head, trace.expression("true", "when"))
+        _add_side(trace, head, trace.expression("true", "when"))
     if condition is not None:
-        return _side(trace, head, trace.expression(condition, "otherwise"))
+        return _side(trace, "otherwise", head, trace.expression(condition, "otherwise"))
     trace.block.decision = None
     block = Block(trace.block, head, ELSE)
     head.branches.append(block)
-    return Side(trace, head, block)
+    return Side(trace, "otherwise", head, block)
 
 
-def _side(trace: Trace, head: Step, test: Expression) -> Side:
+def _side(trace: Trace, word: str, head: Step, test: Expression) -> Side:
+    return Side(trace, word, head, _add_side(trace, head, test))
+
+
+def _add_side(trace: Trace, head: Step, test: Expression) -> Block:
     number = len(head.branches) + 1
     handle = "then" if number == 1 else f"then_{number}"
     branches = head.config["branches"]
@@ -87,39 +181,59 @@ def _side(trace: Trace, head: Step, test: Expression) -> Side:
     head.waits_for += test.formula.waits_for
     block = Block(trace.block, head, handle)
     head.branches.append(block)
-    return Side(trace, head, block)
+    return block
 
 
-def _held(trace: Trace) -> dict[str, Step]:
-    """The variables that hold the result of a step."""
-    held = {}
-    for name, value in dict(trace.variables()).items():
-        step = step_of(value) if isinstance(value, FutureValue) else None
-        if step is not None:
-            held[name] = step
-    return held
+def _step(value: object) -> Step | None:
+    return step_of(value) if isinstance(value, FutureValue) else None
 
 
-class Repetition:
+class Repetition(Opened):
     """The body of a loop, and what it knows of itself."""
 
     def __init__(self, trace: Trace, head: Step) -> None:
-        self._trace = trace
+        super().__init__(
+            trace, "repeat_while", head, Block(trace.block, head, "loop", is_loop=True)
+        )
         self.head = head
-        self._block = Block(trace.block, head, "loop", is_loop=True)
-        self.last: Any = FutureValue(trace, formula.plain("ctx.last"), "the result before")
+
+    @property
+    def last(self) -> Any:  # noqa: ANN401 - known when the workflow runs
         """What the iteration before gave; null in the first."""
-        self.index: Any = FutureValue(trace, formula.plain("ctx.index"), "the number of a round")
+        self._refuse_outside("last", "Use its results, which are a list: `rounds.results[-1]`.")
+        return FutureValue(self._trace, formula.plain("ctx.last"), "the result before")
+
+    @property
+    def index(self) -> Any:  # noqa: ANN401 - known when the workflow runs
         """The number of the iteration, from 0."""
-        self.results: Any = trace.value_of(head, "the results of a loop")
+        self._refuse_outside("index", 'Count its results: `"{{ctx.rounds.length}}"`.')
+        return FutureValue(self._trace, formula.plain("ctx.index"), "the number of a round")
+
+    @property
+    def results(self) -> Any:  # noqa: ANN401 - known when the workflow runs
         """What every iteration gave, for use behind the block."""
+        if self._is_open:
+            self._trace.refuse(
+                "TEN-1116",
+                "the results of a loop are there when it has ended, and not inside",
+                "Use what the round before gave: `rounds.last`.",
+            )
+        return self._trace.value_of(self.head, "the results of a loop")
 
     def gives(self, value: object) -> None:
         """Say what an iteration gives; without it, that is the result of its last step."""
         self.head.config["result"] = self._trace.traceable(value, "the result of a loop")
 
+    @property
+    def _is_open(self) -> bool:
+        return self._block in self._trace.block.around
+
+    def _refuse_outside(self, what: str, advice: str) -> None:
+        if not self._is_open:
+            self._trace.refuse("TEN-1116", f"`{what}` of a loop exists only inside", advice)
+
     def __enter__(self) -> Self:
-        self._trace.block = self._block
+        self._enter()
         return self
 
     def __exit__(
@@ -128,8 +242,7 @@ class Repetition:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._block.parent is not None
-        self._trace.block = self._block.parent
+        self._refuse_readers(self._leave(), self._told)
         if self._block.is_empty and kind is None:
             self._trace.refuse(
                 OUT_OF_PLACE,
@@ -137,6 +250,14 @@ class Repetition:
                 "Call a task in the block of `with repeat_while(…):`.",
                 self.head.place,
             )
+
+    def _told(self, name: str, _: object) -> Told:
+        return Told(
+            f"`{name}` is given another value in each round, but the rounds are described once: "
+            "each begins with what was there before the loop",
+            "Use what the round before gave, `rounds.last`, and say with `rounds.gives(…)` what a "
+            "round gives; behind the loop use `rounds.results`.",
+        )
 
 
 def repeat_while(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from tenuto.model.errors import Problem
 from tenuto.model.graph import DEFAULT
 from tenuto.model.json import JSON, Object
+from tenuto.python_form.guards import unguarded
 from tenuto.python_form.naming import Names, name_steps
 from tenuto.python_form.step import Step
 from tenuto.python_form.trace import Trace
@@ -14,7 +16,14 @@ from tenuto.python_form.written import write
 from tenuto.tasks.function import TaskFunction
 
 
-def write_graph(trace: Trace) -> Object:
+class Written(NamedTuple):
+    """A graph, and what may not be meant in it."""
+
+    graph: Object
+    warnings: tuple[Problem, ...]
+
+
+def write_graph(trace: Trace) -> Written:
     """Nodes, edges and compensation of what a trace has written down."""
     names = name_steps(trace)
     edges = wire(trace, names)
@@ -28,7 +37,7 @@ def write_graph(trace: Trace) -> Object:
     }
     if trace.undone:
         written["compensationSteps"] = [_undoing(*each, names) for each in trace.undone]
-    return written
+    return Written(written, tuple(unguarded(edges)))
 
 
 def _node(step: Step, edges: Edges) -> JSON:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -26,9 +27,9 @@ class Formula(Struct, frozen=True, eq=False):
     is_atom: bool = True
     """Whether it can stand beside an operator without brackets."""
 
-    def text(self) -> str:
-        """The expression, once every step in it has its id."""
-        return "".join(part if isinstance(part, str) else _link(part.id) for part in self.parts)
+    def text(self, name: Callable[[Step], str] = lambda step: step.id) -> str:
+        """The expression, once every step in it has its id, or with other names for the steps."""
+        return "".join(part if isinstance(part, str) else _link(name(part)) for part in self.parts)
 
 
 def plain(text: str) -> Formula:

@@ -111,10 +111,10 @@ class FutureValue:
         return _within(_computed(self, "/", other, is_reversed=True), "Math.floor")
 
     def __mod__(self, other: object) -> FutureValue:
-        return _computed(self, "%", other)
+        return _remainder(self, other)
 
     def __rmod__(self, other: object) -> FutureValue:
-        return _computed(self, "%", other, is_reversed=True)
+        return _remainder(self, other, is_reversed=True)
 
     def __pow__(self, other: object) -> FutureValue:
         return _computed(self, "**", other)
@@ -267,10 +267,23 @@ def _read(owner: FutureValue, what: Formula) -> FutureValue:
 def _computed(
     value: FutureValue, operator: str, other: object, *, is_reversed: bool = False
 ) -> FutureValue:
-    left, right = formula_of(value), spell(other, value)
-    if is_reversed:
-        left, right = right, left
+    left, right = _sides(value, operator, other, is_reversed=is_reversed)
     return _made(value, formula.binary(left, operator, right))
+
+
+def _remainder(value: FutureValue, other: object, *, is_reversed: bool = False) -> FutureValue:
+    """With the sign of the divisor, as in Python; an expression's has that of the dividend."""
+    left, right = _sides(value, "%", other, is_reversed=is_reversed)
+    once = formula.binary(formula.binary(left, "%", right), "+", right)
+    return _made(value, formula.binary(once, "%", right))
+
+
+def _sides(
+    value: FutureValue, operator: str, other: object, *, is_reversed: bool
+) -> tuple[Formula, Formula]:
+    trace_of(value).check_operand(value, operator, other, is_reversed=is_reversed)
+    own, second = formula_of(value), spell(other, value)
+    return (second, own) if is_reversed else (own, second)
 
 
 def _prefixed(value: FutureValue, operator: str) -> FutureValue:

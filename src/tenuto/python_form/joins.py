@@ -8,8 +8,8 @@ from typing import Any, TypeVar, overload
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
+from tenuto.python_form.recording import Recording, current
 from tenuto.python_form.step import Step
-from tenuto.python_form.trace import Trace, current
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -37,7 +37,7 @@ def one_of(*values: object) -> Any:
     return choice(trace, step, values, step)
 
 
-def choice(trace: Trace, join: Step, values: Sequence[object], holder: Step) -> FutureValue:
+def choice(trace: Recording, join: Step, values: Sequence[object], holder: Step) -> FutureValue:
     """What a join of any went on with: it noted which of its sources were there when it did."""
     chosen: list[str | Formula] = []
     for number, value in enumerate(values[:-1], start=1):

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from tenuto.definition import Checked
 from tenuto.model.errors import Problem
 from tenuto.python_form.places import Place
 
 _NODE = re.compile(r"\$\.nodes\[(\d+)\](?:\.config)?\.?(.*)")
 
 
-def located(checked: Checked, places: Sequence[Place], around: Place) -> Checked:
+def located(
+    problems: Iterable[Problem], places: Sequence[Place], around: Place
+) -> tuple[Problem, ...]:
     """The same, with lines of Python in place of paths in a document nobody wrote."""
-    return replace(
-        checked,
-        problems=tuple(_located(problem, places, around) for problem in checked.problems),
-    )
+    return tuple(_located(problem, places, around) for problem in problems)
 
 
 def _located(problem: Problem, places: Sequence[Place], around: Place) -> Problem:

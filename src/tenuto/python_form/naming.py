@@ -66,10 +66,13 @@ def name_steps(trace: Trace) -> Names:
 
 def _give(trace: Trace, names: Names, step: Step, name: str) -> None:
     if not NAME.match(name) or not _is_usable(name):
+        is_reserved = name in RESERVED_VARIABLES or name.startswith("__")
         trace.refuse(
             "TEN-1114",
-            f"{name!r} cannot be the name of a step",
-            "Use up to 64 letters, digits, `_` and `-`, beginning with a letter.",
+            f"{name!r} cannot be the name of a step" + (": it is reserved" if is_reserved else ""),
+            "Choose a name that the context does not have, without `__` before it."
+            if is_reserved
+            else "Use up to 64 letters, digits, `_` and `-`, beginning with a letter.",
             step.place,
         )
         step.id = names.take(step.base)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,21 @@ from msgspec import Struct
 from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import Object
+from tenuto.python_form.control_flow import last_return, looks
 from tenuto.python_form.document import write_graph
 from tenuto.python_form.future import FutureValue
 from tenuto.python_form.places import Place
+from tenuto.python_form.recording import Recording
+from tenuto.python_form.rewritten import as_text
 from tenuto.python_form.signature import Called, stand_ins
 from tenuto.python_form.trace import EnoughFaults, Trace
 from tenuto.tasks.recorder import RECORDER
 
 if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
+
+
+_UNEXPECTED = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
 class Described(Struct, frozen=True, eq=False):
@@ -32,6 +39,7 @@ class Described(Struct, frozen=True, eq=False):
     places: tuple[Place, ...]
     """Where each node of the graph was said, in the same order."""
     children: tuple[WorkflowFunction[..., Any], ...]
+    warnings: tuple[Problem, ...]
 
 
 class NotYet(Exception):
@@ -45,10 +53,13 @@ def describe(
 
     NotYet, if it `may_wait`, when it names something that is still to be defined.
     """
-    trace = Trace(name, inspect.unwrap(fn).__code__, place)
+    trace = Recording(name, inspect.unwrap(fn).__code__, place)
     token = RECORDER.set(trace)
     try:
         returned = fn(**stand_ins(trace, called))
+        trace.returned_at = last_return(trace.code)
+        trace.refuse_unused()
+        _refuse_looks(trace)
         _end(trace, returned)
     except EnoughFaults:
         pass
@@ -64,22 +75,39 @@ def describe(
     finally:
         RECORDER.reset(token)
     trace.raise_problems()
-    graph = write_graph(trace)
+    written = write_graph(trace)
     trace.raise_problems()
     places = tuple(step.place for step in trace.steps)
     trace.frame = None
-    return Described(graph, places, tuple(dict.fromkeys(trace.children)))
+    return Described(written.graph, places, tuple(dict.fromkeys(trace.children)), written.warnings)
+
+
+def _refuse_looks(trace: Trace) -> None:
+    """Refuse `is None` and `isinstance`, which a stand-in answers for itself."""
+    held = trace.variables()
+    for look in looks(trace.code):
+        if isinstance(held.get(look.name), FutureValue):
+            text = as_text(look.node, held)
+            instead = "Decide in a task." if text is None else f'Write `with when("{text}"):`.'
+            trace.refuse(
+                "TEN-1104",
+                f"`{look.word}` looks at what stands for `{look.name}` now, and not at the value, "
+                "which exists only when the workflow runs",
+                instead,
+                Place(trace.place.file, look.node.lineno),
+            )
 
 
 def _end(trace: Trace, returned: object) -> None:
     """Make what the function returned the output of the workflow."""
     if returned is None:
         return
+    what = "what the workflow returns"
     if isinstance(returned, FutureValue | dict | str):
-        output: object = trace.traceable(returned, "what the workflow returns")
+        output: object = trace.traceable(returned, what)
     else:
         # An end node takes an object or a template; anything else is a template by itself.
-        output = FutureValue(trace, trace.spelled(returned), "what the workflow returns")
+        output = FutureValue(trace, trace.spelled(returned, what), what)
     trace.record("end", "end", {"outputParameters": output}, block=trace.top)
 
 
@@ -111,11 +139,26 @@ def _failed(trace: Trace, error: Exception) -> InvalidDefinition:
 
 
 def _advice(error: Exception) -> str:
-    name = error.name if isinstance(error, NameError) else None
-    if name is None:
+    name = getattr(error, "name", None)
+    if isinstance(error, NameError) and name is not None:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        return did_you_mean(name, {*frame.f_globals, *frame.f_locals}, "Define or import it.")
+    if isinstance(error, AttributeError) and name is not None:
+        return did_you_mean(name, dir(error.obj), "Correct the line.")
+    if unexpected := _UNEXPECTED.search(str(error)):
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        called = _called(unexpected[1], frame.f_globals)
+        names = () if called is None else inspect.signature(called).parameters
+        return did_you_mean(unexpected[2], names, "Correct the line.")
+    if "FutureValue" in str(error):
         return (
             "Values of steps exist only when the workflow runs: what needs them now belongs into "
             "a task."
         )
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return did_you_mean(name, {*frame.f_globals, *frame.f_locals}, "Define or import it.")
+    return "Correct the line: the function is called when the workflow is described."
+
+
+def _called(name: str, names: Mapping[str, object]) -> Callable[..., object] | None:
+    """The function that an error of Python names."""
+    found = names.get(name)
+    return found if inspect.isfunction(found) else None

@@ -14,7 +14,7 @@ from tenuto.model.graph import ELSE
 from tenuto.python_form.naming import Names
 from tenuto.python_form.references import named_steps
 from tenuto.python_form.step import GO, Block, Exit, Step
-from tenuto.python_form.trace import Trace
+from tenuto.python_form.trace import Trace, only_the_last
 
 Edges = dict[Step, dict[Exit, None]]
 """For each step where the edges into it come from, in order."""
@@ -87,14 +87,7 @@ class _Wiring:
             )
             return False
         if between and used.hidden is not None and user.join != "any":
-            name, other = used.hidden
-            self._trace.refuse(
-                "TEN-1107",
-                f"`{name}` is given a value in two branches (`{other.id}` in {other.place}), and "
-                "only the last is still there",
-                f"Give the two different names, and use one_of(first, {name}).",
-                user.place,
-            )
+            self._trace.refuse("TEN-1107", *only_the_last(*used.hidden), user.place)
         return True
 
     def _refuse_later(self, used: Step, user: Step) -> None:

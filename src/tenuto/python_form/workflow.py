@@ -5,25 +5,29 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Generic, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.definition import Checked, check
 from tenuto.definition.settings import RETRY
-from tenuto.model.errors import InvalidDefinition, TenutoError
+from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
+from tenuto.python_form.collecting import is_collected
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.input_schema import input_schema
 from tenuto.python_form.located import located
 from tenuto.python_form.places import Place
+from tenuto.python_form.recording import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
+from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import Length, Retry
+from tenuto.tasks.step_call import OUT_OF_PLACE
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,16 +66,29 @@ class WorkflowFunction(Generic[P, R_co]):
         self._around = around
         self._described: Described | None = None
         # One that names something below it in the module is described when it is used.
-        with suppress(NotYet):
+        try:
             self._described = self._describe(may_wait=True)
+        except NotYet:
+            pass
+        except InvalidDefinition as error:
+            if not is_collected(error):
+                raise
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} at {self.place}>"
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
+        trace = RECORDER.get()
+        if isinstance(trace, Recording):
+            trace.refuse(
+                OUT_OF_PLACE,
+                f"workflow `{self.id}` is no task: it is not called",
+                f"Make it a step: `child({self.__name__}, …)`.",
+            )
+            trace.raise_problems()
         raise TenutoError(
             f"workflow `{self.id}` is started, not called",
-            code="TEN-1113",
+            code=OUT_OF_PLACE,
             advice=f"Write `await app.start({self.__name__}, …)`; as a step of another workflow, "
             f"`child({self.__name__}, …)`.",
         )
@@ -122,7 +139,13 @@ class WorkflowFunction(Generic[P, R_co]):
 
     def check(self) -> Checked:
         """What the compiler finds, each problem with the line that it comes from."""
-        return located(check(self.definition()), self.described.places, self.place)
+        found = check(self.definition())
+        problems = (*self.located(found.problems), *self.described.warnings)
+        return replace(found, problems=problems)
+
+    def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Problems of its document, each with the line that it comes from."""
+        return located(problems, self.described.places, self.place)
 
     def checked(self) -> Object:
         """The document of a workflow without errors; InvalidDefinition for one that has some."""

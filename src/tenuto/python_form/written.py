@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Iterator
+from datetime import date, time, timedelta
 from typing import cast
 
 import msgspec
@@ -48,6 +50,24 @@ def plain_json(value: object, depth: int = 0) -> object:
             return _by_field(value, depth)
         case _:
             return _plain(value)
+
+
+def instead_of(value: object) -> str | None:
+    """What to write for something that has a form in JSON but is none itself."""
+    match value:
+        case enum.Enum():
+            return f"Pass its value: `{type(value).__name__}.{value.name}.value`."
+        case date() | time():
+            return "Pass it as text: `.isoformat()`."
+        case timedelta():
+            return "Pass a number, `.total_seconds()`, or text."
+        case dict():
+            found = (instead_of(each) for each in value.values())
+        case list() | tuple():
+            found = (instead_of(each) for each in value)
+        case _:
+            return None
+    return next((each for each in found if each is not None), None)
 
 
 def futures_in(value: object) -> Iterator[FutureValue]:

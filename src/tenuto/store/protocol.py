@@ -174,6 +174,37 @@ class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
     tenant: str = "default"
 
 
+class JobKey(NamedTuple):
+    """Which attempt of which instance."""
+
+    instance_id: str
+    node: str
+    iteration: str
+    attempt: int
+
+
+class JobRow(Struct, frozen=True, gc=False, kw_only=True):
+    """An attempt that is left to whichever process, or worker, has its task."""
+
+    key: JobKey
+    task_id: str
+    offered_at: datetime
+
+
+class Lease(NamedTuple):
+    """The right to work on a job while it is extended; the token rises with each grant."""
+
+    key: JobKey
+    token: int
+
+
+class JobClaims(NamedTuple):
+    """Jobs that a process may work on from now on, and leases of others that nobody extended."""
+
+    granted: list[Lease]
+    lapsed: list[Lease]
+
+
 class Ownership(StrEnum):
     """What a write does to the instance's owner row."""
 
@@ -211,6 +242,10 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     """To other instances; a turn's letters go in after those that it takes. One that is there
     already stays as it is."""
     dead_letters: tuple[DeadLetterRow, ...] = ()
+    jobs_offered: tuple[JobRow, ...] = ()
+    jobs_withdrawn: tuple[JobKey, ...] = ()
+    leases: tuple[Lease, ...] = ()
+    """Under which its inputs came about: without them as they are here it is `LOST`."""
     ownership: Ownership = Ownership.KEEP
 
 
@@ -326,6 +361,8 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     tail: tuple[LogRow, ...]
     owner: str | None = None
     """The process that works for it, also when that is gone and nobody has taken over yet."""
+    jobs: tuple[Lease, ...] = ()
+    """Its open jobs, with the token that each was granted last; 0 before the first time."""
 
 
 class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
@@ -499,6 +536,21 @@ class Store(Protocol):
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         """Become the owner of instances whose owner is gone."""
+
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        """Lease jobs of these tasks, those that were offered first first, `limit` at most.
+
+        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `limit` at
+        most, until its job is withdrawn: such a job is not leased again. Time is the store's own
+        where it has a clock, else `now`.
+        """
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        """Hold on to jobs for another while; which of them are still this process's."""
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         """Dead letters, newest first."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from tenuto.tasks.step_call import Mapped, Order
+    from tenuto.tasks.step_call import Mapped, Order, StepCall
 
 
 class Recorder(Protocol):
@@ -18,6 +18,12 @@ class Recorder(Protocol):
     ) -> object: ...
 
     def map(self, order: Order, items: object, mapped: Mapped) -> object: ...
+
+    def said(self, step: StepCall[..., Any]) -> None:
+        """Something was said about a step that has still to be called."""
+
+    def used(self, step: StepCall[..., Any]) -> None:
+        """It was called, or more was said about it."""
 
 
 RECORDER: Final[ContextVar[Recorder | None]] = ContextVar("tenuto_recorder", default=None)

@@ -66,12 +66,24 @@ class TakesContext(Protocol[P, R_co]):
     def _written(self) -> Callable[Concatenate[Context, P], R_co]: ...
 
 
+class NotATask(Protocol):
+    """For the type checker: whatever a task may give, and not the task itself.
+
+    Every object has this method, and `Callables` is declared not to.
+    """
+
+    def __dir__(self) -> Iterable[str]: ...
+
+
 class Callables(Generic[P, R_co]):
     """The words that may stand between a task and its call in a workflow.
 
     `P` are the parameters as they are written, `R_co` is what is given in the end, also where a
     function is a coroutine: that is what a call means in a workflow.
     """
+
+    if TYPE_CHECKING:
+        __dir__: None  # type: ignore[assignment]
 
     def _order(self) -> Order:
         raise NotImplementedError
@@ -95,12 +107,12 @@ class Callables(Generic[P, R_co]):
         """Make it a step; outside a workflow, a task is its function."""
         return self._called(args, kwargs)
 
-    def after(self, *values: object) -> StepCall[P, R_co]:
-        """Begin once all of these are there, although none of their data is used."""
+    def after(self, *values: NotATask | None) -> StepCall[P, R_co]:
+        """Begin once all of these results are there, although none of their data is used."""
         order = self._order()
         return StepCall(replace(order, after=(*order.after, *values)))
 
-    def after_any(self, *values: object) -> StepCall[P, R_co]:
+    def after_any(self, *values: NotATask | None) -> StepCall[P, R_co]:
         """Begin once the first of these is there."""
         order = self._order()
         return StepCall(replace(order, after_any=(*order.after_any, values)))
@@ -193,16 +205,20 @@ class StepCall(Callables[P, R_co]):
 
     def __init__(self, order: Order) -> None:
         self._said = order
+        if (recorder := RECORDER.get()) is not None:
+            recorder.said(self)
 
     def __repr__(self) -> str:
         return f"<step of {self._said.task!r}>"
 
     def _order(self) -> Order:
+        if (recorder := RECORDER.get()) is not None:
+            recorder.used(self)
         return self._said
 
     def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
         recorder = recording(f"{self._said.task.name}.after(…) and its like")
-        return recorder.call(self._said, args, kwargs)
+        return recorder.call(self._order(), args, kwargs)
 
 
 def recording(what: str) -> Recorder:

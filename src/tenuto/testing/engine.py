@@ -85,6 +85,7 @@ class Engine:
             settings=replace(
                 settings or Settings(),
                 mail_every=_AN_HOUR,
+                jobs_every=_AN_HOUR,
                 project_every=_AN_HOUR,
                 longest_nap=_A_DAY,
             ),

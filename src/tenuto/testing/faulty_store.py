@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Never, Protocol, TypeVar
 
 from tenuto.model.errors import StoreUnavailable
@@ -17,6 +17,8 @@ from tenuto.store.protocol import (
     Delivery,
     InstancePage,
     InstanceQuery,
+    JobClaims,
+    Lease,
     Mail,
     Orphan,
     Pulse,
@@ -160,6 +162,16 @@ class FaultyStore:
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         return await self._read(lambda: self._inner.mail(limit, after))
+
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        return await self._read(lambda: self._inner.claim_jobs(task_ids, limit, lease, now))
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        return await self._read(lambda: self._inner.extend_leases(leases, lease, now))
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await self._read(lambda: self._inner.dead_letters(tenant, limit))

@@ -23,7 +23,7 @@ from tests.kit.simulator.scenario import Jump, Scenario
 from tests.kit.simulator.store import WitnessedStore
 from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.wire import Report, Wire
-from tests.kit.workload import Behaviours
+from tests.kit.workload import TASKS, Behaviours
 
 _UNTIL_REST = 250.0
 """Seconds after which whatever could still move has moved: longer than any nap or back-off."""
@@ -91,7 +91,10 @@ class Process:
     async def _main(
         self, clients: Sequence[Client], wire: Wire, behaviours_of: Callable[[str], Behaviours]
     ) -> None:
-        engines = [self._engine(store, wire, behaviours_of) for store in self._stores]
+        engines = [
+            self._engine(number, store, wire, behaviours_of)
+            for number, store in enumerate(self._stores)
+        ]
         for engine in engines:
             await engine.open()
         await self._deploy(engines[0])
@@ -124,16 +127,27 @@ class Process:
             await engine.close()
 
     def _engine(
-        self, store: WitnessedStore, wire: Wire, behaviours_of: Callable[[str], Behaviours]
+        self,
+        number: int,
+        store: WitnessedStore,
+        wire: Wire,
+        behaviours_of: Callable[[str], Behaviours],
     ) -> Engine:
+        divided = self._scenario.is_divided
+        names = TASKS[number :: self._scenario.engines] if divided else TASKS
         tasks = ScriptedTasks(self.clock, self._ledgers, behaviours_of)
         knobs = self._scenario.knobs
         engine = Engine(
             store,
-            registry=tasks.registry(),
+            registry=tasks.registry(names),
             clock=self.clock,
             ids=self._ids,
-            settings=Settings(mail_every=knobs.mail_every, project_every=knobs.project_every),
+            settings=Settings(
+                mail_every=knobs.mail_every,
+                jobs_every=2.0 if divided else knobs.mail_every,
+                unknown_tasks="wait" if divided else "fail",
+                project_every=knobs.project_every,
+            ),
         )
         engine.listen(_in_order())
         wire.lead_to(engine._reported)

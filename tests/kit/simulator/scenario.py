@@ -74,6 +74,8 @@ class Scenario:
     weather: Weather
     jumps: list[Jump] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
+    is_divided: bool = False
+    """Whether each of several engines has only some tasks, and leaves the rest to the others."""
     burials: list[float] = field(default_factory=list)
     """When one of several engines is taken for dead by the others, and is not."""
     """Moments at which the process is stopped in good order and started again."""
@@ -187,6 +189,7 @@ def two_engines(seed: int) -> Scenario:
     scenario = scenario_of(seed)
     scenario.engines = 2
     random = Random(f"burials {seed}")
+    scenario.is_divided = random.random() < 0.4
     scenario.burials = sorted(random.uniform(0.2, 40.0) for _ in range(random.choice([0, 0, 1, 3])))
     return scenario
 

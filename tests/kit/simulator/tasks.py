@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tenuto.model.errors import TaskError
 from tenuto.tasks.context import Context
@@ -25,9 +25,9 @@ class ScriptedTasks:
         self._ledgers = ledgers
         self._behaviours_of = behaviours_of
 
-    def registry(self) -> Registry:
+    def registry(self, names: Sequence[str] = TASKS) -> Registry:
         registry = Registry()
-        for name in TASKS:
+        for name in names:
             registry.add(TaskFunction(self._run, name=name))
         return registry
 

@@ -69,6 +69,8 @@ async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> No
         f"postgresql://ada:{SECRET}/x@db/orders",
         f"postgresql://ada:x@[{SECRET}/orders",
         f"postgresql:///{SECRET}",
+        f"postgresql://ada:12/{SECRET}@db/orders",
+        f"postgresql://ada@db:{SECRET}/orders",
         "",
     ],
 )
@@ -89,6 +91,13 @@ async def test_an_option_that_cannot_be_used_is_not_repeated(server: PostgresSer
 def test_a_schema_has_a_plain_name(schema: str) -> None:
     with pytest.raises(StoreUnavailable, match="schema"):
         PostgresStore("postgresql://ada@db/orders", schema=schema)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["db", "db:5433", "db1:5432,db2:5433", "[::1]:5432", "10.0.0.1", "db.example"]
+)
+def test_one_host_or_several_may_be_named(hosts: str) -> None:
+    assert hosts in repr(PostgresStore(f"postgresql://ada:{SECRET}@{hosts}/orders"))
 
 
 def test_a_store_shows_where_it_is_and_not_its_password() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +17,15 @@ from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
 from tenuto.store.postgres.session import Session
-from tenuto.store.protocol import CommitUnknown, DataRefused, Outcome, Turn, TurnResult
+from tenuto.store.protocol import (
+    CommitUnknown,
+    DataRefused,
+    Orphan,
+    Outcome,
+    Ownership,
+    Turn,
+    TurnResult,
+)
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer, running_server
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -108,6 +117,43 @@ async def test_where_nobody_answers_nothing_is_unknown(
 
 
 @pytest.mark.asyncio
+async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
+    url: str, proxy: TcpProxy, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C2: "Worker died between claim and launch; nothing owned the claim"."""
+    gone = await opened(url, "gone")
+    owned = [aside(f"i{n}", ownership=Ownership.TAKE) for n in range(5)]
+    await gone.commit(turn("t1", *owned, process_id="gone"))
+    await gone.close(NOON, clean=True)
+    heir = await opened(proxy.url(url), "heir")
+    assert [each.instance_id for each in await heir.claim_orphans(2)] == ["i0", "i1"]
+    commit = Session.commit
+
+    async def unanswered(session: Session, *sent: Any) -> list[Row]:  # noqa: ANN401
+        proxy.lose_answers()
+        return await commit(session, *sent)
+
+    monkeypatch.setattr(Session, "commit", unanswered)
+    under_way = asyncio.create_task(heir.claim_orphans(2))
+    await proxy.lost.wait()
+    proxy.cut()
+    with pytest.raises(StoreUnavailable):
+        await under_way
+    proxy.mend()
+    monkeypatch.undo()
+    assert (await heir.beat()).has_orphans
+    found = [orphan async for orphan in _all_orphans(heir)]
+    assert found == [Orphan(f"i{n}", clean=True) for n in (2, 3, 4)]
+    assert not (await heir.beat()).has_orphans
+
+
+async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:
+    while batch := await store.claim_orphans(2):
+        for orphan in batch:
+            yield orphan
+
+
+@pytest.mark.asyncio
 async def test_a_read_whose_connection_broke_is_read_again(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
@@ -116,6 +162,17 @@ async def test_a_read_whose_connection_broke_is_read_again(
     await store.load(["i1"])
     proxy.cut()
     assert len(await store.load(["i1"])) == 1
+    assert (await store.beat()).at is not None
+
+
+@pytest.mark.asyncio
+async def test_a_process_lives_on_when_its_connection_has_gone_silent(
+    url: str, proxy: TcpProxy, opened: Opener
+) -> None:
+    """R11: "half-open": nobody says that the connection is gone."""
+    store = await opened(proxy.url(url), beat_every=timedelta(milliseconds=200))
+    await store.beat()
+    proxy.freeze()
     assert (await store.beat()).at is not None
 
 
@@ -134,6 +191,7 @@ async def test_every_connection_may_be_ended_by_an_administrator(url: str, opene
         assert len(await store.entries("i1")) == version + 1
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_server_that_restarts_has_what_it_acknowledged(
     server: PostgresServer, opened: Opener
@@ -160,6 +218,7 @@ async def test_a_server_that_restarts_has_what_it_acknowledged(
     assert not (await store.beat()).has_orphans
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_server_that_takes_no_more_connections_says_so(opened: Opener) -> None:
     settings = {"max_connections": "3", "superuser_reserved_connections": "0"}
@@ -344,6 +403,7 @@ def test_a_last_word_of_the_server_leaves_open_what_happened() -> None:
     assert may_go_again(PostgresError.new({"C": "40P01", "M": "", "S": "ERROR"}))
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 async def test_an_open_that_failed_can_be_tried_again(server: PostgresServer) -> None:
     server.stop()

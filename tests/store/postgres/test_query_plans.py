@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ SMALL = {
 IN_INDEX_ORDER = {
     ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
     ("first_timers", "timers_by_due"): "from its beginning, and stops at its limit",
+    ("claim_jobs", "jobs_leased"): "as many as are being worked on",
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",
     ("unmatched_events", "events_unmatched"): "has those alone",
     ("turn", "events_pkey"): "the number of the newest event, from the end",
@@ -80,6 +81,9 @@ SELECT 'i' || n, 'delay', 'a', '', n, NULL FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.mailbox (id, instance_id, input, created_at, claimed_by)
 SELECT 'm' || n, 'i' || n, '', 0, 'p' || n % 3 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.owners SELECT 'i' || n, 'p' || n % 3, 1 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.jobs
+SELECT 'i' || n, 'a', '', 1, 't' || n % 20, n, n % 2, CASE WHEN n % 2 > 0 THEN 'p' || n % 3 END, n
+FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.dead_letters
 SELECT 'i' || n, 'd', 'default', 'TASK', 'a', '', 1, NULL, NULL, NULL, NULL, n
 FROM generate_series(1, {ROWS}) AS n;
@@ -110,15 +114,19 @@ def statements() -> dict[str, Statement]:
 STATEMENTS = statements()
 
 
+_filled: list[str] = []
+
+
 @pytest_asyncio.fixture
-async def filled(opened: Opener) -> AsyncIterator[str]:
-    url = await fresh_database("tenuto_plans")
-    (await opened(url)).abandon()
-    async with connected(url) as connection:
-        [(count,)] = await connection.fetch("SELECT count(*) FROM tenuto.timers")
-        if count == 0:
+async def filled(opened: Opener) -> str:
+    """A database with some of everything, made once."""
+    if not _filled:
+        url = await fresh_database("tenuto_plans")
+        (await opened(url)).abandon()
+        async with connected(url) as connection:
             await connection.execute(FILL)
-    yield url
+        _filled.append(url)
+    return _filled[0]
 
 
 async def plans(connection: Connection) -> dict[str, Any]:

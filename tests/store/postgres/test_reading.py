@@ -126,6 +126,17 @@ async def test_the_settings_are_told(url: str, opened: Opener) -> None:
     assert settings["fsync"] in {"on", "off"}
 
 
+async def test_nobody_stands_still_for_ever_in_the_middle_of_a_transaction(
+    url: str, opened: Opener
+) -> None:
+    """B2: "SIGSTOP a worker": the server ends what a stopped process has begun."""
+    store = await opened(url)
+    connection = await store._heart._connected()
+    for name in ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"):
+        [(value,)] = await connection.fetch("SELECT current_setting($1)", name)
+        assert value not in {"0", ""}
+
+
 async def test_a_store_is_opened_once(url: str, opened: Opener) -> None:
     store = await opened(url)
     with pytest.raises(StoreUnavailable, match="open already"):

@@ -88,7 +88,11 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
     migrate(session, newest=2)
     session.close()
     store = SqliteStore(path)
-    assert await store.migrate() == ["0003 timers_mail_and_owners", "0004 what_came_first"]
+    assert await store.migrate() == [
+        "0003 timers_mail_and_owners",
+        "0004 what_came_first",
+        "0005 jobs",
+    ]
     assert await store.migrate() == []
     await store.open("p1", NOON)
     with pytest.raises(StoreUnavailable):

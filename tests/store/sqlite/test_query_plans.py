@@ -24,6 +24,8 @@ SMALL = {
 }
 
 IN_INDEX_ORDER = {
+    "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
+    "lapsed_jobs": "reads the partial index of leases: as many as are being worked on",
     "first_timers": "reads the first rows of the index of due times, and stops at its limit",
     "unlooked_waits": "reads the partial index of waits that have not looked back",
     "unmatched_events": "reads the partial index of events that are not matched",

@@ -18,7 +18,16 @@ from tenuto.store.columns import (
     updated,
     wait_columns,
 )
-from tenuto.store.memory.disk import MemoryDisk, Owner, Process, StoredEvent, UsedKey, pack, unpack
+from tenuto.store.memory.disk import (
+    Job,
+    MemoryDisk,
+    Owner,
+    Process,
+    StoredEvent,
+    UsedKey,
+    pack,
+    unpack,
+)
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
@@ -58,7 +67,7 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
             if not write.rows
             and (
                 (write.instance_id, write.version + 1) in disk.log
-                or _is_owned_elsewhere(disk, turn, write)
+                or _is_somebody_elses(disk, turn, write)
             )
         }
         won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
@@ -130,7 +139,7 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     first = write.rows[0]
     pack(first)
     is_late = disk.log_ends.get(write.instance_id, 0) != first.seq - 1
-    if is_late or _is_owned_elsewhere(disk, turn, write):
+    if is_late or _is_somebody_elses(disk, turn, write):
         # A start repeated with its key and its id finds itself.
         return taken or LOST
     _append(disk, write.instance_id, first)
@@ -141,7 +150,12 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     return WON
 
 
-def _is_owned_elsewhere(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:
+def _is_somebody_elses(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:
+    """Whether the instance has another owner, or one of its jobs another lease."""
+    for key, token in write.leases:
+        job = disk.jobs.get(key)
+        if job is None or unpack(Job, job).token != token:
+            return True
     stored = disk.owners.get(write.instance_id)
     if write.ownership is not Ownership.TAKE or stored is None:
         return False
@@ -207,6 +221,11 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
         timer_cols = timer_columns(timer)
         disk.put(disk.timers, timer_cols[:4], pack(timer_cols))
         disk.drop(disk.claims, timer_cols[:4])
+    for job_key in write.jobs_withdrawn:
+        disk.drop(disk.jobs, job_key)
+    for job in write.jobs_offered:
+        if job.key not in disk.jobs:
+            disk.put(disk.jobs, job.key, pack(Job(job.task_id, epoch_ms(job.offered_at))))
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key)
     for wait in write.waits_opened:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tenuto.store.columns import EventColumns
-from tenuto.store.protocol import DataRefused, DeliveryOutcome
+from tenuto.store.protocol import DataRefused, DeliveryOutcome, JobKey
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -46,6 +46,16 @@ class Process(NamedTuple):
     stopped_at: int | None
     clean: bool
     seen_at: int
+
+
+class Job(NamedTuple):
+    """A row of jobs."""
+
+    task_id: str
+    offered_at: int
+    token: int = 0
+    leased_by: str | None = None
+    leased_until: int = 0
 
 
 class UsedKey(NamedTuple):
@@ -90,6 +100,7 @@ class MemoryDisk:
         self.event_numbers: dict[tuple[str, str], int] = {}
         self.mail: dict[int, bytes] = {}
         self.mail_numbers: dict[tuple[str, str], int] = {}
+        self.jobs: dict[JobKey, bytes] = {}
         self.owners: dict[str, bytes] = {}
         self.processes: dict[str, bytes] = {}
         self.keys: dict[tuple[str, str], bytes] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import nsmallest
 from itertools import islice
 from operator import attrgetter
@@ -28,7 +28,7 @@ from tenuto.store.columns import (
     wait_row,
 )
 from tenuto.store.memory.commit import commit_turn, put_mail
-from tenuto.store.memory.disk import MemoryDisk, Owner, Process, StoredEvent, pack, unpack
+from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
     WRONG_CLOCK,
@@ -38,6 +38,8 @@ from tenuto.store.protocol import (
     Fenced,
     InstancePage,
     InstanceQuery,
+    JobClaims,
+    Lease,
     Mail,
     Orphan,
     Pulse,
@@ -290,6 +292,42 @@ class MemoryStore:
                     claimed.append(Orphan(id, process.clean))
         return claimed
 
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
+        jobs = sorted((unpack(Job, row).offered_at, key) for key, row in disk.jobs.items())
+        claims = JobClaims([], [])
+        with disk.transaction():
+            for _, key in jobs:
+                job = unpack(Job, disk.jobs[key])
+                if job.leased_by is not None:
+                    is_held = disk.lives(job.leased_by) and epoch_ms(now) < job.leased_until
+                    if not is_held and len(claims.lapsed) < limit:
+                        claims.lapsed.append(Lease(key, job.token))
+                elif job.task_id in wanted and len(claims.granted) < limit:
+                    until = epoch_ms(now + lease)
+                    taken = job._replace(
+                        token=job.token + 1, leased_by=process_id, leased_until=until
+                    )
+                    disk.put(disk.jobs, key, pack(taken))
+                    claims.granted.append(Lease(key, taken.token))
+        return claims
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        process_id, disk = self._require_open(), self.disk
+        held: set[Lease] = set()
+        for each in leases:
+            row = disk.jobs.get(each.key)
+            job = None if row is None else unpack(Job, row)
+            if job and (job.token, job.leased_by) == (each.token, process_id):
+                held.add(each)
+                until = max(job.leased_until, epoch_ms(now + lease))
+                disk.jobs[each.key] = pack(job._replace(leased_until=until))
+        return held
+
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         rows = (unpack(DeadLetterColumns, row) for row in self.disk.dead_letters.values())
         found = (row for row in rows if row.tenant == tenant)
@@ -351,6 +389,11 @@ class MemoryStore:
             state_version=version,
             tail=tuple(self._log(id, version)),
             owner=unpack(Owner, owner).process_id if owner is not None else None,
+            jobs=tuple(
+                Lease(key, unpack(Job, row).token)
+                for key, row in sorted(self.disk.jobs.items())
+                if key.instance_id == id
+            ),
         )
 
     def _log(self, instance_id: str, after: int) -> list[LogRow]:

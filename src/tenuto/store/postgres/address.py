@@ -11,6 +11,7 @@ from tenuto.model.errors import StoreUnavailable
 DEFAULT_SCHEMA = "tenuto"
 
 _SCHEMES = ("postgresql", "postgres")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::\d+)?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 
 
@@ -31,12 +32,14 @@ def read_address(url: str, schema: str | None = None) -> Address:
     """What a URL says; `?schema=` names the schema, the rest is left to the driver."""
     try:
         parts = urlsplit(url)
-        port = parts.port
         options = parse_qsl(parts.query, keep_blank_values=True)
+        hosts = parts.netloc.rpartition("@")[2]
     except ValueError:
         # Nothing of the text may be shown: what cannot be read may be a password.
         raise _malformed() from None
-    if parts.scheme not in _SCHEMES or (not parts.hostname and not _names_host(options)):
+    is_readable = parts.scheme in _SCHEMES and all(map(_HOST.fullmatch, hosts.split(",")))
+    # An @ or / of a password that was left as it is has torn the URL apart at the wrong place.
+    if not is_readable or "@" in parts.path or not (hosts or _names_host(options)):
         raise _malformed()
     named = schema or dict(options).get("schema") or DEFAULT_SCHEMA
     if not _NAME.fullmatch(named):
@@ -48,8 +51,7 @@ def read_address(url: str, schema: str | None = None) -> Address:
     rest = [(name, value) for name, value in options if name != "schema"]
     dsn = urlunsplit(parts._replace(query=urlencode(rest)))
     user = f"{quote(unquote(parts.username))}@" if parts.username else ""
-    host = (parts.hostname or "") + (f":{port}" if port else "")
-    shown = f"postgresql://{user}{host}{parts.path}"
+    shown = f"postgresql://{user}{hosts}{parts.path}"
     if named != DEFAULT_SCHEMA:
         shown += f"?schema={named}"
     return Address(dsn, named, shown)

@@ -16,6 +16,7 @@ from tenuto.store.postgres.parts import (
     first_rows,
     is_aside,
     later_rows,
+    leased,
     other_parts,
     part,
     taken,
@@ -75,12 +76,13 @@ class _Contended(Exception):
 
 async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
     """Everything at once, which is right as long as nobody loses."""
-    if any(len(wanted_keys([write])) for write in turn.writes) and _has_twins(turn):
+    if _has_twins(turn):
         raise _Contended
     try:
         gate = [
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
+            part("leases", leased(turn.writes)),
             part("keys", wanted_keys(turn.writes)),
         ]
         parts = [each for each in gate if each.arrays[0]] + other_parts(turn, turn.writes, lane)
@@ -104,6 +106,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
 
 
 def _has_twins(turn: Turn) -> bool:
+    """Whether two starts want the same idempotency key."""
     keys = [
         (write.create.tenant, write.create.key)
         for write in turn.writes
@@ -150,6 +153,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     used = await _used_keys(transaction, turn.writes)
     taken_keys = {write.instance_id: _key_taken(write, used) for write in turn.writes}
     foreign = await _through(transaction, "owned_elsewhere", taken(turn.writes), turn)
+    foreign |= await _without_lease(transaction, turn.writes)
     allowed = [
         write
         for write in turn.writes
@@ -157,7 +161,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         if _is_free(taken_keys[write.instance_id], write) and write.instance_id not in foreign
     ]
     through = await _through(transaction, "entries", first_rows(allowed, turn.id))
-    if await _own_rows(transaction, turn.id, _without(allowed, through)):
+    if await _own_rows(transaction, turn.id, _without(turn.writes, through)):
         raise _AlreadyCommitted
     won = _of(allowed, through)
     # Between the question and the claim somebody may have been faster.
@@ -197,6 +201,18 @@ def _without(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWri
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
     return [write for write in writes if write.instance_id in ids]
+
+
+async def _without_lease(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:
+    """Who rests on a job that is another's by now."""
+    wanted = leased(writes)
+    if not wanted:
+        return set()
+    found = await transaction.rows("leases", part("leases", wanted).parameters())
+    held = {tuple(row) for row in found}
+    return {
+        write.instance_id for write in writes if any(each.key not in held for each in write.leases)
+    }
 
 
 async def _through(

@@ -20,7 +20,12 @@ class ServerError(Protocol):
 class Connection(Protocol):
     """A connection to a server, or to a pooler in front of one."""
 
-    async def fetch(self, query: str, *args: object) -> list[Row]: ...
+    async def fetch(
+        self,
+        query: str,
+        *args: object,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> list[Row]: ...
     async def execute(self, query: str, *, timeout: float | None = None) -> str: ...  # noqa: ASYNC109
     async def close(self, *, timeout: float | None = None) -> None: ...  # noqa: ASYNC109
     def terminate(self) -> None: ...

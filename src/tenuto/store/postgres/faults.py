@@ -19,6 +19,8 @@ from tenuto.store.protocol import DataRefused
 CONTENDED = "TEN01"
 """Raised by the turn's own statement: somebody does not go through."""
 
+READ_ONLY = "25006"
+
 _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
 
@@ -50,7 +52,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
             "owner migrate, and GRANT USAGE ON SCHEMA and ALL ON ALL TABLES in it to this user."
         ),
     ),
-    "25006": (
+    READ_ONLY: (
         "TEN-4004",
         "is read-only",
         "Name the primary server, not a standby, and look at default_transaction_read_only.",

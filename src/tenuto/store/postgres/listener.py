@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.driver import Connection
-from tenuto.store.postgres.faults import is_broken
+from tenuto.store.postgres.driver import NOT_CONNECTED, Connection
+from tenuto.store.postgres.faults import translated
 from tenuto.store.postgres.queries import QUERIES
 from tenuto.store.postgres.server import Server
 
@@ -73,6 +73,16 @@ class Listener:
             connection.terminate()
 
     async def _listen(self, tried: asyncio.Event) -> None:
+        try:
+            await self._listen_for_ever(tried)
+        except Exception:
+            # Work is still found by looking, but somebody should know.
+            log.exception("hints are not heard any more")
+        finally:
+            self.is_listening = False
+            tried.set()
+
+    async def _listen_for_ever(self, tried: asyncio.Event) -> None:
         pause = _FIRST_PAUSE
         is_first = True
         while True:
@@ -82,6 +92,8 @@ class Listener:
             except StoreUnavailable as error:
                 log.warning("hints are not heard, work is found later: %s", error)
                 tried.set()
+                if self._server.is_pooled:
+                    return
                 await _pass_or(ended, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 is_first = False
@@ -113,9 +125,7 @@ class Listener:
             await connection.add_listener(self._channel, self._on_hint)
         except Exception as error:
             connection.terminate()
-            if is_broken(error):
-                raise StoreUnavailable(f"{self._server.shown}: {error}") from error
-            raise
+            raise translated(error, self._server.shown) from error
         return connection
 
     async def _until_ended(self, connection: Connection, ended: asyncio.Event) -> None:
@@ -124,9 +134,7 @@ class Listener:
             if not ended.is_set():
                 try:
                     await connection.fetch(QUERIES["ping"].sql)
-                except Exception as error:
-                    if not is_broken(error):
-                        raise
+                except NOT_CONNECTED:
                     return
 
     def _on_hint(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:

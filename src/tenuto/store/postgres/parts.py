@@ -82,6 +82,9 @@ _COLUMNS = {
     "dead_letters_kept": "instance_id id tenant kind node iteration attempt task_id input error "
     "output at",
     "owners_released": "instance_id",
+    "leases": "instance_id node iteration attempt token",
+    "jobs_offered": "instance_id node iteration attempt task_id offered_at",
+    "jobs_withdrawn": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
     "turn_id resumed matched_at",
     "matches": "tenant id resumed matched_at",
@@ -138,6 +141,10 @@ def taken(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
     return [(write.instance_id,) for write in writes if write.ownership is Ownership.TAKE]
 
 
+def leased(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
+    return [(*lease.key, lease.token) for write in writes for lease in write.leases]
+
+
 def wanted_keys(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
     """Of starts that want the same key the first has it; sorted, as everybody's are."""
     wanted: dict[tuple[str, str], tuple[Any, ...]] = {}
@@ -158,6 +165,7 @@ def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Par
         *_mail_parts(won, turn.matches),
         *_event_parts(turn, won),
     ]
+    made += _job_parts(won)
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
     made += [("dead_letters_kept", letters), ("owners_released", released)]
@@ -205,6 +213,15 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
         key: row for key, row in cleared.items() if key not in all_set
     }
     return [("timers_cleared", list(gone.values())), ("timers_set", list(all_set.values()))]
+
+
+def _job_parts(won: Sequence[InstanceWrite]) -> _Made:
+    withdrawn = {key for write in won for key in write.jobs_withdrawn}
+    offered = {job.key: job for write in won for job in write.jobs_offered}
+    rows = [
+        (*key, offered[key].task_id, epoch_ms(offered[key].offered_at)) for key in sorted(offered)
+    ]
+    return [("jobs_withdrawn", sorted(withdrawn - offered.keys())), ("jobs_offered", rows)]
 
 
 def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack]) -> _Made:

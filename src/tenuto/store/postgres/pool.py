@@ -27,6 +27,8 @@ class Pool:
         self._size = size
         self._patience = patience
         self._places = asyncio.Semaphore(size)
+        self._has_warned = False
+        """Until a connection is free again, once is enough."""
         self._idle: list[Session] = []
         self._all: list[Session] = []
 
@@ -67,6 +69,7 @@ class Pool:
 
     async def _wait_for_place(self) -> None:
         if not self._places.locked():
+            self._has_warned = False
             await self._places.acquire()
             return
         waiting = asyncio.ensure_future(self._places.acquire())
@@ -81,10 +84,12 @@ class Pool:
         done, _ = await asyncio.wait({waiting}, timeout=min(_LONG_WAIT, self._patience))
         if done:
             return
-        log.warning(
-            "all %d connections for reading %s are busy; something has waited for over %g s",
-            *(self._size, self._server.shown, min(_LONG_WAIT, self._patience)),
-        )
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "all %d connections for reading %s are busy; something has waited for over %g s",
+                *(self._size, self._server.shown, min(_LONG_WAIT, self._patience)),
+            )
         done, _ = await asyncio.wait({waiting}, timeout=max(0.0, self._patience - _LONG_WAIT))
         if not done:
             raise StoreUnavailable(

@@ -128,6 +128,26 @@ WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
 SELECT instance_id FROM tenuto.owners
 WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
 
+-- name: leases
+-- Part, the gate too: those of these jobs that are leased under these tokens, and stay so.
+SELECT held.instance_id, held.node, held.iteration, held.attempt
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS wanted (instance_id, node, iteration, attempt, token)
+CROSS JOIN LATERAL (
+    SELECT job.instance_id, job.node, job.iteration, job.attempt FROM tenuto.jobs AS job
+    WHERE
+        job.instance_id = wanted.instance_id AND job.node = wanted.node
+        AND job.iteration = wanted.iteration AND job.attempt = wanted.attempt
+        AND job.token = wanted.token
+    LIMIT 1
+    FOR UPDATE
+) AS held;
+
+-- name: leases_check
+-- Whether all of them hold.
+WHEN (SELECT count(*) FROM leases) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
 -- name: keys
 -- Part, the gate too: idempotency keys of new instances that nobody has used.
 INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
@@ -470,7 +490,8 @@ SELECT
     (SELECT owner.process_id FROM tenuto.owners AS owner WHERE owner.instance_id = instance.id),
     fold.state, coalesce(fold.version, 0),
     tail.seqs, tail.event_types, tail.node_ids, tail.iterations, tail.attempts, tail.node_statuses,
-    tail.output_variables, tail.payloads, tail.error_messages, tail.moments
+    tail.output_variables, tail.payloads, tail.error_messages, tail.moments,
+    job.nodes, job.iterations, job.attempts, job.tokens
 FROM unnest(:ids::text[]) AS wanted (id)
 CROSS JOIN LATERAL (
     SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = wanted.id LIMIT 1
@@ -480,6 +501,17 @@ LEFT JOIN LATERAL (
     WHERE snapshot.instance_id = wanted.id
     LIMIT 1
 ) AS fold ON true
+CROSS JOIN LATERAL (
+    SELECT
+        array_agg(open.node) AS nodes,
+        array_agg(open.iteration) AS iterations,
+        array_agg(open.attempt) AS attempts,
+        array_agg(open.token) AS tokens
+    FROM (
+        SELECT * FROM tenuto.jobs WHERE jobs.instance_id = wanted.id
+        ORDER BY jobs.node, jobs.iteration, jobs.attempt
+    ) AS open
+) AS job
 CROSS JOIN LATERAL (
     SELECT
         array_agg(entry.seq) AS seqs,
@@ -787,6 +819,93 @@ WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 
 ----------------------------------------------------------------------------- timers, mail, dead letters
 
+-- name: jobs_offered
+-- Part: offer jobs; one that is there already stays as it is.
+INSERT INTO tenuto.jobs (instance_id, node, iteration, attempt, task_id, offered_at)
+SELECT offered.*
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
+    :task_id::text[], :offered_at::bigint[]
+) AS offered (instance_id, node, iteration, attempt, task_id, offered_at)
+ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
+
+-- name: jobs_withdrawn
+-- Part: withdraw jobs.
+DELETE FROM tenuto.jobs AS job
+USING unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
+) AS over (instance_id, node, iteration, attempt)
+WHERE
+    job.instance_id = over.instance_id AND job.node = over.node
+    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+
+-- name: claim_jobs
+-- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
+-- leases that nobody extended, or whose process is gone.
+WITH offered AS MATERIALIZED (
+    SELECT first.*
+    FROM unnest(:task_ids::text[]) AS wanted (task_id)
+    CROSS JOIN LATERAL (
+        SELECT job.instance_id, job.node, job.iteration, job.attempt, job.offered_at
+        FROM tenuto.jobs AS job
+        WHERE job.leased_by IS NULL AND job.task_id = wanted.task_id
+        ORDER BY job.offered_at LIMIT :limit
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS first
+),
+
+chosen AS MATERIALIZED (
+    SELECT * FROM offered
+    ORDER BY offered_at, instance_id, node, iteration, attempt LIMIT :limit
+),
+
+leased AS (
+    UPDATE tenuto.jobs AS job
+    SET
+        token = job.token + 1,
+        leased_by = :process_id,
+        leased_until = tenuto.clock_ms() + :lease
+    FROM chosen
+    WHERE
+        job.instance_id = chosen.instance_id AND job.node = chosen.node
+        AND job.iteration = chosen.iteration AND job.attempt = chosen.attempt
+    RETURNING
+        job.instance_id, job.node, job.iteration, job.attempt, job.token, job.offered_at
+),
+
+lapsed AS MATERIALIZED (
+    SELECT job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until
+    FROM tenuto.jobs AS job
+    WHERE
+        job.leased_by IS NOT NULL
+        AND (
+            job.leased_until <= tenuto.clock_ms()
+            OR (
+                SELECT true FROM tenuto.processes AS living
+                WHERE living.id = job.leased_by AND living.stopped_at IS NULL
+            ) IS NULL
+        )
+    ORDER BY job.leased_until LIMIT :limit
+)
+
+SELECT true AS is_granted, instance_id, node, iteration, attempt, token, offered_at FROM leased
+UNION ALL
+SELECT false, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
+ORDER BY 7, 2, 3, 4, 5;
+
+-- name: extend_leases
+-- Hold on to jobs, where the lease is still this process's.
+UPDATE tenuto.jobs AS job
+SET leased_until = greatest(job.leased_until, tenuto.clock_ms() + :lease)
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS held (instance_id, node, iteration, attempt, token)
+WHERE
+    job.instance_id = held.instance_id AND job.node = held.node
+    AND job.iteration = held.iteration AND job.attempt = held.attempt
+    AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
+
 -- name: claim_timers
 -- Timers that are due and that no other living process has, and when the next one is, without a key.
 WITH due AS MATERIALIZED (
@@ -1018,12 +1137,22 @@ buried AS (
 
 SELECT me.id, (SELECT array_agg(buried.id) FROM buried) FROM me;
 
+-- name: lock_claims
+-- Wait for a claim of this process that is still under way.
+SELECT 1 FROM tenuto.processes WHERE id = :process_id FOR NO KEY UPDATE;
+
+-- name: claimed_before
+-- What a claim brought whose answer got lost.
+SELECT instance_id, is_clean FROM tenuto.owners
+WHERE process_id = :process_id AND claim = :claim
+ORDER BY instance_id;
+
 -- name: claim_instances
--- Take over from owners that are gone.
+-- Take over from owners that are gone, one claim of this process after the other.
 WITH me AS MATERIALIZED (
     SELECT process.id FROM tenuto.processes AS process
     WHERE process.id = :process_id AND process.stopped_at IS NULL
-    FOR KEY SHARE
+    FOR NO KEY UPDATE
 ),
 
 orphan AS MATERIALIZED (
@@ -1041,7 +1170,12 @@ orphan AS MATERIALIZED (
 ),
 
 claimed AS (
-    UPDATE tenuto.owners AS owner SET process_id = :process_id, epoch = owner.epoch + 1
+    UPDATE tenuto.owners AS owner
+    SET
+        process_id = :process_id,
+        epoch = owner.epoch + 1,
+        claim = :claim,
+        is_clean = orphan.is_clean
     FROM orphan
     WHERE owner.instance_id = orphan.instance_id AND owner.process_id = orphan.process_id
     RETURNING owner.instance_id, orphan.is_clean, orphan.process_id

@@ -31,6 +31,8 @@ from tenuto.store.protocol import (
     Delivery,
     InstancePage,
     InstanceQuery,
+    JobKey,
+    Lease,
     StoredInstance,
     WaitKey,
     WaitRow,
@@ -40,6 +42,7 @@ from tenuto.store.protocol import (
 OLDEST_MS = -(1 << 63)
 
 _COLUMNS = len(InstanceColumns._fields)
+_JOB_COLUMNS = 4
 
 
 async def load(pool: Pool, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
@@ -48,13 +51,19 @@ async def load(pool: Pool, instance_ids: Sequence[str]) -> dict[str, StoredInsta
 
 
 def _stored(row: Row) -> StoredInstance:
-    owner, state, state_version, *tail = row[_COLUMNS:]
+    owner, state, state_version, *tail = row[_COLUMNS:-_JOB_COLUMNS]
+    jobs = row[-_JOB_COLUMNS:]
     return StoredInstance(
         row=instance_row(InstanceColumns._make(row[:_COLUMNS])),
         state=state,
         state_version=state_version,
         tail=tuple(map(LogRow._make, zip(*tail, strict=True))) if tail[0] else (),
         owner=owner,
+        jobs=tuple(
+            Lease(JobKey(row[0], *place), token) for *place, token in zip(*jobs, strict=True)
+        )
+        if jobs[0]
+        else (),
     )
 
 

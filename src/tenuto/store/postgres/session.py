@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tenuto.store.postgres.driver import Connection, Row
-from tenuto.store.postgres.faults import is_broken, may_go_again, translated
+from tenuto.store.postgres.faults import READ_ONLY, is_broken, may_go_again, sqlstate, translated
 from tenuto.store.postgres.queries import QUERIES, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown
@@ -47,17 +47,28 @@ class Session:
         if connection is not None:
             connection.terminate()
 
-    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
-        return await self.fetch(statement(name, self.schema), parameters or {})
+    async def rows(
+        self,
+        name: str,
+        parameters: Parameters | None = None,
+        *,
+        patience: float | None = None,
+    ) -> list[Row]:
+        return await self.fetch(statement(name, self.schema), parameters or {}, patience=patience)
 
-    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
-        """One statement that may be repeated, so that a connection that broke is no matter."""
+    async def fetch(
+        self, sent: Statement, parameters: Parameters, *, patience: float | None = None
+    ) -> list[Row]:
+        """One statement that may be repeated, so that a connection that broke is no matter.
+
+        One that has not answered for `patience` counts as broken.
+        """
         has_been_broken = False
         async with self._in_use:
             for attempt in range(1, TRIES + 1):
                 connection = await self._connected()
                 try:
-                    return await self._alone(connection, sent, parameters)
+                    return await self._alone(connection, sent, parameters, patience)
                 except BaseException as error:
                     await self._leave(connection, error)
                     if not isinstance(error, Exception):
@@ -117,12 +128,16 @@ class Session:
         return "begin_pooled" if self.server.is_pooled else "begin"
 
     async def _alone(
-        self, connection: Connection, sent: Statement, parameters: Parameters
+        self,
+        connection: Connection,
+        sent: Statement,
+        parameters: Parameters,
+        patience: float | None,
     ) -> list[Row]:
         if not self.server.is_pooled:
-            return await self._send(connection, sent, parameters)
+            return await self._send(connection, sent, parameters, patience)
         await self._command(connection, self._begin)
-        found = await self._send(connection, sent, parameters)
+        found = await self._send(connection, sent, parameters, patience)
         await self._command(connection, "commit")
         return found
 
@@ -136,14 +151,20 @@ class Session:
         await connection.execute(QUERIES[name].sql)
 
     async def _send(
-        self, connection: Connection, sent: Statement, parameters: Parameters
+        self,
+        connection: Connection,
+        sent: Statement,
+        parameters: Parameters,
+        patience: float | None = None,
     ) -> list[Row]:
         self.statements += 1
-        return await connection.fetch(sent.sql, *sent.arguments(parameters))
+        return await connection.fetch(sent.sql, *sent.arguments(parameters), timeout=patience)
 
     async def _leave(self, connection: Connection, error: BaseException) -> None:
         """After an error no transaction stays open; a connection in doubt is given up."""
-        if not is_broken(error) and isinstance(error, Exception) and not connection.is_closed():
+        is_usable = isinstance(error, Exception) and not is_broken(error)
+        # A server that has become read-only is the wrong one by now: ask for another.
+        if is_usable and sqlstate(error) != READ_ONLY and not connection.is_closed():
             if not connection.is_in_transaction():
                 return
             try:

@@ -1,8 +1,8 @@
 """The verbs of a store, over a PostgreSQL database that several processes share.
 
-Each lane has a connection of its own, so that turns of two lanes are committed at once. Reads take
-theirs from a small pool, and a process says that it lives on another, so that it is never taken for
-dead because its readers are slow.
+Each lane has a connection of its own, so that turns of two lanes are committed at once. The others
+take theirs from a small pool. A process says that it lives on one that nobody else uses, so that it
+is never taken for dead because something else is slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.ownership import Rhythm, beat, claim_orphans, enter, leave
+from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column
@@ -40,6 +40,9 @@ from tenuto.store.protocol import (
     Delivery,
     InstancePage,
     InstanceQuery,
+    JobClaims,
+    JobKey,
+    Lease,
     Mail,
     Orphan,
     Pulse,
@@ -54,6 +57,7 @@ from tenuto.store.protocol import (
 
 BEAT_EVERY = timedelta(seconds=3)
 DEAD_AFTER = timedelta(seconds=9)
+_MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
 
 
@@ -105,7 +109,7 @@ class PostgresStore:
     def statements(self) -> int:
         """How many statements were sent since the store was opened."""
         self._require_open()
-        sessions = [self._side, *self._lanes]
+        sessions = [self._heart, *self._lanes]
         return self._pool.statements + sum(session.statements for session in sessions)
 
     @property
@@ -119,21 +123,23 @@ class PostgresStore:
         self._start(process_id)
         try:
             if not self._may_write:
-                require_newest(self._side, await checked_version(self._side))
+                require_newest(self._heart, await checked_version(self._heart))
                 return now
-            await migrate(self._side)
-            return await enter(self._side, process_id, now)
+            await migrate(self._heart)
+            return await enter(self._heart, process_id, now)
         except BaseException:
             self.abandon()
             raise
 
     async def enter(self, process_id: str, now: datetime) -> None:
         self._require_writer()
-        await enter(self._side, process_id, now)
+        await enter(self._heart, process_id, now)
         self._process_id = process_id
+        self._claims = Claims()
 
     async def beat(self) -> Pulse:
-        return await beat(self._side, self._require_writer(), self._rhythm)
+        pulse = await beat(self._heart, self._require_writer(), self._rhythm)
+        return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
@@ -142,7 +148,7 @@ class PostgresStore:
     async def hint(self, process_ids: Collection[str]) -> None:
         self._require_open()
         hint = {"channel": self._address.schema, "payload": payload_for(sorted(process_ids))}
-        await self._side.rows("notify", hint)
+        await self._pool.rows("notify", hint)
 
     async def close(self, now: datetime, *, clean: bool) -> None:
         if self._process_id is None:
@@ -150,8 +156,8 @@ class PostgresStore:
         try:
             await self._listener.stop()
             if self._may_write:
-                await leave(self._side, self._process_id, now, clean=clean)
-            for each in (self._side, *self._lanes):
+                await leave(self._heart, self._process_id, now, clean=clean)
+            for each in (self._heart, *self._lanes):
                 await each.close()
             await self._pool.close()
         finally:
@@ -163,7 +169,7 @@ class PostgresStore:
             return
         self._process_id = None
         self._listener.abandon()
-        for each in (self._side, *self._lanes):
+        for each in (self._heart, *self._lanes):
             each.abandon()
         self._pool.abandon()
 
@@ -202,7 +208,7 @@ class PostgresStore:
                 return newest
             version = 1 if newest is None else newest.version + 1
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
-            if await self._side.rows("insert_definition", columns._asdict()):
+            if await self._pool.rows("insert_definition", columns._asdict()):
                 return definition_row(columns)
             # Somebody else's has this number: perhaps it is the same.
 
@@ -280,7 +286,34 @@ class PostgresStore:
             await self._reading.rows("mail_sent", sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        return await claim_orphans(self._side, self._require_writer(), self._rhythm, limit)
+        process_id = self._require_writer()
+        async with self._pool.session() as session:
+            return await self._claims.take(session, process_id, self._rhythm, limit)
+
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        del now  # the server has a clock
+        claim = {
+            "process_id": self._require_writer(),
+            "task_ids": list(dict.fromkeys(task_ids)),
+            "limit": limit,
+            "lease": lease // _MILLISECOND,
+        }
+        claims = JobClaims([], [])
+        for is_granted, *key, token, _ in await self._reading.rows("claim_jobs", claim):
+            found = Lease(JobKey(*key), token)
+            (claims.granted if is_granted else claims.lapsed).append(found)
+        return claims
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        del now  # the server has a clock
+        held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
+        held |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
+        found = await self._reading.rows("extend_leases", held)
+        return {Lease(JobKey(*key), token) for *key, token in found}
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await reads.dead_letters(self._reading, tenant, limit)
@@ -298,8 +331,9 @@ class PostgresStore:
         listening = (
             server if self._listen_address is self._address else Server(self._listen_address)
         )
-        self._side = Session(server)
+        self._heart = Session(server)
         self._lanes = [Session(server) for _ in range(self.lanes)]
+        self._claims = Claims()
         self._pool = Pool(server, self._readers, self._patience)
         self._listener = Listener(listening, self._address.schema, lambda: self._process_id)
         self._process_id = process_id

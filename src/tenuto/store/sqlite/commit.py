@@ -30,6 +30,7 @@ from tenuto.store.protocol import (
     WriteResult,
 )
 from tenuto.store.sqlite.faults import REFUSED
+from tenuto.store.sqlite.reads import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 WON = WriteResult(Outcome.WON)
@@ -67,7 +68,12 @@ def commit_turn(session: Session, turn: Turn) -> TurnResult:
 
 
 def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
-    foreign = _owned_elsewhere(session, turn) if gate is _gate_each else set()
+    has_leases = any(write.leases for write in turn.writes)
+    foreign = _somebody_elses(session, turn) if has_leases or gate is _gate_each else set()
+    if foreign and gate is _gate_all:
+        raise _Contended
+    if foreign and _winners(session, turn.id, turn.writes):
+        raise _AlreadyCommitted
     gated = [write for write in turn.writes if write.rows or write.create]
     outcomes = gate(session, turn.id, gated, foreign) if gated else {}
     outcomes |= _outdated(session, turn, foreign)
@@ -169,11 +175,17 @@ def _outdated(session: Session, turn: Turn, foreign: set[str]) -> Outcomes:
     return dict.fromkeys([*found, *foreign.intersection(id for id, _ in following)], LOST)
 
 
-def _owned_elsewhere(session: Session, turn: Turn) -> set[str]:
-    """Who would be taken from another process."""
+def _somebody_elses(session: Session, turn: Turn) -> set[str]:
+    """Who would be taken from another process, or comes of a job that is another's."""
     wanted = [w.instance_id for w in turn.writes if w.ownership is Ownership.TAKE]
     found = session.packed("owners_of", (as_json(wanted),)) if wanted else []
-    return {id for id, process_id in found if process_id != turn.process_id}
+    foreign = {id for id, process_id in found if process_id != turn.process_id}
+    leased = [write for write in turn.writes if write.leases]
+    if leased:
+        ids = (as_json([write.instance_id for write in leased]),)
+        held = set(jobs_of(session, ids))
+        foreign |= {write.instance_id for write in leased if not held.issuperset(write.leases)}
+    return foreign
 
 
 def _winners(session: Session, turn_id: str, writes: Iterable[InstanceWrite]) -> set[str]:
@@ -294,6 +306,8 @@ def _owes(write: InstanceWrite) -> bool:
         or write.mail_taken
         or write.mail_sent
         or write.dead_letters
+        or write.jobs_offered
+        or write.jobs_withdrawn
     )
 
 
@@ -313,6 +327,17 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
         session.run("delete_waits", (as_json(closed),))
     _put_waits(session, [each for write in won for each in write.waits_opened])
     _put_deliveries(session, [each for write in won for each in write.deliveries])
+    withdrawn = [key for write in won for key in write.jobs_withdrawn]
+    if withdrawn:
+        session.run("delete_jobs", (as_json(withdrawn),))
+    session.insert(
+        "put_jobs",
+        [
+            (*job.key, job.task_id, epoch_ms(job.offered_at))
+            for write in won
+            for job in write.jobs_offered
+        ],
+    )
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
         session.run("delete_mail", (as_json(taken),))

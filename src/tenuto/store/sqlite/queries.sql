@@ -590,6 +590,67 @@ FROM (
     ORDER BY m.number LIMIT :limit
 );
 
+-- name: put_jobs
+-- Offer jobs; one that is there already stays as it is.
+INSERT INTO jobs (instance_id, node, iteration, attempt, task_id, offered_at)
+VALUES (?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
+
+-- name: delete_jobs
+-- Withdraw jobs.
+DELETE FROM jobs
+WHERE (instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
+);
+
+-- name: jobs_of
+-- The open jobs of these instances, in no order. Packed.
+SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
+FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.instance_id = wanted.value;
+
+-- name: has_offered_jobs
+-- Whether there is a job that nobody works on.
+SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_offered WHERE leased_by IS NULL);
+
+-- name: first_jobs
+-- Jobs of a task that nobody works on, those that were offered first. Packed.
+SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
+FROM (
+    SELECT * FROM jobs WHERE leased_by IS NULL AND task_id = :task_id
+    ORDER BY offered_at LIMIT :limit
+);
+
+-- name: lease_jobs
+-- Grant leases.
+UPDATE jobs SET token = token + 1, leased_by = :process_id, leased_until = :until
+WHERE (instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
+);
+
+-- name: lapsed_jobs
+-- Leases that nobody extended, and those of processes that are gone. Packed.
+SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
+FROM (
+    SELECT jobs.* FROM jobs LEFT JOIN processes ON processes.id = jobs.leased_by
+    WHERE
+        jobs.leased_by IS NOT NULL
+        AND (
+            jobs.leased_until <= :now
+            OR processes.id IS NULL OR processes.stopped_at IS NOT NULL
+        )
+    ORDER BY jobs.leased_until LIMIT :limit
+);
+
+-- name: extend_leases
+-- Hold on to jobs, where the lease is still this process's.
+UPDATE jobs SET leased_until = max(leased_until, :until)
+WHERE
+    leased_by = :process_id
+    AND (instance_id, node, iteration, attempt, token) IN (
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+        FROM json_each(:leases)
+    );
+
 -- name: insert_dead_letters
 -- Keep what could not be done.
 INSERT INTO dead_letters (

@@ -31,6 +31,8 @@ from tenuto.store.protocol import (
     InstancePage,
     InstanceQuery,
     InstanceRow,
+    JobKey,
+    Lease,
     Mail,
     StoredInstance,
     WaitKey,
@@ -50,6 +52,7 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
     rows = {row.id: row for row in _instances(session, ids)}
     folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
     owners = dict(session.packed("owners_of", ids))
+    jobs = jobs_of(session, ids)
     tails: dict[str, list[LogRow]] = {id: [] for id in rows}
     for instance_id, entry in _entries(session.packed("tails", ids)):
         if instance_id in tails:
@@ -61,9 +64,15 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
             state_version=folds[id][0] if id in folds else 0,
             tail=tuple(sorted(tails[id], key=_seq)),
             owner=owners.get(id),
+            jobs=tuple(job for job in jobs if job.key.instance_id == id) if jobs else (),
         )
         for id, row in rows.items()
     }
+
+
+def jobs_of(session: Session, ids: tuple[str]) -> list[Lease]:
+    found = session.packed("jobs_of", ids)
+    return sorted(Lease(JobKey(*key), token) for *key, token in found)
 
 
 def entries(session: Session, instance_id: str, after: int, limit: int) -> list[LogRow]:

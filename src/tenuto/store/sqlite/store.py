@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import apsw
@@ -32,6 +32,8 @@ from tenuto.store.protocol import (
     Delivery,
     InstancePage,
     InstanceQuery,
+    JobClaims,
+    Lease,
     Mail,
     Orphan,
     Pulse,
@@ -43,7 +45,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import reads
+from tenuto.store.sqlite import jobs, reads
 from tenuto.store.sqlite.commit import commit_turn
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock
@@ -295,6 +297,28 @@ class SqliteStore:
         living = frozenset(self._lock.living) if self._lock and self.is_shared else None
         return await self._writer.run(
             lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
+        )
+
+    async def claim_jobs(
+        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+    ) -> JobClaims:
+        process_id = self._require_writer()
+        session = self._writing
+        moment, until = epoch_ms(now), epoch_ms(now + lease)
+
+        def claim() -> JobClaims:
+            return jobs.claim(session, process_id, task_ids, limit, now=moment, until=until)
+
+        return await self._writer.run(lambda: session.write(claim))
+
+    async def extend_leases(
+        self, leases: Sequence[Lease], lease: timedelta, now: datetime
+    ) -> set[Lease]:
+        process_id = self._require_writer()
+        session = self._writing
+        until = epoch_ms(now + lease)
+        return await self._writer.run(
+            lambda: session.write(lambda: jobs.extend(session, process_id, leases, until))
         )
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:

@@ -1,0 +1,136 @@
+"""Attempts that another process left to whoever has their task: leased, run here, and reported.
+
+A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
+recorded as lost. A report counts only while its lease does; one that comes too late is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+from tenuto.core import outstanding
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
+from tenuto.engine.requests import Request
+from tenuto.model.effects import StartAttempt
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.ports import Clock
+from tenuto.store.protocol import JobKey, Lease, Store
+from tenuto.tasks.registry import Registry
+
+log = logging.getLogger("tenuto.jobs")
+
+LEASE = timedelta(seconds=30)
+_EXTEND_EVERY = LEASE.total_seconds() / 3
+MOST_AT_ONCE = 100
+"""So many jobs of others a process works on at a time."""
+BATCH = 100
+
+
+class JobOffice:
+    """The jobs that this process works on, and the leases under which it does."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        loader: Loader,
+        registry: Registry,
+        clock: Clock,
+        report: Callable[[Request], None],
+        start: Callable[[str, StartAttempt, Held], None],
+        stop: Callable[[JobKey], None],
+    ) -> None:
+        self._store = store
+        self._loader = loader
+        self._registry = registry
+        self._clock = clock
+        self._report = report
+        self._start = start
+        self._stop = stop
+        self._leases: dict[JobKey, int] = {}
+        self._reported_lapsed: set[Lease] = set()
+
+    def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
+        """A result as it goes to the instance: under its lease, if it has one."""
+        if not self._leases:
+            return Request(instance_id, report)
+        key = JobKey(instance_id, report.node, report.iteration, report.attempt)
+        return Request(instance_id, report, lease=self._leases.pop(key, None))
+
+    def let_all_go(self) -> None:
+        """What this process had leased is lost."""
+        self._leases.clear()
+        self._reported_lapsed.clear()
+
+    async def run(self, every: float) -> None:
+        """Take on jobs and hold on to them until cancelled."""
+        while True:
+            await self._clock.sleep(min(every, _EXTEND_EVERY) if self._leases else every)
+            try:
+                await self.extend()
+                await self.run_once()
+            except StoreUnavailable as error:
+                log.warning("jobs: %s", error)
+
+    async def run_once(self) -> int:
+        """Take on jobs, and tell of those that others have dropped; how many were taken on."""
+        room = min(BATCH, MOST_AT_ONCE - len(self._leases))
+        claims = await self._store.claim_jobs(
+            tuple(self._registry) if room > 0 else (), max(room, 1), LEASE, self._clock.now()
+        )
+        self._tell_of(claims.lapsed)
+        for lease in claims.granted:
+            self._leases[lease.key] = lease.token
+        await self._begin(claims.granted)
+        return len(claims.granted)
+
+    async def extend(self) -> int:
+        """Hold on to what is being worked on; how many leases that are."""
+        if not self._leases:
+            return 0
+        leases = [Lease(key, token) for key, token in self._leases.items()]
+        held = await self._store.extend_leases(leases, LEASE, self._clock.now())
+        for lost in set(leases) - held:
+            # A result may have been reported, and its job withdrawn, meanwhile.
+            if self._leases.get(lost.key) == lost.token:
+                log.warning("the lease on %s of %s is lost", lost.key.node, lost.key.instance_id)
+                self._stop(lost.key)
+        return len(held)
+
+    def _tell_of(self, lapsed: Iterable[Lease]) -> None:
+        fresh = set(lapsed) - self._reported_lapsed
+        self._reported_lapsed = set(lapsed)
+        for key, token in sorted(fresh):
+            lost = AttemptLost(node=key.node, iteration=key.iteration, attempt=key.attempt)
+            self._report(Request(key.instance_id, lost, lease=token))
+
+    async def _begin(self, leases: list[Lease]) -> None:
+        if not leases:
+            return
+        loaded = await self._loader.load(sorted({lease.key.instance_id for lease in leases}))
+        for key, _ in leases:
+            held = loaded.get(key.instance_id)
+            order = _order(held, key) if isinstance(held, Held) else None
+            if order is None or not isinstance(held, Held):
+                # It is not owed any more, or this program cannot read it: let the lease lapse.
+                self._leases.pop(key, None)
+            else:
+                self._start(key.instance_id, order, held)
+
+
+def _order(held: Held, key: JobKey) -> StartAttempt | None:
+    return next((order for order in _orders(held) if _key(held, order) == key), None)
+
+
+def _orders(held: Held) -> Iterator[StartAttempt]:
+    return (
+        effect for effect in outstanding(held.plan, held.state) if isinstance(effect, StartAttempt)
+    )
+
+
+def _key(held: Held, order: StartAttempt) -> JobKey:
+    return JobKey(held.state.id, order.node, order.iteration, order.attempt)

@@ -1,0 +1,34 @@
+"""Lets a whole file be read before anything is told about its faulty workflow functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from tenuto.model.errors import InvalidDefinition
+
+_FAULTY: Final[ContextVar[list[InvalidDefinition] | None]] = ContextVar(
+    "tenuto_faulty", default=None
+)
+
+
+@contextmanager
+def collecting() -> Iterator[list[InvalidDefinition]]:
+    """Functions that cannot be described are listed, and raise only when they are used."""
+    found: list[InvalidDefinition] = []
+    token = _FAULTY.set(found)
+    try:
+        yield found
+    finally:
+        _FAULTY.reset(token)
+
+
+def is_collected(error: InvalidDefinition) -> bool:
+    """Whether somebody collects such errors; then this is one of them."""
+    found = _FAULTY.get()
+    if found is None:
+        return False
+    found.append(error)
+    return True

@@ -1,0 +1,188 @@
+"""Steps whose task other processes have: left to them under a lease, and reported by them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.jobs import LEASE
+from tenuto.model.inputs import CancelAsked, Started
+from tenuto.model.json import Object
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.tasks.context import Context
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.registry import Registry
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
+from tests.kit.workload.drawing import document, edge, node
+
+FLOW = document(
+    "w",
+    [node("a", "task", taskId="near"), node("b", "task", taskId="far")],
+    [edge("a", "b")],
+)
+
+
+class Stage:
+    """Engines on one disk in virtual time, and who ran what."""
+
+    def __init__(self) -> None:
+        self.loop = VirtualLoop(Random(1))
+        self.clock = VirtualClock(self.loop, Wall())
+        self.disk = MemoryDisk()
+        self.ids = SeededIds(Random(1))
+        self.ran: list[tuple[str, str, int]] = []
+        self.holding: dict[str, asyncio.Event] = {}
+
+    def engine(self, name: str, *tasks: str, unknown_tasks: str = "wait") -> Engine:
+        registry = Registry()
+        for task in tasks:
+            registry.add(self._task(name, task))
+        settings = Settings(unknown_tasks=unknown_tasks)  # type: ignore[arg-type]
+        store = MemoryStore(self.disk, shared=True)
+        return Engine(store, registry=registry, clock=self.clock, ids=self.ids, settings=settings)
+
+    def _task(self, name: str, task: str) -> TaskFunction[..., Any]:
+        async def run(ctx: Context) -> Object:
+            self.ran.append((name, task, ctx.attempt))
+            if name in self.holding:
+                await self.holding[name].wait()
+            return {"by": name}
+
+        return TaskFunction(run, name=task)
+
+    async def started(self, engine: Engine) -> str:
+        deployed = await engine.plans.save("default", FLOW)
+        started = Started(definition_id="w", definition_version=1, input={})
+        return (await engine.start(deployed.plan, started)).instance_id
+
+    def play(self, story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+        try:
+            self.loop.run_until_complete(story(self))
+        finally:
+            self.loop.bury()
+
+
+def test_a_step_is_run_by_the_process_that_has_its_task() -> None:
+    async def story(stage: Stage) -> None:
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        await one.open()
+        await two.open()
+        id = await stage.started(one)
+        held = await one.final_state(id)
+        assert held.state.status == "COMPLETED", held.state.last_error
+        assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
+        assert stage.disk.jobs == {}
+        await stage.clock.sleep(10)
+        assert stage.disk.owners == {}
+        await one.close()
+        await two.close()
+
+    Stage().play(story)
+
+
+def test_a_step_waits_as_long_as_nobody_has_its_task() -> None:
+    async def story(stage: Stage) -> None:
+        one = stage.engine("one", "near")
+        await one.open()
+        id = await stage.started(one)
+        await stage.clock.sleep(3600)
+        assert len(stage.disk.jobs) == 1
+        two = stage.engine("two", "far")
+        await two.open()
+        await one.final_state(id)
+        assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
+
+    Stage().play(story)
+
+
+def test_waiting_for_a_process_that_has_the_task_is_no_loss() -> None:
+    """What nobody began cannot be lost, however often its owner dies."""
+
+    async def story(stage: Stage) -> None:
+        one = stage.engine("one", "near")
+        await one.open()
+        id = await stage.started(one)
+        await stage.clock.sleep(1)
+        for number in range(8):
+            stage.disk.bury(one.process_id)
+            one.store.abandon()  # type: ignore[attr-defined]
+            one = stage.engine(f"next {number}", "near")
+            await one.open()
+            await stage.clock.sleep(10)
+        two = stage.engine("two", "far")
+        await two.open()
+        await one.final_state(id)
+        rows = await two.store.entries(id)
+        assert not [row for row in rows if row.event_type == "NODE_LOST"]
+        assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
+
+    Stage().play(story)
+
+
+def test_a_job_of_a_process_that_fell_silent_is_lost_and_given_to_another() -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding["two"] = asyncio.Event()
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        await one.open()
+        await two.open()
+        id = await stage.started(one)
+        await stage.clock.sleep(5)
+        assert ("two", "far", 1) in stage.ran
+        # From now on it extends no lease, and takes nothing on.
+        for loop in two._loops._tasks:
+            if loop.get_name() == "tenuto jobs":
+                loop.cancel()
+        three = stage.engine("three", "far")
+        await three.open()
+        await one.final_state(id)
+        assert ("three", "far", 2) in stage.ran
+        before = await three.store.entries(id)
+        stage.holding["two"].set()  # its late result is refused
+        await stage.clock.sleep(5)
+        assert await three.store.entries(id) == before
+
+    Stage().play(story)
+
+
+def test_a_long_job_keeps_its_lease() -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding["two"] = asyncio.Event()
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        three = stage.engine("three", "far")
+        for engine in (one, two, three):
+            await engine.open()
+        id = await stage.started(one)
+        await stage.clock.sleep(2 + 5 * LEASE / timedelta(seconds=1))
+        stage.holding["two"].set()
+        await one.final_state(id)
+        assert len([call for call in stage.ran if call[1] == "far"]) == 1
+
+    Stage().play(story)
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_a_job_of_a_cancelled_instance_is_withdrawn(is_claimed: bool) -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding["two"] = asyncio.Event()
+        one = stage.engine("one", "near")
+        await one.open()
+        two = stage.engine("two", *(["far"] if is_claimed else []))
+        await two.open()
+        id = await stage.started(one)
+        await stage.clock.sleep(5)
+        await one.ask(id, CancelAsked(by="test"))
+        held = await one.final_state(id)
+        assert held.state.status == "CANCELLED"
+        await stage.clock.sleep(60)
+        assert stage.disk.jobs == {}
+        assert two.runner.in_flight == 0
+
+    Stage().play(story)

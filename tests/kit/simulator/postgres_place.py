@@ -1,0 +1,100 @@
+"""A real PostgreSQL database as the disk of simulated processes.
+
+Virtual time cannot wait for a socket: each verb is done at once, in a thread with a loop of its
+own, while the simulated world stands still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar, cast
+
+from tenuto.store.postgres import PostgresStore
+from tenuto.testing.faulty_store import Handle
+from tests.kit.postgres_database import connected, fresh_database
+from tests.store.postgres_place import TestedStore, let_time_pass
+
+T = TypeVar("T")
+
+
+class _Elsewhere:
+    """A loop in a thread of its own, for the whole test run."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+_elsewhere: list[_Elsewhere] = []
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    if not _elsewhere:
+        _elsewhere.append(_Elsewhere())
+    return _elsewhere[0].run(work)
+
+
+class _Blocking:
+    """A store whose every verb has been done when it returns."""
+
+    lanes = 1
+    is_shared = False
+    """Simulated processes come one after the other, and hear of each other's ends at once."""
+
+    def __init__(self, inner: PostgresStore) -> None:
+        self._inner = inner
+
+    def abandon(self) -> None:
+        async def leave() -> None:
+            self._inner.abandon()
+
+        _run(leave())
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[object]]:
+        verb = getattr(self._inner, name)
+
+        async def done(*args: object, **options: object) -> object:
+            return _run(verb(*args, **options))
+
+        return done
+
+
+class InPostgres:
+    """Keeps everything in this test worker's database."""
+
+    def __init__(self) -> None:
+        self.url = _run(fresh_database("tenuto_simulated"))
+        self._gone: list[str] = []
+
+    def store(self) -> Handle:
+        return cast("Handle", _Blocking(TestedStore(self.url, self._gone)))
+
+    def reader(self) -> Handle:
+        return cast("Handle", _Blocking(PostgresStore.reader(self.url)))
+
+    def bury(self, process_id: str) -> None:
+        _run(let_time_pass(self.url, process_id))
+
+    def owners(self) -> dict[str, str]:
+        return dict(self._pairs("SELECT instance_id, process_id FROM tenuto.owners"))
+
+    def mail(self) -> list[tuple[str, str]]:
+        return self._pairs("SELECT id, instance_id FROM tenuto.mailbox")
+
+    def keys(self) -> dict[str, str]:
+        return dict(self._pairs("SELECT instance_id, key FROM tenuto.idempotency_keys"))
+
+    def definitions(self) -> dict[str, str]:
+        return dict(self._pairs("SELECT id, definition_id FROM tenuto.workflow_instances"))
+
+    def _pairs(self, sql: str) -> list[tuple[str, str]]:
+        async def read() -> list[tuple[str, str]]:
+            async with connected(self.url) as connection:
+                return [(row[0], row[1]) for row in await connection.fetch(sql)]
+
+        return _run(read())
