@@ -46,16 +46,18 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tenuto:
-    """An engine in this process, over a SQLite file or, without a URL, in memory.
+    """An engine in this process, over a database, a SQLite file or, without a URL, in memory.
 
     Use it as `async with Tenuto("sqlite:///orders.db") as app:`; leaving the block stops in good
-    order.
+    order. `postgresql://USER:PASSWORD@HOST/DATABASE` may be open in any number of processes; where
+    it leads to a pooler such as PgBouncer, `listen_url` names the server itself.
     """
 
     def __init__(
         self,
         store: str | Store | None = None,
         *,
+        listen_url: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
@@ -64,8 +66,9 @@ class Tenuto:
         self.tasks = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         self.task = self.tasks.task
         """Registers a task with this app alone; it is looked up before those of `@task`."""
-        chosen = open_store(store) if store is None or isinstance(store, str) else store
-        self.engine = build_engine(chosen, self.tasks, settings=settings, clock=clock, ids=ids)
+        if store is None or isinstance(store, str):
+            store = open_store(store, listen_url=listen_url)
+        self.engine = build_engine(store, self.tasks, settings=settings, clock=clock, ids=ids)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this app, each with its version."""
         self._watchdog = Watchdog(

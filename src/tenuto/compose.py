@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tenuto.engine.engine import Engine, Settings
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 
+MEMORY = "memory://"
 SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+
+_LANES = 2
+_SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
-def open_store(url: str | None) -> Store:
-    """The store that `url` names; without one, everything is kept in memory."""
-    if url is None or url == "memory://":
+def open_store(url: str | None, *, listen_url: str | None = None) -> Store:
+    """The store that `url` names; without one, everything is kept in memory.
+
+    `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it.
+    """
+    if url is not None and is_postgres(url):
+        from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
+
+        return PostgresStore(url, lanes=_LANES, listen_url=listen_url)
+    if listen_url is not None:
+        raise StoreUnavailable(
+            "there is nothing to listen to but a PostgreSQL server",
+            code="TEN-4008",
+            advice="Leave listen_url out, or name a store postgresql://…",
+        )
+    if url is None or url == MEMORY:
         return MemoryStore()
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
-    return SqliteStore(sqlite_path(url), lanes=2)
+    return SqliteStore(sqlite_path(url), lanes=_LANES)
 
 
 def open_reader(url: str) -> Store:
     """A store that may be read, and left mail in, while another process has it open."""
+    if is_postgres(url):
+        from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
+
+        return PostgresStore.reader(url)
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
     path = sqlite_path(url)
@@ -39,20 +62,41 @@ def open_reader(url: str) -> Store:
 
 async def migrate_store(url: str) -> list[str]:
     """Create the store that `url` names or bring its schema up to date; what was done."""
+    if is_postgres(url):
+        from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
+
+        return await PostgresStore(url).migrate()
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
     return await SqliteStore(sqlite_path(url)).migrate()
 
 
+def is_postgres(url: str) -> bool:
+    """Whether `url` names a database on a server, which several processes share."""
+    return url.startswith(POSTGRES)
+
+
 def sqlite_path(url: str) -> Path:
     """`sqlite:///orders.db` is relative to the working folder, `sqlite:////srv/orders.db` not."""
     if not url.startswith(SQLITE) or url == SQLITE:
-        raise TenutoError(
-            f"{url!r} is not a store",
-            code="TEN-4001",
-            advice="Write sqlite:///FILE, or leave it out to keep everything in memory.",
+        raise StoreUnavailable(
+            f"{without_password(url)!r} is not a store",
+            code="TEN-4008",
+            advice="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; in Python, "
+            "leave it out to keep everything in memory.",
         )
     return Path(url.removeprefix(SQLITE))
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown: also one that cannot be read may have a password in it."""
+    if url.startswith(SQLITE):
+        return url
+    if not is_postgres(url):
+        return _SECRET.sub("…", url)
+    from tenuto.store.postgres.address import read_address  # noqa: PLC0415
+
+    return read_address(url).shown
 
 
 def build_engine(

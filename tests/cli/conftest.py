@@ -19,6 +19,7 @@ from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.commands import app
 from tenuto.model.json import Object
 from tests.cli.waiting import until, waits_for_event
+from tests.kit.postgres_database import fresh_database
 
 TASKS = """
 from tenuto import Context, TaskError, task
@@ -66,9 +67,9 @@ class Ended(NamedTuple):
 class Terminal:
     """A shell in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str | None = None) -> None:
         self.folder = folder
-        self.store = f"sqlite:///{folder / 'store.db'}"
+        self.store = store or f"sqlite:///{folder / 'store.db'}"
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TENUTO")},
             "TENUTO_STORE": self.store,
@@ -103,6 +104,8 @@ class Terminal:
         """Run a command in this process: quick, for commands that load no tasks."""
         with chdir(self.folder):
             result = CliRunner().invoke(app, arguments, env=self.environment, prog_name="tenuto")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
         return Ended(result.exit_code, result.stdout, result.stderr)
 
     def past(self, live: Callable[[Tenuto], Awaitable[None]]) -> None:
@@ -129,6 +132,23 @@ def _register(app: Tenuto) -> None:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path)
+
+
+@pytest.fixture
+def database() -> str:
+    """The URL of a database in which there are no instances yet."""
+    return asyncio.run(fresh_database("tenuto_cli"))
+
+
+@pytest.fixture
+def on_postgres(tmp_path: Path, database: str) -> Terminal:
+    return Terminal(tmp_path, database)
+
+
+@pytest.fixture(params=["terminal", "on_postgres"])
+def on_each_store(request: pytest.FixtureRequest) -> Terminal:
+    found: Terminal = request.getfixturevalue(request.param)
+    return found
 
 
 async def one_of_each(app: Tenuto) -> None:

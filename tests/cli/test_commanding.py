@@ -1,16 +1,20 @@
-"""`cancel`, `pause` and `resume`, with the store at rest and with an engine on it."""
+"""Commands to instances, with the store at rest and with an engine on it, on every store."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
+from tests.cli.beside import in_use
 from tests.cli.conftest import WAIT, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def terminal(on_each_store: Terminal) -> Terminal:
+    return on_each_store
 
 
 @pytest.fixture(params=["at rest", "in use"])
@@ -21,25 +25,6 @@ def waiting(terminal: Terminal, request: pytest.FixtureRequest) -> Iterator[Term
         return
     with in_use(terminal):
         yield terminal
-
-
-@contextmanager
-def in_use(terminal: Terminal, *options: str) -> Iterator[None]:
-    """Another process has the store open, and an instance of its own that waits."""
-    terminal.write("wait.json", WAIT)
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *options)
-    try:
-        assert process.stderr is not None
-        while "waiting for paid" not in process.stderr.readline():
-            pass
-        yield
-    finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    process.communicate(timeout=30)
 
 
 @pytest.fixture

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
+from weakref import ref
 
 import apsw
 import pytest
 
 from tenuto import Tenuto
+from tenuto.cli import verifying
 from tenuto.cli.stores import reading
-from tenuto.engine.verify import Verdict, verify
+from tenuto.engine.differences import Verdict
+from tenuto.engine.draft import size_of_rows
+from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
+from tenuto.model.log import LogRow
+from tenuto.store.protocol import Store, StoredInstance
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.waiting import until
 
@@ -92,3 +101,88 @@ def test_whatever_does_not_follow_from_the_log_is_found(
     changed(terminal.folder, statement.replace("'7'", "CAST('7' AS BLOB)"))
     found = {each.what for verdict in verdicts(terminal.store) for each in verdict.differences}
     assert what in found
+
+
+def test_only_so_many_differences_are_told_and_all_are_counted(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal.past(one_of_each)
+    changed(terminal.folder, "UPDATE workflow_instances SET status = 'RUNNING'")
+    monkeypatch.setattr(verifying, "_MOST_KEPT", 2)
+    monkeypatch.setattr(verifying, "_MOST_SHOWN", 1)
+    told = terminal.call("verify", "-o", "json")
+    assert (told.code, told.json["differenceCount"], len(told.json["differences"])) == (1, 3, 2)
+    shown = terminal.call("verify")
+    assert "3 instances differ from the log" in shown.err
+    assert "… and 2 more; -o json gives up to 2" in shown.err
+
+
+class Portion(dict[str, StoredInstance]):
+    """What a store gave at once; it is known how long somebody keeps it."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(size_of_rows(each.tail) + len(each.state or b"") for each in self.values())
+
+
+class Counted:
+    """A store that counts what it is asked for, and what of it is still there."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.calls: Counter[str] = Counter()
+        self.most_instances = self.most_bytes = self.most_rows = 0
+        self._given: list[ref[Portion]] = []
+
+    def __getattr__(self, name: str) -> object:
+        self.calls[name] += 1
+        return getattr(self._store, name)
+
+    async def load(self, ids: Sequence[str]) -> dict[str, StoredInstance]:
+        self.calls["load"] += 1
+        given = Portion(await self._store.load(ids))
+        self._given.append(ref(given))
+        kept = [each for given in self._given if (each := given()) is not None]
+        self.most_instances = max(self.most_instances, sum(len(each) for each in kept))
+        self.most_bytes = max(self.most_bytes, sum(each.bytes for each in kept))
+        return given
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        self.calls["entries"] += 1
+        rows = await self._store.entries(instance_id, after=after, limit=limit)
+        self.most_rows = max(self.most_rows, size_of_rows(rows))
+        return rows
+
+
+async def counted(app: Tenuto) -> tuple[Counted, int]:
+    store = Counted(app.engine.store)
+    found = [each async for each in verify(cast("Store", store), app.engine.plans)]
+    assert [each.differences for each in found] == [()] * len(found)
+    return store, len(found)
+
+
+@pytest.mark.asyncio
+async def test_verifying_keeps_a_bounded_share_of_a_store_in_memory() -> None:
+    one_step: Object = {"id": "one", "steps": [{"stepId": "a", "type": "DELAY", "duration": 0}]}
+    async with Tenuto() as app:
+        await app.deploy(one_step)
+        for _ in range(20):
+            await asyncio.gather(*(app.start("one") for _ in range(50)))
+        store, instances = await counted(app)
+        assert instances == 1_000
+        assert store.most_instances <= MOST_INSTANCES
+        assert store.calls["load"] == store.calls["timers"] < instances / MOST_INSTANCES + 10
+        assert store.calls["entries"] == 0, "what is short is read once"
+
+
+@pytest.mark.asyncio
+async def test_large_instances_are_verified_in_smaller_portions() -> None:
+    large = "x" * 400_000
+    async with Tenuto() as app:
+        await app.deploy(LONG)
+        for _ in range(40):
+            await app.start("long", large)
+        store, instances = await counted(app)
+        assert instances == 40
+        assert store.most_bytes <= 2 * MOST_BYTES
+        assert store.most_rows <= 2 * MOST_BYTES

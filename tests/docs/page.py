@@ -1,23 +1,72 @@
 """Does what a page says, from its top to its end, in a folder of its own.
 
+A page that speaks of a database on `db.example` gets a PostgreSQL server of its own in its place.
+
 `python -m tests.docs.page PAGE …` writes into pages what their commands print, where that differs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.docs.blocks import ROOT, Block, blocks, commands
 from tests.docs.changing import changed
 from tests.docs.console import agrees, program, run
+from tests.kit.postgres_database import connected
+from tests.kit.postgres_server import PostgresServer, running_server
+
+HOST = "db.example"
+DATABASE = "orders"
+
+
+class Here:
+    """Where the page's server is on this machine, if it speaks of one."""
+
+    def __init__(self, server: PostgresServer | None) -> None:
+        self._server = server
+        self._address = "" if server is None else f"127.0.0.1:{server.port}"
+
+    def real(self, text: str) -> str:
+        return text.replace(HOST, self._address) if self._server else text
+
+    def written(self, text: str) -> str:
+        return text.replace(self._address, HOST) if self._server else text
+
+    def administer(self, statements: str) -> None:
+        """Type statements: those about schemas into the page's database, the others beside it."""
+        assert self._server is not None
+        for each in filter(str.strip, statements.split(";\n")):
+            database = DATABASE if "SCHEMA" in each else "postgres"
+            asyncio.run(_execute(self._server, database, each))
+
+
+@contextmanager
+def surroundings(page: str) -> Iterator[Here]:
+    """What a page takes for granted."""
+    if HOST not in (ROOT / page).read_text(encoding="utf-8"):
+        yield Here(None)
+        return
+    with running_server() as server:
+        yield Here(server)
 
 
 def follow(page: str, folder: Path) -> None:
     """Do all of it; AssertionError at the first thing that is not as the page says."""
-    for number, block in enumerate(blocks(page)):
-        if block.language == "console":
+    with surroundings(page) as here:
+        _follow(page, folder, here)
+
+
+def _follow(page: str, folder: Path, here: Here) -> None:
+    for number, written in enumerate(blocks(page)):
+        block = written._replace(text=here.real(written.text))
+        if block.language == "sql":
+            here.administer(block.text)
+        elif block.language == "console":
             for command in commands(block.text):
                 printed, code = run(command, folder)
                 assert code == command.code, f"$ {command.line}\n{printed}"
@@ -29,16 +78,23 @@ def follow(page: str, folder: Path) -> None:
 
 def refreshed(page: str, folder: Path) -> str:
     """The page with what its commands print now; what agrees is left as it is written."""
+    with surroundings(page) as here:
+        return _refreshed(page, folder, here)
+
+
+def _refreshed(page: str, folder: Path, here: Here) -> str:
     text = (ROOT / page).read_text(encoding="utf-8")
     behind = 0
     for number, block in enumerate(blocks(page)):
         behind = text.index(block.text, behind)
+        if block.language == "sql":
+            here.administer(block.text)
         if block.language == "console":
-            printed = _printed(block.text, folder)
+            printed = here.written(_printed(here.real(block.text), folder))
             text = text[:behind] + printed + text[behind + len(block.text) :]
             behind += len(printed)
         else:
-            _write(block, number, folder)
+            _write(block._replace(text=here.real(block.text)), number, folder)
             behind += len(block.text)
     return text
 
@@ -69,6 +125,11 @@ def _write(block: Block, number: int, folder: Path) -> None:
             assert done.returncode == 0, done.stderr
         case _:
             pass
+
+
+async def _execute(server: PostgresServer, database: str, statement: str) -> None:
+    async with connected(server.url(database)) as connection:
+        await connection.execute(statement)
 
 
 if __name__ == "__main__":

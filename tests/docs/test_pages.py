@@ -21,6 +21,7 @@ PAGES = [
     "docs/tutorial.md",
     "docs/quickstart.md",
     "docs/operations.md",
+    "docs/postgresql.md",
     "docs/python.md",
     "docs/testing.md",
     *CONCEPTS,

@@ -26,7 +26,10 @@ app.add_typer(events, name="events")
 Store = Annotated[
     str,
     typer.Option(
-        "--store", envvar="TENUTO_STORE", metavar="URL", help="The store: sqlite:///FILE."
+        "--store",
+        envvar="TENUTO_STORE",
+        metavar="URL",
+        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
     ),
 ]
 Output = Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from tenuto.cli import exits
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.running import engine, interruptible
+from tenuto.cli.running import engine, interruptible, looking
 from tenuto.cli.stores import described, reading
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tenuto.engine.draft import Draft
 
 OPEN: Final = tuple(status for status in Status if status not in FINAL)
+_PAGE: Final = 1_000
 
 
 async def go_on(
@@ -43,12 +44,9 @@ async def go_on(
     with redirect_stdout(sys.stderr), logs_on_stderr():
         async with engine(url, listener=following.changed, is_brief=True) as app:
             # Another process may have ended some of them before this one had the store.
-            page = await app.engine.store.instances(
-                InstanceQuery(ids=following.open_ids, limit=len(waiting))
-            )
-            for row in page.items:
-                following.move(row.id, row.status)
-            return await _until_done(following, timeout)
+            await _look_at_others(app.engine.store, following)
+            async with looking(app.engine, lambda: _look_at_others(app.engine.store, following)):
+                return await _until_done(following, timeout)
 
 
 class _Following:
@@ -86,6 +84,15 @@ class _Following:
         say(f"{mark} {self._names[instance_id]}  {instance_id}  {status.value}", style=style)
 
 
+async def _look_at_others(store: Store, following: _Following) -> None:
+    """See what other processes did; what this one does it hears of at once."""
+    ids = following.open_ids
+    for first in range(0, len(ids), _PAGE):
+        some = ids[first : first + _PAGE]
+        for row in (await store.instances(InstanceQuery(ids=some, limit=_PAGE))).items:
+            following.move(row.id, row.status)
+
+
 async def _until_done(following: _Following, timeout: float | None) -> int:  # noqa: ASYNC109
     with interruptible() as stopped:
         ended = asyncio.ensure_future(following.all_ended.wait())
@@ -103,10 +110,10 @@ async def _until_done(following: _Following, timeout: float | None) -> int:  # n
 
 async def _open_instances(store: Store) -> list[InstanceRow]:
     rows: list[InstanceRow] = []
-    query: InstanceQuery | None = InstanceQuery(statuses=OPEN, limit=1000)
+    query: InstanceQuery | None = InstanceQuery(statuses=OPEN, limit=_PAGE)
     while query is not None:
         page = await store.instances(query)
         rows += page.items
         following = page.next_after
-        query = InstanceQuery(statuses=OPEN, limit=1000, after=following) if following else None
+        query = InstanceQuery(statuses=OPEN, limit=_PAGE, after=following) if following else None
     return rows

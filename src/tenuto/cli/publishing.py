@@ -1,17 +1,16 @@
-"""`tenuto events send`: publish an event into a store that nobody else has open."""
+"""`tenuto events send`: publish an event, and leave what follows to those who work on the store."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import redirect_stdout
 
 from tenuto.cli import exits
-from tenuto.cli.commanding import LOCKED
+from tenuto.cli.mailing import LOCKED
 from tenuto.cli.running import engine
-from tenuto.cli.stores import described, refuse_memory, store_flag
+from tenuto.cli.stores import described, require_there, store_flag
 from tenuto.cli.terminal import say, show, show_json
-from tenuto.compose import open_reader
+from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
 
@@ -26,15 +25,13 @@ async def send_event(
     is_json: bool,
 ) -> int:
     """Store the event and tell how many waits took it."""
-    refuse_memory(url)
-    open_reader(url)
+    await require_there(url)
     try:
         with redirect_stdout(sys.stderr):
-            async with engine(url, is_brief=True) as app:
+            async with engine(url, is_guest=True) as app:
                 published = await app.publish(
                     pattern, payload, id=id, correlation_id=correlation_id
                 )
-                await asyncio.gather(*(lane.idle() for lane in app.engine.lanes))
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
@@ -58,7 +55,8 @@ async def send_event(
     elif published.resumed:
         several = "1 wait" if published.resumed == 1 else f"{published.resumed} waits"
         show(f"✓ {pattern} sent to {described(url)}: {several} resumed")
-        say(f"  Their next steps run with: tenuto run FILE --outstanding{store_flag(url)}")
+        if not is_postgres(url):
+            say(f"  Their next steps run with: tenuto run FILE --outstanding{store_flag(url)}")
     else:
         show(f"✓ {pattern} stored in {described(url)}; nobody waits for it now")
         say("  A wait that opens later looks back at it.")

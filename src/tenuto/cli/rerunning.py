@@ -1,27 +1,26 @@
 """`tenuto rerun`: make a new instance of one that was.
 
 What it takes over is read here. The engine that has the store open starts it: it is left in the
-mailbox of the new instance, or, when nobody holds the store, this process opens it for a moment.
+mailbox of the new instance, or, when nobody is there, this process opens the store for a moment.
 """
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import redirect_stdout
-from typing import Final
 
 import msgspec
 from msgspec import UnsetType
 
 from tenuto.cli import exits
-from tenuto.cli.commanding import LOCKED, TAKEN_WITHIN
 from tenuto.cli.finding import find_instance
+from tenuto.cli.mailing import LOCKED, handed_in
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine
 from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import reading, store_flag
 from tenuto.cli.terminal import say, show, show_json
+from tenuto.compose import is_postgres
 from tenuto.core import blank, decide
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import Rerun, plan_rerun
@@ -32,8 +31,6 @@ from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.protocol import InstanceQuery, Mail
-
-_LOOK_EVERY: Final = 0.1
 
 
 async def rerun(
@@ -70,14 +67,7 @@ async def rerun(
                 rejection=foreseen.rejection,
             )
         )
-    is_held = False
-    try:
-        status = await _start_here(url, id, planned)
-    except StoreUnavailable as error:
-        if error.code != LOCKED:
-            raise
-        is_held = True
-        status = await _start_by_mail(url, id, planned)
+    status, by_others = await _started(url, id, planned)
     if is_json:
         show_json({"instanceId": id, "status": status.value, "rerunOf": row.id})
         return exits.DONE
@@ -85,10 +75,22 @@ async def rerun(
     show(f"{mark} {status.value}  {id}")
     kept = ", ".join(each.node for each in planned.started.reused if each.status != "skipped")
     say(f"  Taken over from {row.id}: {kept or 'nothing'}")
-    if not (is_held or status.is_final):
+    if not (by_others or status.is_final):
         say("  No process has the store open. To run its steps:")
         say(f"    tenuto run --instance {id} --tasks MODULE|FILE{store_flag(url)}")
     return exits.DONE
+
+
+async def _started(url: str, id: str, planned: Rerun) -> tuple[Status, bool]:
+    """What the new instance is, and whether another process started it."""
+    if is_postgres(url):
+        return await _start_by_mail(url, id, planned)
+    try:
+        return await _start_here(url, id, planned), False
+    except StoreUnavailable as error:
+        if error.code != LOCKED:
+            raise
+    return await _start_by_mail(url, id, planned)
 
 
 async def _start_here(url: str, id: str, planned: Rerun) -> Status:
@@ -105,7 +107,7 @@ async def _start_here(url: str, id: str, planned: Rerun) -> Status:
             return answer.status
 
 
-async def _start_by_mail(url: str, id: str, planned: Rerun) -> Status:
+async def _start_by_mail(url: str, id: str, planned: Rerun) -> tuple[Status, bool]:
     async with reading(url) as reader:
         mail = Mail(
             id=f"{id}/start",
@@ -113,18 +115,10 @@ async def _start_by_mail(url: str, id: str, planned: Rerun) -> Status:
             input=msgspec.json.encode(planned.started),
             created_at=reader.clock.now(),
         )
-        await reader.store.send([mail])
-        say("left it for the process that has the store open …", style="dim")
-        try:
-            async with asyncio.timeout(TAKEN_WITHIN):
-                while True:
-                    found = await reader.store.instances(InstanceQuery(ids=(id,), limit=1))
-                    if found.items:
-                        return found.items[0].status
-                    await reader.clock.sleep(_LOOK_EVERY)
-        except TimeoutError:
-            raise StoreUnavailable(
-                f"the rerun was left, but not taken within {TAKEN_WITHIN:g} s",
-                code=LOCKED,
-                advice=f"It will be instance {id}, as soon as that process looks in its mailbox.",
-            ) from None
+
+        async def look() -> Status | None:
+            found = await reader.store.instances(InstanceQuery(ids=(id,), limit=1))
+            return found.items[0].status if found.items else None
+
+        async with handed_in(reader, mail, look) as (status, app):
+            return status, app is None

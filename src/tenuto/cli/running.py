@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +19,27 @@ from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.moments import length
 from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
-from tenuto.cli.stores import MEMORY, described, make_room, refuse_memory, store_flag
+from tenuto.cli.stores import described, listen_url, make_room, require_there, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.cli.terminal import is_redrawn, say, show_json
 from tenuto.cli.watchers import watcher_for
-from tenuto.compose import open_reader
-from tenuto.model.errors import WorkflowFailed
+from tenuto.compose import MEMORY
+from tenuto.model.errors import StoreUnavailable, WorkflowFailed
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
+    from tenuto.core import InstanceState
     from tenuto.engine.draft import Draft
+    from tenuto.engine.engine import Engine
     from tenuto.engine.held import Held
     from tenuto.instances import InstanceRef
 
 GRACE = 3.0
 """Seconds that running tasks have when the command ends."""
+_LOOK_EVERY = 0.5
+"""Seconds between looks at what other processes do."""
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -59,9 +63,7 @@ async def run(wish: Wish) -> int:
         source.checked()
     loaded = load_tasks(wish.tasks, wish.file)
     if wish.instance is not None:
-        # A mistyped store has nothing to go on with, and is not to be made.
-        refuse_memory(wish.store)
-        open_reader(wish.store)
+        await require_there(wish.store)
     make_room(wish.store)
     with redirect_stdout(sys.stderr), logs_on_stderr():
         async with engine(wish.store) as app:
@@ -76,7 +78,11 @@ async def run(wish: Wish) -> int:
 
 @asynccontextmanager
 async def engine(
-    store: str, *, is_brief: bool = False, listener: Callable[[Draft], None] | None = None
+    store: str,
+    *,
+    is_brief: bool = False,
+    is_guest: bool = False,
+    listener: Callable[[Draft], None] | None = None,
 ) -> AsyncIterator[Tenuto]:
     """An engine that leaves steps alone whose tasks it does not know: another process has them."""
     from tenuto.app import Tenuto
@@ -84,7 +90,10 @@ async def engine(
 
     app = Tenuto(
         None if store == MEMORY else store,
-        settings=Settings(unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5),
+        listen_url=listen_url(store),
+        settings=Settings(
+            unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5, is_guest=is_guest
+        ),
     )
     if listener is not None:
         app.engine.listen(listener)
@@ -118,6 +127,27 @@ def interruptible() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
+@asynccontextmanager
+async def looking(ours: Engine, look: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Look every so often, where other processes may do something that this one does not hear."""
+    if not ours.store.is_shared:
+        yield
+        return
+
+    async def loop() -> None:
+        while True:
+            await ours.clock.sleep(_LOOK_EVERY)
+            with suppress(StoreUnavailable):
+                await look()
+
+    task = asyncio.ensure_future(loop())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 async def _start(app: Tenuto, source: Source, wish: Wish) -> InstanceRef:
     document = source.document
     assert isinstance(document, dict)
@@ -144,24 +174,34 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
     where = f"{held.state.definition_id}@{held.state.definition_version}"
     say(f"{where}  {reference.id}  in {described(wish.store)}", style="bold")
     with interruptible() as stopped, watcher_for(held.plan, held.state, ours.clock.now) as watcher:
+        newest = held.state
+
+        def tell(state: InstanceState, steps: Iterable[str]) -> None:
+            nonlocal newest
+            if state.version >= newest.version:
+                newest = state
+                watcher.changed(state, steps)
 
         def changed(draft: Draft) -> None:
             if draft.instance_id == reference.id:
-                steps = [row.node_id for row in draft.rows if row.node_id is not None]
-                watcher.changed(draft.state, steps)
+                tell(draft.state, [row.node_id for row in draft.rows if row.node_id is not None])
+
+        async def look() -> None:
+            found = await ours.state_of(reference.id)
+            tell(found.state, found.plan.nodes)
 
         unlisten = ours.listen(changed)
         final = asyncio.ensure_future(ours.final_state(reference.id))
         enough = asyncio.ensure_future(stopped.wait())
         try:
-            newest = await ours.state_of(reference.id)
-            watcher.changed(newest.state, newest.plan.nodes)
-            done, _ = await asyncio.wait(
-                {final, enough}, timeout=wish.timeout, return_when=asyncio.FIRST_COMPLETED
-            )
+            await look()
+            async with looking(ours, look):
+                done, _ = await asyncio.wait(
+                    {final, enough}, timeout=wish.timeout, return_when=asyncio.FIRST_COMPLETED
+                )
             if final in done:
                 ended = final.result()
-                watcher.changed(ended.state, ())
+                tell(ended.state, ended.plan.nodes)
                 return ended
             return Ended(exits.INTERRUPTED if enough in done else exits.TIMED_OUT)
         finally:

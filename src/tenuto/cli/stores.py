@@ -7,15 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenuto.cli.defaults import STORE
-from tenuto.compose import open_reader, sqlite_path
+from tenuto.compose import MEMORY, is_postgres, open_reader, sqlite_path, without_password
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
-
-MEMORY = "memory://"
 
 
 class Reader:
@@ -53,9 +51,13 @@ def make_room(url: str) -> None:
         ignore.write_text("*\n", encoding="utf-8")
 
 
-def exists(url: str) -> bool:
-    """Whether there is a file at `url`."""
-    return url != MEMORY and sqlite_path(url).exists()
+async def require_there(url: str) -> None:
+    """A mistyped store has nothing to go on with, and is not to be made."""
+    refuse_memory(url)
+    if is_postgres(url):
+        async with reading(url):
+            return
+    open_reader(url)
 
 
 def refuse_memory(url: str) -> None:
@@ -63,17 +65,24 @@ def refuse_memory(url: str) -> None:
     if url == MEMORY:
         raise StoreUnavailable(
             f"{MEMORY} belongs to one process and cannot be looked at from another",
-            advice="Name a file: --store sqlite:///FILE.",
+            advice="Name a file or a database: --store sqlite:///FILE.",
         )
+
+
+def listen_url(url: str) -> str | None:
+    """The server itself, where the store is reached through a pooler."""
+    return os.environ.get("TENUTO_LISTEN_URL") if is_postgres(url) else None
 
 
 def store_flag(url: str) -> str:
     """What has to be typed to name this store again: nothing where it is the usual one."""
-    return "" if url == os.environ.get("TENUTO_STORE", STORE) else f" --store {url}"
+    if url == os.environ.get("TENUTO_STORE", STORE):
+        return ""
+    return f" --store {without_password(url)}"
 
 
 def described(url: str) -> str:
-    """A store as people know it: its file."""
+    """A store as people know it: its file, or its database; never its password."""
     if url == MEMORY:
         return "memory"
-    return str(sqlite_path(url))
+    return without_password(url) if is_postgres(url) else str(sqlite_path(url))

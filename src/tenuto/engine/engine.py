@@ -77,6 +77,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"
     """Whether a step whose task is not registered here fails, or waits for whoever has it."""
+    is_guest: bool = False
+    """Whether it only publishes events: it owns, runs and takes over nothing, and what its events
+    set going is done by those who work on the store, now or later."""
 
 
 class Engine:
@@ -105,7 +108,9 @@ class Engine:
         self.timekeeper = Timekeeper(
             store, clock, self._report, longest_nap=self.settings.longest_nap
         )
-        self.postmaster = Postmaster(store, clock, self._intake_of)
+        self.postmaster = Postmaster(
+            store, clock, self._intake_of, leaves_to_others=self.settings.is_guest
+        )
         self._resolver = Resolver(
             plans=self.plans,
             clock=clock,
@@ -139,7 +144,7 @@ class Engine:
             store=store,
             clock=clock,
             ids=ids,
-            recovery=self._recovery,
+            recovery=None if self.settings.is_guest else self._recovery,
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
@@ -179,6 +184,13 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
+        taken_over = 0 if self.settings.is_guest else await self._begin_to_work()
+        if self.store.is_shared:
+            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
+            self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
+        return taken_over
+
+    async def _begin_to_work(self) -> int:
         taken_over = await self._recovery.run()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
@@ -191,9 +203,7 @@ class Engine:
         self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
-            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
-            self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
         return taken_over
 
     async def close(self) -> None:
@@ -256,6 +266,7 @@ class Engine:
     ) -> Answer:
         """Start an instance; answered once it is durable."""
         self._refuse_when_closed()
+        self._refuse_as_guest()
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
         return await self._ask(chosen, started, facts)
@@ -263,6 +274,7 @@ class Engine:
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable."""
         self._refuse_when_closed()
+        self._refuse_as_guest()
         return await self._ask(instance_id, input, None)
 
     async def publish(self, event: Event) -> EventResult:
@@ -271,7 +283,10 @@ class Engine:
         # Once it is stored it is matched, whether or not its sender still waits.
         errand = self._errand(self.postmaster.publish(event))
         try:
-            return await asyncio.shield(errand)
+            result = await asyncio.shield(errand)
+            if self.settings.is_guest and result.resumed:
+                await self._hinted(())
+            return result
         except asyncio.CancelledError:
             if errand.cancelled():
                 raise StoreUnavailable("the engine stopped before the event was matched") from None
@@ -452,4 +467,12 @@ class Engine:
             raise StoreUnavailable(
                 "the engine is not running",
                 advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
+            )
+
+    def _refuse_as_guest(self) -> None:
+        if self.settings.is_guest:
+            raise TenutoError(
+                "a guest of the store can only publish events",
+                code="TEN-4004",
+                advice="Use an engine that is none: Settings(is_guest=False).",
             )

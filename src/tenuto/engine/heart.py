@@ -22,11 +22,14 @@ class Heart:
         store: Store,
         clock: Clock,
         ids: Ids,
-        recovery: Recovery,
+        recovery: Recovery | None,
         inherited: Callable[[], None],
         let_all_go: Callable[[str], int],
     ) -> None:
-        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name."""
+        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name.
+
+        Without `recovery` it takes over from nobody.
+        """
         self.process_id = ids.short()
         self._store = store
         self._clock = clock
@@ -46,7 +49,7 @@ class Heart:
             return 0
         if pulse.at is not None:
             self._clock.follow(pulse.at)
-        if not pulse.has_orphans:
+        if not pulse.has_orphans or self._recovery is None:
             return 0
         taken_over = await self._recovery.run()
         self._inherited()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from typing import NamedTuple
@@ -57,16 +58,21 @@ class Plans:
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
+        self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
+        self._reading = asyncio.Lock()
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
-        if version is None:
+        if version is None and not self._store.is_shared:
+            # Nobody else saves definitions; on a shared store another process may just have.
             version = self._newest.get((tenant, id))
         if version is not None:
             found = self._deployed.get((tenant, id, version))
             if found is not None:
                 return found
-        row = await self._store.definition(tenant, id, version)
+            row = await self._store.definition(tenant, id, version)
+        else:
+            row = await self._newest_row(tenant, id)
         if row is None:
             which = id if version is None else f"{id} version {version}"
             advice = await self._advice(tenant, id)
@@ -99,6 +105,19 @@ class Plans:
             retry=self._retry,
             limits=self._limits,
         )
+
+    async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
+        """Read once for all who ask before the reading begins."""
+        reading = self._about_to_read.get((tenant, id))
+        if reading is None:
+            reading = asyncio.ensure_future(self._read_newest(tenant, id))
+            self._about_to_read[tenant, id] = reading
+        return await asyncio.shield(reading)
+
+    async def _read_newest(self, tenant: str, id: str) -> DefinitionRow | None:
+        async with self._reading:
+            del self._about_to_read[tenant, id]
+            return await self._store.definition(tenant, id)
 
     async def _missing(self, tenant: str, plan: Plan) -> list[str]:
         """The workflows that steps start and nobody has saved: each fails if that stays so."""

@@ -51,7 +51,11 @@ class Postmaster:
         clock: Clock,
         intake_of: Callable[[str], Intake],
         tenant: str = "default",
+        *,
+        leaves_to_others: bool = False,
     ) -> None:
+        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any."""
+        self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
@@ -86,7 +90,7 @@ class Postmaster:
         for wait in await self._fitting(event):
             if wait.follows < number:
                 waits.append(wait)
-            elif wait.since <= event.received_at:
+            elif wait.since <= event.received_at and not self._leaves_to_others:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
                 resumed += await self._look_back_if_readable(wait)
         resumed += len(waits)
@@ -104,16 +108,20 @@ class Postmaster:
             Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
             for wait in waits
         )
+        if self._leaves_to_others:
+            # A turn's letters are its author's to hand over, as long as that lives. These go out
+            # before the matching is done: if it never is, it is done again, and they with it.
+            await self._store.send(mail)
         await self._intake_of(event.id).store_match(
             MatchWrite(
                 event_id=event.id,
-                mail=mail,
+                mail=() if self._leaves_to_others else mail,
                 deliveries=deliveries,
                 resumed=resumed,
                 matched_at=now,
             )
         )
-        for wait, letter in zip(waits, mail, strict=True):
+        for wait, letter in () if self._leaves_to_others else zip(waits, mail, strict=True):
             self._intake_of(wait.instance_id).report(
                 Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
             )

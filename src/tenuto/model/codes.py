@@ -639,9 +639,10 @@ _STORE = {
         "Give the process write access: to the file and its folder, or to the schema.",
     ),
     "TEN-4005": Code(
-        "Store newer than the program",
-        "The store was migrated by a newer version of Tenuto.",
-        "Upgrade Tenuto.",
+        "Schema of another version",
+        "A newer Tenuto has migrated the store past what this one can use; or it is older, or not "
+        "made yet, and this command only reads.",
+        "Update Tenuto where the store is newer; otherwise run `tenuto migrate`.",
     ),
     "TEN-4006": Code(
         "Not a Tenuto database",

@@ -110,6 +110,8 @@ def _shown(value: object) -> str:
         return f"`{iso_duration(Duration(value))}`"
     if isinstance(value, msgspec.Struct):
         return f"see `{type(value).__name__}`"
+    if isinstance(value, bool):
+        return f"`{value}`"
     if isinstance(value, int):
         return f"`{value:,}`"
     return "none" if value == () else f"`{value}`"
