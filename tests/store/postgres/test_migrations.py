@@ -148,7 +148,7 @@ async def test_a_newer_schema_is_refused_when_it_says_so(empty_url: str, opened:
 
 async def test_a_reader_never_migrates(empty_url: str) -> None:
     refused = await refusal(PostgresStore.reader(empty_url))
-    assert refused.code == "TEN-4005"
+    assert refused.code == "TEN-4001"
     assert "tenuto migrate" in refused.advice
     assert await ask(empty_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'tenuto'") == []
 

@@ -83,6 +83,11 @@ async def checked_version(session: Session) -> int:
 
 def require_newest(session: Session, version: int) -> None:
     """For those who may not migrate."""
+    if version == 0:
+        raise StoreUnavailable(
+            f"there is no store of Tenuto in {session.server.shown}",
+            advice="Name the right one with --store, or make it with `tenuto migrate`.",
+        )
     if version < NEWEST:
         raise StoreUnavailable(
             f"{session.server.shown} has an older schema ({version}; this program needs {NEWEST})",
