@@ -147,6 +147,9 @@ class Process:
                 jobs_every=2.0 if divided else knobs.mail_every,
                 unknown_tasks="wait" if divided else "fail",
                 project_every=knobs.project_every,
+                beat_every=5.0,
+                timers_every=20.0,
+                watch_every=20.0,
             ),
         )
         engine.listen(_in_order())
