@@ -149,7 +149,9 @@ class PostgresServer:
             lines = (self.data / "postmaster.pid").read_text("utf-8").split()
         except OSError:
             return False
-        return self.process is not None and lines[0] == str(self.pid) and lines[-1] == "ready"
+        # The server writes it line by line.
+        is_ours = self.process is not None and lines[:1] == [str(self.pid)]
+        return is_ours and lines[-1] == "ready"
 
 
 @contextmanager
