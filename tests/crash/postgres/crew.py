@@ -162,6 +162,14 @@ class Crew:
         await member.kill()
         await self.hire_at_leisure()
 
+    async def kill_all(self) -> None:
+        """SIGKILL everybody, all at the same moment."""
+        killed, self.members = self.members, []
+        for member in killed:
+            member.signal(signal.SIGKILL)
+        for member in killed:
+            await member.ended()
+
     async def insist(self, op: str, **what: object) -> Fields:
         """Ask anybody, and when there is no answer somebody else, as a good client does."""
         while True:

@@ -8,7 +8,11 @@ from tests.kit.workload.drawing import document, edges, node, task
 
 
 def documents() -> dict[str, Document]:
-    return {str(each["id"]): each for each in (definition(), crossroads(), flawed(), waiting())}
+    return {str(each["id"]): each for each in _all()}
+
+
+def _all() -> list[Document]:
+    return [definition(), crossroads(), flawed(), held(), waiting()]
 
 
 def crossroads() -> Document:
@@ -28,6 +32,11 @@ def crossroads() -> Document:
 def flawed() -> Document:
     """It fails, and is well once it is retried."""
     return document("flawed", [task("flaw", "flaw"), task("after")], edges("flaw > after"))
+
+
+def held() -> Document:
+    """Its one step goes on until it is told otherwise."""
+    return document("held", [task("hold", "hold")], [])
 
 
 def waiting() -> Document:

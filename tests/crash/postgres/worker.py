@@ -37,6 +37,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     beat_every: float = 3.0
     dead_after: float = 9.0
     work_takes: float = 0.05
+    mail_every: float = 2.0
 
 
 class Worker:
@@ -54,6 +55,7 @@ class Worker:
             self._store,
             settings=Settings(
                 beat_every=orders.beat_every,
+                mail_every=orders.mail_every,
                 watch_every=0.2,
                 project_every=0.5,
                 report_block_after=60,
