@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -209,6 +210,21 @@ async def crew(
         yield made
     finally:
         await made.dismiss()
+
+
+class Stopwatch:
+    """How long something took, for people to read."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __str__(self) -> str:
+        return f"{time.monotonic() - self._began:.2f} s"
+
+
+def soon(seconds: float = 0.05) -> float:
+    """A moment at which several processes can begin together: all will have heard of it."""
+    return time.time() + seconds
 
 
 async def until(holds: Callable[[], Awaitable[T]], *, every: float = 0.02) -> T:
