@@ -61,6 +61,22 @@ def server_url() -> str:
     return known.read_text()
 
 
+def did_not_run(test: str, because: str) -> None:
+    """Say at the end of the test run, for everybody to see, that something was not tried."""
+    with (Path(os.environ[FOLDER]) / "not-run").open("a") as file:
+        file.write(f"{test}: {because}\n")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    folder = config.stash.get(_in_charge, None)
+    notes = folder / "not-run" if folder else None
+    if notes and notes.exists():
+        terminalreporter.section("NOT RUN", sep="!", red=True, bold=True)
+        terminalreporter.write(notes.read_text())
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,6 +96,7 @@ class PostgresServer:
         deadline = time.monotonic() + _PATIENCE
         while not self._is_ready():
             if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
                 raise RuntimeError(f"PostgreSQL did not start:\n{self.log()[-2000:]}")
             time.sleep(0.02)
 
@@ -109,7 +110,8 @@ class PostgresServer:
     def kill(self) -> None:
         """SIGKILL, to the server and to each of its processes."""
         if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(_PATIENCE)
             self.process = None
             # What was killed has left its shared memory and its pid file to its successor.
@@ -149,9 +151,8 @@ class PostgresServer:
             lines = (self.data / "postmaster.pid").read_text("utf-8").split()
         except OSError:
             return False
-        # The server writes it line by line.
-        is_ours = self.process is not None and lines[:1] == [str(self.pid)]
-        return is_ours and lines[-1] == "ready"
+        # The server writes this file in several strokes.
+        return lines[:1] == [str(self.pid)] and lines[-1] == "ready"
 
 
 @contextmanager

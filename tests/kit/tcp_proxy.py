@@ -17,6 +17,7 @@ class TcpProxy:
         """Something was not passed on."""
         self._passes_requests = True
         self._passes_answers = True
+        self._last_heard: bytes | None = None
         self._refuses = False
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
@@ -30,6 +31,11 @@ class TcpProxy:
         self._passes_answers = False
         self.lost.clear()
 
+    def lose_answers_after(self, request: bytes) -> None:
+        """What the server says reaches nobody, once the client has said this."""
+        self._last_heard = request
+        self.lost.clear()
+
     def lose_requests(self) -> None:
         """What the client says reaches nobody."""
         self._passes_requests = False
@@ -40,6 +46,7 @@ class TcpProxy:
 
     def mend(self) -> None:
         self._passes_requests = self._passes_answers = True
+        self._last_heard = None
         self._refuses = False
 
     def cut(self) -> None:
@@ -78,6 +85,8 @@ class TcpProxy:
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
+                if not is_answer and self._last_heard and self._last_heard in data:
+                    self._passes_answers = False
                 if self._passes_answers if is_answer else self._passes_requests:
                     writer.write(data)
                     await writer.drain()

@@ -27,9 +27,9 @@ class TestedStore(PostgresStore):
 
     __test__ = False
 
-    def __init__(self, url: str, gone: list[str]) -> None:
+    def __init__(self, url: str, gone: list[str], *, direct: str | None = None) -> None:
         super().__init__(url, dead_after=DEAD_AFTER)
-        self._url = url
+        self._url = direct or url
         self._gone = gone
 
     async def open(self, process_id: str, now: datetime) -> datetime:

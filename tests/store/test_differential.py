@@ -338,9 +338,9 @@ async def test_memory_and_postgres_agree(seed: int) -> None:
     await compare_on(Scenario(seed, TestedStore(await fresh_database(), [])))
 
 
-async def compare_on(scenario: Scenario) -> None:
+async def compare_on(scenario: Scenario, operations: int = OPERATIONS) -> None:
     await scenario.start()
-    for number in range(OPERATIONS):
+    for number in range(operations):
         await scenario.act()
         if number % 10 == 9:
             await scenario.compare()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -11,8 +13,18 @@ from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
-from tenuto.store.protocol import CommitUnknown, DataRefused, Outcome, Turn, TurnResult
+from tenuto.store.postgres.session import Session
+from tenuto.store.protocol import (
+    CommitUnknown,
+    DataRefused,
+    Orphan,
+    Outcome,
+    Ownership,
+    Turn,
+    TurnResult,
+)
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer, running_server
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -101,6 +113,43 @@ async def test_where_nobody_answers_nothing_is_unknown(
     proxy.mend()
     assert (await store.commit(a_turn("t1", 0))).writes["i1"].outcome is Outcome.WON
     assert len(await store.load(["i1"])) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
+    url: str, proxy: TcpProxy, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C2: "Worker died between claim and launch; nothing owned the claim"."""
+    gone = await opened(url, "gone")
+    owned = [aside(f"i{n}", ownership=Ownership.TAKE) for n in range(5)]
+    await gone.commit(turn("t1", *owned, process_id="gone"))
+    await gone.close(NOON, clean=True)
+    heir = await opened(proxy.url(url), "heir")
+    assert [each.instance_id for each in await heir.claim_orphans(2)] == ["i0", "i1"]
+    commit = heir._side.commit
+
+    async def unanswered(*sent: Any) -> list[Row]:  # noqa: ANN401
+        proxy.lose_answers()
+        return await commit(*sent)
+
+    monkeypatch.setattr(heir._side, "commit", unanswered)
+    under_way = asyncio.create_task(heir.claim_orphans(2))
+    await proxy.lost.wait()
+    proxy.cut()
+    with pytest.raises(StoreUnavailable):
+        await under_way
+    proxy.mend()
+    monkeypatch.undo()
+    assert (await heir.beat()).has_orphans
+    found = [orphan async for orphan in _all_orphans(heir)]
+    assert found == [Orphan(f"i{n}", clean=True) for n in (2, 3, 4)]
+    assert not (await heir.beat()).has_orphans
+
+
+async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:
+    while batch := await store.claim_orphans(2):
+        for orphan in batch:
+            yield orphan
 
 
 @pytest.mark.asyncio
@@ -206,10 +255,35 @@ async def test_a_turn_in_a_deadlock_goes_in_after_it(url: str, opened: Opener) -
             store.commit(turn("t2", step("i1", 1), step("i2", 1), process_id="p1"))
         )
         await waits_for_lock(url)
-        await other.fetch(row, "i1")
+        with suppress(PostgresError):
+            # The server chooses whom it rolls back.
+            await other.fetch(row, "i1")
         await other.execute("ROLLBACK")
     done = await under_way
     assert {each.outcome for each in done.writes.values()} == {Outcome.WON}
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_was_rolled_back_because_of_others_is_tried_again(
+    url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(url)
+    send = Session._send
+    failures = iter(["40P01", "40001", None, "40P01"])
+
+    async def unlucky(session: Session, *rest: Any) -> list[Row]:  # noqa: ANN401
+        if state := next(failures, None):
+            raise PostgresError.new({"C": state, "M": "again", "S": "ERROR"})
+        return await send(session, *rest)
+
+    monkeypatch.setattr(Session, "_send", unlucky)
+    done = await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    assert done.writes["i1"].outcome is Outcome.WON
+    assert len(await store.load(["i1"])) == 1
+    failures = iter(["40P01"] * 100)
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.commit(turn("t2", step("i1", 1), process_id="p1"))
+    assert refused.value.code == "TEN-4011"
 
 
 @pytest.mark.asyncio

@@ -28,7 +28,11 @@ from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres.conftest import Opener
 
 FRAMES = {"turn", "turn_of_winners", "page_of_instances"}
-PARTS = [name for name in _COLUMNS if f"{name}" in QUERIES and name not in {"owned", "take_back"}]
+PARTS = [
+    name
+    for name in _COLUMNS
+    if f"{name}" in QUERIES and name not in {"owned", "owned_elsewhere", "take_back"}
+]
 FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
 

@@ -296,16 +296,16 @@ async def test_two_lanes_are_committed_at_once(url: str, opened: Opener) -> None
 
 async def test_definitions_saved_at_once_get_different_versions(url: str, opened: Opener) -> None:
     first, second = await two(opened, url)
+    contents = [b"%d" % number for number in range(8)]
     saved = await asyncio.gather(
         *[
-            store.save_definition(
-                "default", "d", b"%d" % (number // 2), b"%d" % (number // 2), NOON
-            )
-            for number, store in enumerate([first, second] * 6)
+            store.save_definition("default", "d", content, content, NOON)
+            for content, store in zip(contents, [first, second] * 4, strict=True)
         ]
     )
-    versions = {row.content: row.version for row in saved}
-    assert sorted(versions.values()) == list(range(1, 7))
+    assert sorted(row.version for row in saved) == list(range(1, 9))
+    for row in saved:
+        assert await first.definition("default", "d", row.version) == row
 
 
 async def test_old_events_are_never_newer_than_a_wait_that_followed_them(

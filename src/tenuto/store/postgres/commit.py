@@ -147,35 +147,52 @@ async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple
 
 async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     """Who goes through: asides are among the outcomes only where they lose."""
-    writes = turn.writes
-    used = await _used_keys(transaction, writes)
-    through = await _through(transaction, "entries", first_rows(writes, turn.id))
-    losers = [write for write in writes if write.instance_id not in through]
-    if await _own_rows(transaction, turn.id, losers):
+    used = await _used_keys(transaction, turn.writes)
+    taken_keys = {write.instance_id: _key_taken(write, used) for write in turn.writes}
+    foreign = await _through(transaction, "owned_elsewhere", taken(turn.writes), turn)
+    allowed = [
+        write
+        for write in turn.writes
+        # A start repeated with its key and its id finds itself.
+        if _is_free(taken_keys[write.instance_id], write) and write.instance_id not in foreign
+    ]
+    through = await _through(transaction, "entries", first_rows(allowed, turn.id))
+    if await _own_rows(transaction, turn.id, _without(allowed, through)):
         raise _AlreadyCommitted
-    takers = taken(_of(writes, through))
-    owned_before = await _through(transaction, "owned", takers, turn)
-    owned = await _through(transaction, "owners_taken", takers, turn)
-    outside = {id for (id,) in takers} - owned
-    keyed = wanted_keys(_of(writes, through - outside))
-    has_key = await _through(transaction, "keys", keyed)
-    without_key = {
-        write.instance_id
-        for write in _of(writes, through - outside)
-        if write.create is not None
-        and write.create.key is not None
-        and write.instance_id not in has_key
+    won = _of(allowed, through)
+    # Between the question and the claim somebody may have been faster.
+    owned_before = await _through(transaction, "owned", taken(won), turn)
+    owned = await _through(transaction, "owners_taken", taken(won), turn)
+    beaten = {id for (id,) in taken(won)} - owned
+    keyed = await _through(transaction, "keys", wanted_keys(_without(won, beaten)))
+    late = [
+        write for write in _without(won, beaten) if _key(write) and write.instance_id not in keyed
+    ]
+    beaten |= {write.instance_id for write in late}
+    await _take_back(transaction, turn, _of(won, beaten), owned - owned_before)
+    used_now = await _used_keys(transaction, late)
+    outcomes = {
+        write.instance_id: _key_taken(write, used_now) or taken_keys[write.instance_id] or LOST
+        for write in turn.writes
     }
-    await _take_back(transaction, turn, _of(writes, outside | without_key), owned - owned_before)
-    outcomes = dict.fromkeys((each.instance_id for each in writes if not is_aside(each)), WON)
-    # A start repeated with its key and its id finds itself.
-    outcomes |= {each.instance_id: _key_taken(each, used) or LOST for each in losers}
-    outcomes |= dict.fromkeys(outside, LOST)
-    if without_key:
-        beaten = _of(writes, without_key)
-        used_now = await _used_keys(transaction, beaten)
-        outcomes |= {each.instance_id: _key_taken(each, used_now) or LOST for each in beaten}
-    return outcomes
+    outcomes |= {write.instance_id: WON for write in _without(won, beaten)}
+    return {
+        write.instance_id: outcomes[write.instance_id]
+        for write in turn.writes
+        if not is_aside(write) or outcomes[write.instance_id] is not WON
+    }
+
+
+def _key(write: InstanceWrite) -> str | None:
+    return None if write.create is None else write.create.key
+
+
+def _is_free(taken_key: WriteResult | None, write: InstanceWrite) -> bool:
+    return taken_key is None or taken_key.existing_id == write.instance_id
+
+
+def _without(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
+    return [write for write in writes if write.instance_id not in ids]
 
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:

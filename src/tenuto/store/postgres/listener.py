@@ -82,6 +82,8 @@ class Listener:
             except StoreUnavailable as error:
                 log.warning("hints are not heard, work is found later: %s", error)
                 tried.set()
+                if self._server.is_pooled:
+                    return
                 await _pass_or(ended, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 is_first = False

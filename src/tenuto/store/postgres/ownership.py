@@ -9,13 +9,14 @@ never buried in the middle of one; from then on its turns find that it may not w
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.session import Session, Transaction
 from tenuto.store.protocol import WRONG_CLOCK, CommitUnknown, Fenced, Orphan, Pulse
 
@@ -87,10 +88,52 @@ async def beat(session: Session, process_id: str, rhythm: Rhythm) -> Pulse:
     return Pulse(from_epoch_ms(at), bool(has_orphans))
 
 
-async def claim_orphans(
-    session: Session, process_id: str, rhythm: Rhythm, limit: int
-) -> list[Orphan]:
-    """Own what the dead have left."""
+class Claims:
+    """Takes over what the dead have left; an answer that got lost is asked for again.
+
+    Nobody else would find what such a claim has brought: it has a living owner, who does not know.
+    """
+
+    def __init__(self) -> None:
+        self.is_in_doubt = False
+        self._number = 0
+
+    async def take(
+        self, session: Session, process_id: str, rhythm: Rhythm, limit: int
+    ) -> list[Orphan]:
+        """Own what the dead have left."""
+        await _bury(session, process_id, rhythm)
+        if self.is_in_doubt and (found := await self._asked_again(session, process_id)):
+            return found
+        self._number += 1
+        sent = statement("claim_instances", session.schema)
+        claim: dict[str, Column] = {
+            "process_id": process_id,
+            "limit": limit,
+            "claim": self._number,
+        }
+        try:
+            return _orphans(await session.commit(sent, claim))
+        except CommitUnknown as error:
+            self.is_in_doubt = True
+            raise StoreUnavailable(f"the connection broke during a claim: {error}") from error
+
+    async def _asked_again(self, session: Session, process_id: str) -> list[Orphan]:
+        async def work(transaction: Transaction) -> list[Orphan]:
+            await transaction.rows("lock_claims", {"process_id": process_id})
+            claim = {"process_id": process_id, "claim": self._number}
+            return _orphans(await transaction.rows("claimed_before", claim))
+
+        found = await _surely(session.transaction(work))
+        self.is_in_doubt = False
+        return found
+
+
+def _orphans(rows: Iterable[Row]) -> list[Orphan]:
+    return [Orphan(instance_id, bool(is_clean)) for instance_id, is_clean in rows]
+
+
+async def _bury(session: Session, process_id: str, rhythm: Rhythm) -> None:
     me = await session.rows("bury_processes", rhythm.parameters(process_id))
     if not me:
         raise Fenced(process_id)
@@ -100,5 +143,3 @@ async def claim_orphans(
             "processes %s have been silent for over %g s and are taken for dead",
             *(", ".join(buried), rhythm.dead_after.total_seconds()),
         )
-    found = await session.rows("claim_instances", {"process_id": process_id, "limit": limit})
-    return [Orphan(instance_id, bool(is_clean)) for instance_id, is_clean in found]

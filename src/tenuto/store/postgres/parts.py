@@ -60,6 +60,7 @@ _COLUMNS = {
     "entries": "instance_id seq event_type node_id iteration attempt node_status output_variable "
     "payload error_message at_ms turn_id",
     "owned": "instance_id",
+    "owned_elsewhere": "instance_id",
     "owners_taken": "instance_id",
     "keys": "tenant key instance_id content_hash",
     "instances": "id tenant definition_id definition_version status correlation_id priority "

@@ -118,6 +118,11 @@ RETURNING instance_id;
 -- Whether nobody was in the way.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: owned_elsewhere
+-- Which of these another process owns.
+SELECT instance_id FROM tenuto.owners
+WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
+
 -- name: owned
 -- Which of these a process owns already.
 SELECT instance_id FROM tenuto.owners
@@ -1013,12 +1018,22 @@ buried AS (
 
 SELECT me.id, (SELECT array_agg(buried.id) FROM buried) FROM me;
 
+-- name: lock_claims
+-- Wait for a claim of this process that is still under way.
+SELECT 1 FROM tenuto.processes WHERE id = :process_id FOR NO KEY UPDATE;
+
+-- name: claimed_before
+-- What a claim brought whose answer got lost.
+SELECT instance_id, is_clean FROM tenuto.owners
+WHERE process_id = :process_id AND claim = :claim
+ORDER BY instance_id;
+
 -- name: claim_instances
--- Take over from owners that are gone.
+-- Take over from owners that are gone, one claim of this process after the other.
 WITH me AS MATERIALIZED (
     SELECT process.id FROM tenuto.processes AS process
     WHERE process.id = :process_id AND process.stopped_at IS NULL
-    FOR KEY SHARE
+    FOR NO KEY UPDATE
 ),
 
 orphan AS MATERIALIZED (
@@ -1036,7 +1051,12 @@ orphan AS MATERIALIZED (
 ),
 
 claimed AS (
-    UPDATE tenuto.owners AS owner SET process_id = :process_id, epoch = owner.epoch + 1
+    UPDATE tenuto.owners AS owner
+    SET
+        process_id = :process_id,
+        epoch = owner.epoch + 1,
+        claim = :claim,
+        is_clean = orphan.is_clean
     FROM orphan
     WHERE owner.instance_id = orphan.instance_id AND owner.process_id = orphan.process_id
     RETURNING owner.instance_id, orphan.is_clean, orphan.process_id

@@ -28,7 +28,7 @@ from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.ownership import Rhythm, beat, claim_orphans, enter, leave
+from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column
@@ -131,9 +131,11 @@ class PostgresStore:
         self._require_writer()
         await enter(self._side, process_id, now)
         self._process_id = process_id
+        self._claims = Claims()
 
     async def beat(self) -> Pulse:
-        return await beat(self._side, self._require_writer(), self._rhythm)
+        pulse = await beat(self._side, self._require_writer(), self._rhythm)
+        return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
@@ -280,7 +282,8 @@ class PostgresStore:
             await self._reading.rows("mail_sent", sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        return await claim_orphans(self._side, self._require_writer(), self._rhythm, limit)
+        process_id = self._require_writer()
+        return await self._claims.take(self._side, process_id, self._rhythm, limit)
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await reads.dead_letters(self._reading, tenant, limit)
@@ -300,6 +303,7 @@ class PostgresStore:
         )
         self._side = Session(server)
         self._lanes = [Session(server) for _ in range(self.lanes)]
+        self._claims = Claims()
         self._pool = Pool(server, self._readers, self._patience)
         self._listener = Listener(listening, self._address.schema, lambda: self._process_id)
         self._process_id = process_id

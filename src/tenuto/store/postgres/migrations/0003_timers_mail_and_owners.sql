@@ -46,10 +46,14 @@ CREATE TABLE tenuto.moments (
     PRIMARY KEY (process_id, lane)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01);
 
+-- What was taken over says by which claim, and whether its owner before had stopped in good order: the
+-- answer to a claim may get lost, and is then asked for again.
 CREATE TABLE tenuto.owners (
     instance_id text COLLATE "C" PRIMARY KEY,
     process_id text COLLATE "C" NOT NULL,
-    epoch bigint NOT NULL
+    epoch bigint NOT NULL,
+    claim bigint,
+    is_clean boolean
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 
 CREATE INDEX owners_by_process ON tenuto.owners (process_id, instance_id);

@@ -1,0 +1,127 @@
+"""Through PgBouncer, which hands out another server for each transaction, everything holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tenuto.store.postgres.address import read_address
+from tenuto.store.postgres.server import Server
+from tenuto.store.protocol import CommitUnknown, Outcome, Ownership
+from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
+from tests.kit.postgres_database import fresh_database
+from tests.kit.postgres_plugin import did_not_run
+from tests.kit.tcp_proxy import proxy_to
+from tests.store.postgres.conftest import Opener
+from tests.store.postgres_place import TestedStore
+from tests.store.situations import begin, event, mail, moment, step, timer, turn, wait
+from tests.store.test_differential import Scenario, compare_on
+
+ACCEPTING = (
+    "ignore_startup_parameters = extra_float_digits, idle_in_transaction_session_timeout,"
+    " lock_timeout, statement_timeout, enable_seqscan, enable_hashjoin, enable_mergejoin,"
+    " plan_cache_mode, jit"
+)
+
+
+@pytest.fixture(params=["", ACCEPTING], ids=["strict", "accepting"])
+def pooled(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """The test database by way of PgBouncer, or None where there is none."""
+    url = asyncio.run(fresh_database())
+    program = pgbouncer_program()
+    if program is None:
+        did_not_run(request.node.nodeid, "PgBouncer is not installed (apt-get install pgbouncer)")
+        yield None
+        return
+    with pgbouncer(program, url, request.param) as through:
+        yield through
+
+
+@pytest.fixture
+def direct() -> str:
+    return asyncio.run(fresh_database())
+
+
+def test_a_pooler_is_recognised(pooled: str | None) -> None:
+    async def connect() -> bool:
+        assert pooled is not None
+        server = Server(read_address(pooled))
+        (await server.connect()).terminate()
+        return server.is_pooled
+
+    assert pooled is None or asyncio.run(connect())
+
+
+def test_random_operations_agree_with_memory(pooled: str | None, direct: str) -> None:
+    if pooled is not None:
+        asyncio.run(compare_on(Scenario(1, TestedStore(pooled, [], direct=direct)), 80))
+
+
+@pytest.mark.asyncio
+async def test_turns_go_through_or_lose_as_ever(pooled: str | None, opened: Opener) -> None:
+    if pooled is None:
+        return
+    first, second = await opened(pooled, "p1"), await opened(pooled, "p2")
+    for number in range(20):
+        start = begin(f"i{number}")
+        everything = step(
+            f"i{number}",
+            1,
+            ownership=Ownership.TAKE,
+            mail_sent=(mail(f"m{number}", "x"),),
+            timers_set=(timer(f"i{number}", number),),
+            waits_opened=(wait(f"i{number}"),),
+        )
+        await first.commit(turn(f"s{number}", start, process_id="p1"))
+        results = await asyncio.gather(
+            first.commit(turn(f"a{number}", everything, process_id="p1")),
+            second.commit(turn(f"b{number}", everything, process_id="p2", events=(event("e1"),))),
+        )
+        outcomes = sorted(result.writes[f"i{number}"].outcome for result in results)
+        assert outcomes == [Outcome.LOST, Outcome.WON]
+    timers = [
+        each for store in (first, second) for each in (await store.due_timers(moment(99), 9))[0]
+    ]
+    assert len({each.instance_id for each in timers}) == len(timers) == 18
+    assert not (await first.beat()).has_orphans
+    await asyncio.gather(*[first.load(["i1"]) for _ in range(30)])
+
+
+@pytest.mark.asyncio
+async def test_a_lost_answer_is_settled(pooled: str | None, opened: Opener) -> None:
+    if pooled is None:
+        return
+    async with proxy_to(pooled) as proxy:
+        store = await opened(proxy.url(pooled), "p1")
+        await store.commit(turn("t0", begin("i1"), process_id="p1"))
+        sent = turn("t1", step("i1", 1, mail_sent=(mail("m1", "i2"),)), process_id="p1")
+        proxy.lose_answers_after(b"COMMIT")
+        under_way = asyncio.create_task(store.commit(sent))
+        await proxy.lost.wait()
+        proxy.cut()
+        with pytest.raises(CommitUnknown):
+            await under_way
+        proxy.mend()
+        assert (await store.commit(sent)).writes["i1"].outcome is Outcome.WON
+        assert [row.seq for row in await store.entries("i1")] == [1, 2]
+        assert [each.id for each in await store.mail(10)] == ["m1"]
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_heard_through_a_pooler_unless_the_server_is_named(
+    pooled: str | None, direct: str, opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    if pooled is None:
+        return
+    deaf = await opened(pooled, "p1")
+    await deaf.listen(lambda: None)
+    assert not deaf.is_listening
+    assert "listen_url=" in caplog.text
+    heard = asyncio.Event()
+    hearing = await opened(pooled, "p2", listen_url=direct)
+    await hearing.listen(heard.set)
+    assert hearing.is_listening
+    await deaf.hint(["p2"])
+    await heard.wait()
