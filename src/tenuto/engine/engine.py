@@ -129,7 +129,7 @@ class Engine:
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
-        self._watchers = Watchers(store, self.loader, self._is_owned)
+        self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
         """What goes on beside the loops: look-backs, and events on their way to waits."""
@@ -329,9 +329,9 @@ class Engine:
     def _intake_of(self, id: str) -> Intake:
         return self.intakes[self._number_of(id)]
 
-    def _is_owned(self, instance_id: str) -> bool:
+    def _run_here(self, instance_id: str) -> Held | None:
         held = self._caches[self._number_of(instance_id)].get(instance_id)
-        return held is not None and (held.is_owned or not self.store.is_shared)
+        return held if held is not None and (held.is_owned or not self.store.is_shared) else None
 
     def _inherited(self) -> None:
         self.timekeeper.look()
@@ -339,8 +339,6 @@ class Engine:
 
     def _let_all_go(self, new_id: str) -> int:
         self.loader.process_id = new_id
-        tenants = {id: held.tenant for cache in self._caches for id, held in cache.items()}
-        self._watchers.lost_sight(tenants.get)
         for cache in self._caches:
             cache.clear()
         self.timekeeper.let_all_go()
