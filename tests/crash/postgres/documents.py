@@ -23,7 +23,7 @@ def crossroads() -> Document:
         task("hold1", "hold"),
         task("hold2", "hold"),
         _wait("wait", "crossing"),
-        *(node(nap, "delay", duration="PT0.6S") for nap in ("nap1", "nap2")),
+        *(node(nap, "delay", until="{{ctx.input.until}}") for nap in ("nap1", "nap2")),
         task("join"),
     ]
     return document("crossroads", nodes, edges(*(f"top > {arm} > join" for arm in arms)))
@@ -51,4 +51,6 @@ def _wait(id: str, pattern: str) -> Document:
         eventPattern=pattern,
         eventCondition="event.payload.k === workflow.input.k",
         eventTimeout={"duration": "PT1H"},
+        # Nothing here is too old: what comes in one moment is not told apart by clocks.
+        lookback="PT1H",
     )
