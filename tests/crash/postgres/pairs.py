@@ -43,6 +43,7 @@ class Duel:
     k: int
     pair: tuple[str, str]
     at: float
+    """When its timers are due."""
     before: str
     """How it stands before: running, paused or failed."""
     instance: str = ""
@@ -71,11 +72,11 @@ class Duels:
 
     async def round(self, pairs: Iterable[tuple[str, str]], *, both_stop: bool = False) -> None:
         """One instance for each pair; those with a stop among them all share that stop."""
-        at = soon(TO_SET_UP)
-        duels = [self._duel(pair, at) for pair in pairs]
+        await asyncio.gather(*(member.is_ready for member in self._crew.members))
         owner, other = self._crew.chance.sample(self._crew.living, 2)
-        await asyncio.gather(*(self._set_up(owner, duel) for duel in duels))
-        shots = [self._fire(owner, other, duel) for duel in duels]
+        duels = await self._set_up(owner, pairs)
+        at = max(duels[0].at, soon())
+        shots = [self._fire(owner, other, duel, at) for duel in duels]
         stopping = [owner] if any("stop" in duel.pair for duel in duels) else []
         stopping += [other] if both_stop else []
         await asyncio.gather(*shots, *(_stop(member, at) for member in stopping))
@@ -83,8 +84,20 @@ class Duels:
             await member.ended()
             assert member.has_stopped, member.log.read_text("utf-8")[-2000:]
             self._crew.members.remove(member)
-        await asyncio.gather(*(self._crew.hire() for _ in stopping))
+            await self._crew.hire_at_leisure()
         await self._see_them_end(duels)
+
+    async def _set_up(self, owner: Member, pairs: Iterable[tuple[str, str]]) -> list[Duel]:
+        at = soon(TO_SET_UP)
+        duels = [self._duel(pair, at) for pair in pairs]
+        await asyncio.gather(*(self._begin(owner, duel) for duel in duels))
+
+        async def all_are_held() -> bool:
+            return bool((await owner.ask("who"))["held"] == len(_HELD) * len(duels))
+
+        await until(all_are_held)
+        await asyncio.gather(*(self._bring_to(owner, duel) for duel in duels))
+        return duels
 
     def _duel(self, pair: tuple[str, str], at: float) -> Duel:
         self._made += 1
@@ -92,23 +105,19 @@ class Duels:
         before = self._crew.chance.choice(needed) if needed else "running"
         return Duel(self._made, pair, at, before)
 
-    async def _set_up(self, owner: Member, duel: Duel) -> None:
+    async def _begin(self, owner: Member, duel: Duel) -> None:
         made = await owner.ask("start", workflow="crossroads", input=duel.given, key=duel.key)
         duel.instance = str(made["instance"])
         self._note("start", "ok", key=duel.key, input=duel.given, **made)
 
-        async def is_held() -> bool:
-            held = await owner.ask("held", instance=duel.instance)
-            return sorted(held["nodes"]) == _HELD
-
-        await until(is_held)
+    async def _bring_to(self, owner: Member, duel: Duel) -> None:
         if duel.before == "paused":
             await self._ask(owner, "pause", instance=duel.instance)
         elif duel.before == "failed":
             await owner.ask("release", instance=duel.instance, nodes=["hold1"], well=False)
             assert (await owner.ask("end", instance=duel.instance))["status"] == "FAILED"
 
-    async def _fire(self, owner: Member, other: Member, duel: Duel) -> None:
+    async def _fire(self, owner: Member, other: Member, duel: Duel, at: float) -> None:
         first, second = duel.pair
         if self._crew.chance.random() < 0.5:
             first, second = second, first
@@ -117,11 +126,13 @@ class Duels:
         here = owner if first in _OWNERS or second not in _OWNERS else other
         there = owner if second in _OWNERS else other
         await asyncio.gather(
-            self._command(here, first, duel, 0), self._command(there, second, duel, 1)
+            self._command(here, first, duel, at, 0), self._command(there, second, duel, at, 1)
         )
 
-    async def _command(self, member: Member, command: str, duel: Duel, number: int) -> None:
-        at, instance = duel.at, duel.instance
+    async def _command(
+        self, member: Member, command: str, duel: Duel, at: float, number: int
+    ) -> None:
+        instance = duel.instance
         match command:
             case "start":
                 made = await self._ask(

@@ -74,7 +74,6 @@ class Worker:
             "rerun": self._rerun,
             "publish": self._publish,
             "release": self._release,
-            "held": self._held_nodes,
             "who": self._who,
             "stop": self._stop,
             **dict.fromkeys(("cancel", "pause", "resume", "retry"), self._command),
@@ -145,9 +144,6 @@ class Worker:
             if not held.done():
                 held.set_result(bool(asked.get("well", True)))
         return {"released": len(found)}
-
-    async def _held_nodes(self, asked: Fields) -> Fields:
-        return {"nodes": [node for id, node in self._held if id == asked["instance"]]}
 
     async def _who(self, _: Fields) -> Fields:
         fault = self._app.engine.fault
