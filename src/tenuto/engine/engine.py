@@ -164,7 +164,7 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
-        taken_over = await self._recovery.run()
+        taken_over = await self._heart.take_over()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
         self._loops.tick(

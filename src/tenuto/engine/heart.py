@@ -48,10 +48,20 @@ class Heart:
             self._clock.follow(pulse.at)
         if not pulse.has_orphans:
             return 0
-        taken_over = await self._recovery.run()
+        taken_over = await self.take_over()
         self._inherited()
         log.info("took over %d instances of a process that is gone", taken_over)
         return taken_over
+
+    async def take_over(self) -> int:
+        """Go on with what others have left; returns how many instances that were."""
+        while True:
+            process_id = self.process_id
+            try:
+                return await self._recovery.run()
+            except Fenced:
+                # It stood still between its last beat and now.
+                await self.fenced(process_id)
 
     async def fenced(self, process_id: str) -> None:
         """The store has buried `process_id`: what it owned is others', and it goes on as another.

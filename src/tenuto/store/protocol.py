@@ -498,7 +498,7 @@ class Store(Protocol):
         """Leave inputs for instances: the one write that a process without the lock may do."""
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        """Become the owner of instances whose owner is gone."""
+        """Become the owner of instances whose owner is gone; Fenced."""
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         """Dead letters, newest first."""
