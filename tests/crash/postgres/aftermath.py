@@ -42,7 +42,8 @@ def effects(lines: list[Fields]) -> list[Fields]:
         if line["outcome"] == "running":
             assert call not in calls, f"{call} ran twice"
             calls[call] = {**line, "iteration": "", "outcome": "lost"}
-        else:
+        elif calls[call]["outcome"] != "completed":
+            # One whose result was reported elsewhere too is told to stop.
             calls[call] = {**calls[call], **line}
     return list(calls.values())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.postgres.aftermath import judged
-from tests.crash.postgres.crew import Crew, Refused, crew, soon
+from tests.crash.postgres.crew import Crew, Refused, crew, soon, until
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
 from tests.kit.postgres_database import empty_database
@@ -25,7 +25,7 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
     tmp_path: Path, processes: int
 ) -> None:
     """Starts with one key make one instance, an event with one id is stored once and resumes its
-    wait once, a command acts once, and a cancel beside it ends everything.
+    wait once, a command acts once, and a result that everybody reports is recorded once.
     """
     url = await empty_database("crash")
     orders = Orders(url=url, folder=str(tmp_path), beat_every=1, dead_after=30, work_takes=0)
@@ -35,7 +35,7 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
         await members.stop_all()
     run = await judged(url, tmp_path, book=book, faults=["haste"])
     statuses = Counter(str((instance.row or {})["status"]) for instance in run.instances)
-    assert statuses == {"COMPLETED": ROUNDS, "CANCELLED": ROUNDS}
+    assert statuses == {"COMPLETED": 2 * ROUNDS, "CANCELLED": ROUNDS}
     # A second instance of anything, a second delivery or a second outcome breaks an invariant; what
     # is told twice without need is seen here.
     for instance in run.instances:
@@ -46,7 +46,9 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
 
 
 async def _story(members: Crew, k: int) -> list[Fields]:
-    """One workflow waits for an event that everybody sends; another is cancelled by everybody."""
+    """Everybody sends the event that one workflow waits for, cancels another, and reports the
+    result of a third.
+    """
     given: Fields = {"k": k, "flag": True}
     book: list[Fields] = []
 
@@ -79,4 +81,15 @@ async def _story(members: Crew, k: int) -> list[Fields]:
     assert await all_ask("cancel", instance=held)
     ends = await all_ask("end", instance=held)
     assert {str(each["status"]) for each in ends} == {"CANCELLED"}
+
+    reported = await start("held", f"reported {k}")
+    await until(lambda: _is_under_way(members, reported))
+    assert await all_ask("report", instance=reported, node="hold", attempt=1)
+    ends = await all_ask("end", instance=reported)
+    assert {str(each["status"]) for each in ends} == {"COMPLETED"}
     return book
+
+
+async def _is_under_way(members: Crew, instance: str) -> bool:
+    answers = [await member.ask("holds", instance=instance) for member in members.living]
+    return any(answer["holds"] for answer in answers)

@@ -22,6 +22,7 @@ import msgspec
 from tenuto.app import Tenuto
 from tenuto.engine.engine import Settings
 from tenuto.model.errors import TaskError, TenutoError
+from tenuto.model.inputs import TaskSucceeded
 from tenuto.store.postgres import PostgresStore
 from tenuto.tasks.context import Context
 from tests.crash.load import Ledger
@@ -74,6 +75,8 @@ class Worker:
             "rerun": self._rerun,
             "publish": self._publish,
             "release": self._release,
+            "report": self._report,
+            "holds": self._holds,
             "who": self._who,
             "stop": self._stop,
             **dict.fromkeys(("cancel", "pause", "resume", "retry"), self._command),
@@ -144,6 +147,19 @@ class Worker:
             if not held.done():
                 held.set_result(bool(asked.get("well", True)))
         return {"released": len(found)}
+
+    async def _report(self, asked: Fields) -> Fields:
+        """The result of a task that runs somewhere, as if it had ended here."""
+        instance, node, attempt = asked["instance"], asked["node"], asked["attempt"]
+        output: Fields = {"node": node, "attempt": attempt}
+        place: Fields = {"instance": instance, "node": node, "attempt": attempt}
+        self._effects.write(**place, outcome="completed", output=output)
+        result = TaskSucceeded(node=node, iteration="", attempt=attempt, output=output)
+        self._app.engine._reported(instance, result)
+        return {}
+
+    async def _holds(self, asked: Fields) -> Fields:
+        return {"holds": any(instance == asked["instance"] for instance, _ in self._held)}
 
     async def _who(self, _: Fields) -> Fields:
         fault = self._app.engine.fault
