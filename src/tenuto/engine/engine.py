@@ -197,10 +197,10 @@ class Engine:
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
+        await self._settle()
         for task in list(self._errands):
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
-        await self._settle()
 
     async def _end(self, *, clean: bool) -> None:
         self._is_open = False
@@ -221,6 +221,11 @@ class Engine:
                 for lane in self.lanes:
                     lane.project()
                     await lane.idle()
+                while self._errands:
+                    # A wait that has not looked back is nothing that others would find.
+                    await asyncio.wait(self._errands)
+                    for lane in self.lanes:
+                        await lane.idle()
         except TimeoutError:
             log.warning("the store did not take everything before the engine stopped")
 

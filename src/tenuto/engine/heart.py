@@ -35,6 +35,8 @@ class Heart:
         self._inherited = inherited
         self._let_all_go = let_all_go
         self._entering = asyncio.Lock()
+        self._is_behind = False
+        """Whether a take-over broke off: the dead are buried, and what they began is not done."""
 
     async def beat(self) -> int:
         """Say that this process lives; returns how many instances it took over from the dead."""
@@ -46,7 +48,7 @@ class Heart:
             return 0
         if pulse.at is not None:
             self._clock.follow(pulse.at)
-        if not pulse.has_orphans:
+        if not (pulse.has_orphans or self._is_behind):
             return 0
         taken_over = await self.take_over()
         self._inherited()
@@ -55,10 +57,13 @@ class Heart:
 
     async def take_over(self) -> int:
         """Go on with what others have left; returns how many instances that were."""
+        self._is_behind = True
         while True:
             process_id = self.process_id
             try:
-                return await self._recovery.run()
+                taken_over = await self._recovery.run()
+                self._is_behind = False
+                return taken_over
             except Fenced:
                 # It stood still between its last beat and now.
                 await self.fenced(process_id)
