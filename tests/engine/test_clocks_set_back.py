@@ -13,6 +13,7 @@ from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -100,6 +101,10 @@ async def test_an_event_that_was_stored_but_not_matched_reaches_the_wait_after_a
         app.engine.postmaster.match = hang  # type: ignore[method-assign]
         publishing = asyncio.ensure_future(app.publish("payment.received", {"orderId": 1}, id="e"))
         await is_stored.wait()
+        dying = asyncio.ensure_future(app.close())
+        await turns(1)
+        dying.cancel()
+        await asyncio.wait([dying])
     with pytest.raises(Exception, match="stopped"):
         await publishing
     async with tenuto(disk, -HOUR) as app:

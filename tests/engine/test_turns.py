@@ -101,6 +101,22 @@ async def test_an_unknown_commit_is_settled_by_sending_the_same_turn_again(mood:
         assert dispatched == ["a", "b"]
 
 
+async def test_while_a_commit_is_unknown_and_the_store_away_new_work_is_refused() -> None:
+    store = Moody()
+    async with app_on(store) as app:
+        await app.deploy(steps("a"))
+        store.tried.clear()
+        store.moods = ["unknown", *["away"] * 3]
+        first = asyncio.create_task(app.start("flow", "unknown for a while"))
+        await store.tried.wait()
+        with pytest.raises(StoreUnavailable, match="away"):
+            await app.start("flow", "new")
+        with pytest.raises(StoreUnavailable, match="away"):
+            await app.publish("word")
+        assert not first.done()
+        assert await (await first).result(10) == "unknown for a while"
+
+
 async def test_one_input_that_no_store_takes_fails_its_own_instance_alone() -> None:
     store = Moody()
     async with app_on(store) as app:

@@ -139,17 +139,16 @@ class Engine:
             start=self._start_job,
             stop=self._stop_job,
         )
-        self._recovery = Recovery(store=store, postmaster=self.postmaster, report=self._report)
         self._heart = Heart(
             store=store,
             clock=clock,
             ids=ids,
-            recovery=None if self.settings.is_guest else self._recovery,
+            recovery=Recovery(store=store, postmaster=self.postmaster, report=self._report),
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
-        self._watchers = Watchers(store, self.loader, self._is_owned)
+        self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
         """What goes on beside the loops: look-backs, and events on their way to waits."""
@@ -184,14 +183,14 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
-        taken_over = 0 if self.settings.is_guest else await self._begin_to_work()
         if self.store.is_shared:
+            # First of all: however long it takes to begin, the others know that it lives.
             self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
             self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
-        return taken_over
+        return 0 if self.settings.is_guest else await self._begin_to_work()
 
     async def _begin_to_work(self) -> int:
-        taken_over = await self._recovery.run()
+        taken_over = await self._heart.take_over()
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
         self._loops.tick(
@@ -204,6 +203,7 @@ class Engine:
         if self.store.is_shared:
             await self.store.listen(self._mail_hint.set)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
+            self._loops.start("heir", self._heart.inherit())
         return taken_over
 
     async def close(self) -> None:
@@ -225,10 +225,10 @@ class Engine:
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
+        await self._settle()
         for task in list(self._errands):
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
-        await self._settle()
 
     async def _end(self, *, clean: bool) -> None:
         self._is_open = False
@@ -249,6 +249,11 @@ class Engine:
                 for lane in self.lanes:
                     lane.project()
                     await lane.idle()
+                while self._errands:
+                    # A wait that has not looked back is nothing that others would find.
+                    await asyncio.wait(self._errands)
+                    for lane in self.lanes:
+                        await lane.idle()
         except TimeoutError:
             log.warning("the store did not take everything before the engine stopped")
 
@@ -365,9 +370,9 @@ class Engine:
     def _intake_of(self, id: str) -> Intake:
         return self.intakes[self._number_of(id)]
 
-    def _is_owned(self, instance_id: str) -> bool:
+    def _run_here(self, instance_id: str) -> Held | None:
         held = self._caches[self._number_of(instance_id)].get(instance_id)
-        return held is not None and (held.is_owned or not self.store.is_shared)
+        return held if held is not None and (held.is_owned or not self.store.is_shared) else None
 
     def _inherited(self) -> None:
         self.timekeeper.look()
@@ -375,8 +380,6 @@ class Engine:
 
     def _let_all_go(self, new_id: str) -> int:
         self.loader.process_id = new_id
-        tenants = {id: held.tenant for cache in self._caches for id, held in cache.items()}
-        self._watchers.lost_sight(tenants.get)
         for cache in self._caches:
             cache.clear()
         self.timekeeper.let_all_go()

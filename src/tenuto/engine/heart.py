@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 
 from tenuto.engine.recovery import Recovery
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Fenced, Store
 
@@ -22,7 +24,7 @@ class Heart:
         store: Store,
         clock: Clock,
         ids: Ids,
-        recovery: Recovery | None,
+        recovery: Recovery,
         inherited: Callable[[], None],
         let_all_go: Callable[[str], int],
     ) -> None:
@@ -38,23 +40,52 @@ class Heart:
         self._inherited = inherited
         self._let_all_go = let_all_go
         self._entering = asyncio.Lock()
+        self._has_orphans = asyncio.Event()
+        """Set when somebody is gone, until what was left is all taken over: also when taking over
+        broke off, for then the dead are buried and what they began is not done."""
 
-    async def beat(self) -> int:
-        """Say that this process lives; returns how many instances it took over from the dead."""
+    async def beat(self) -> None:
+        """Say that this process lives; whoever inherits hears when another does not."""
         process_id = self.process_id
         try:
             pulse = await self._store.beat()
         except Fenced:
             await self.fenced(process_id)
-            return 0
+            return
         if pulse.at is not None:
             self._clock.follow(pulse.at)
-        if not pulse.has_orphans or self._recovery is None:
-            return 0
-        taken_over = await self._recovery.run()
-        self._inherited()
-        log.info("took over %d instances of a process that is gone", taken_over)
-        return taken_over
+        if pulse.has_orphans:
+            self._has_orphans.set()
+
+    async def inherit(self) -> None:
+        """Whenever somebody is gone, go on with what was left; a loop beside the beats.
+
+        However much it is, the others go on hearing that this process lives.
+        """
+        while True:
+            await self._has_orphans.wait()
+            try:
+                taken_over = await self.take_over()
+            except StoreUnavailable as error:
+                log.warning("taking over: %s", error)
+                await self._clock.sleep(BAD_WEATHER)
+                continue
+            self._inherited()
+            log.info("took over %d instances of a process that is gone", taken_over)
+
+    async def take_over(self) -> int:
+        """Go on with what others have left; returns how many instances that were."""
+        while True:
+            process_id = self.process_id
+            self._has_orphans.clear()
+            try:
+                return await self._recovery.run()
+            except StoreUnavailable:
+                self._has_orphans.set()
+                raise
+            except Fenced:
+                # It stood still between its last beat and now.
+                await self.fenced(process_id)
 
     async def fenced(self, process_id: str) -> None:
         """The store has buried `process_id`: what it owned is others', and it goes on as another.

@@ -164,6 +164,13 @@ class Intake:
         """Parts of a turn that the store refused: each is a turn by itself, before all others."""
         self._suspects.extendleft(reversed(parts))
 
+    def turn_away(self, error: StoreUnavailable) -> None:
+        """No turn can be taken now: what is new is refused, what was promised waits."""
+        new = Batch(list(self._begin), list(self._events), [], [])
+        self._begin.clear()
+        self._events.clear()
+        new.refuse(error)
+
     def put_back(self, batch: Batch, error: StoreUnavailable | None = None) -> None:
         """Nothing was written: what was promised waits; with an error what is new is refused."""
         if error is None:

@@ -175,9 +175,11 @@ class Lane:
                 return await self._store.commit(turn, self._number)
             except CommitUnknown:
                 is_unknown = True
-            except StoreUnavailable:
+            except StoreUnavailable as error:
                 if not is_unknown:
                     raise
+                # Those of this turn cannot be told anything yet; whoever came later can.
+                self._intake.turn_away(error)
             await self._clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 

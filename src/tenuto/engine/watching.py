@@ -19,13 +19,16 @@ _PAGE = 1_000
 class Watchers:
     """Futures by instance. They are registered first, and then the log is looked at."""
 
-    def __init__(self, store: Store, loader: Loader, is_run_here: Callable[[str], bool]) -> None:
+    def __init__(
+        self, store: Store, loader: Loader, run_here: Callable[[str], Held | None]
+    ) -> None:
+        """`run_here`: the instance, if it is this process that will see its end."""
         self._store = store
         self._loader = loader
-        self._is_run_here = is_run_here
+        self._run_here = run_here
         self._futures: dict[str, list[asyncio.Future[Held]]] = {}
-        self._elsewhere: dict[str, str] = {}
-        """Instances whose end this process may not see by itself → their tenants."""
+        self._tenants: dict[str, str] = {}
+        """Of the instances that somebody waits for."""
 
     async def end_of(self, instance_id: str, refuse: Callable[[], None]) -> Held:
         """The instance once it has ended; `refuse` raises when nobody here will see that."""
@@ -33,18 +36,19 @@ class Watchers:
         futures = self._futures.setdefault(instance_id, [])
         futures.append(future)
         try:
-            if not self._is_run_here(instance_id):
+            held = self._run_here(instance_id)
+            if held is None:
                 held = await self._look(instance_id)
                 if held.state.status.is_final:
                     return held
-                self._elsewhere[instance_id] = held.tenant
+            self._tenants[instance_id] = held.tenant
             refuse()
             return await future
         finally:
             futures.remove(future)
             if not futures:
                 self._futures.pop(instance_id, None)
-                self._elsewhere.pop(instance_id, None)
+                self._tenants.pop(instance_id, None)
 
     def saw(self, instance_id: str, held: Held) -> None:
         """An instance has ended."""
@@ -59,18 +63,15 @@ class Watchers:
                 if not future.done():
                     future.set_exception(error)
 
-    def lost_sight(self, tenant_of: Callable[[str], str | None]) -> None:
-        """This process works for nothing any more: every end may be seen by another."""
-        for instance_id in self._futures:
-            tenant = tenant_of(instance_id)
-            if tenant is not None:
-                self._elsewhere.setdefault(instance_id, tenant)
-
     async def run_once(self) -> int:
-        """Look for ends that other processes have seen; returns how many there were."""
+        """Look for ends that other processes have seen; returns how many there were.
+
+        What comes to rest here may be woken up elsewhere: who runs an instance is asked anew.
+        """
         by_tenant: defaultdict[str, list[str]] = defaultdict(list)
-        for instance_id, tenant in self._elsewhere.items():
-            by_tenant[tenant].append(instance_id)
+        for instance_id, tenant in self._tenants.items():
+            if self._run_here(instance_id) is None:
+                by_tenant[tenant].append(instance_id)
         ended: list[str] = []
         for tenant, ids in by_tenant.items():
             for first in range(0, len(ids), _PAGE):

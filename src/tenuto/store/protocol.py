@@ -535,7 +535,7 @@ class Store(Protocol):
         """Leave inputs for instances: the one write that a process without the lock may do."""
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        """Become the owner of instances whose owner is gone."""
+        """Become the owner of instances whose owner is gone; Fenced."""
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime

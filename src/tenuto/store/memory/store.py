@@ -282,6 +282,8 @@ class MemoryStore:
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_open()
         disk = self.disk
+        if not disk.lives(process_id):
+            raise Fenced(f"process {process_id} was taken for dead")
         claimed: list[Orphan] = []
         with disk.transaction():
             owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]

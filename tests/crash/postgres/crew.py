@@ -1,0 +1,236 @@
+"""Several engine processes on one database: started, spoken to, stopped, killed and replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tests.crash.postgres.worker import Orders
+from tests.kit.checker.record import Fields
+
+ROOT = Path(__file__).parents[3]
+T = TypeVar("T")
+
+
+class Died(Exception):
+    """The process ended before it answered: nobody knows what became of it."""
+
+
+class Refused(Exception):
+    """The engine said no."""
+
+    def __init__(self, kind: str, code: str, why: str) -> None:
+        super().__init__(f"{kind} {code}: {why}")
+        self.kind = kind
+        self.code = code
+
+
+class Member:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self.process = process
+        self.log = log
+        self.is_ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.has_stopped = False
+        self._answers: dict[int, asyncio.Future[Fields]] = {}
+        self._asked = 0
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.returncode is None and not self._reading.done()
+
+    async def ask(self, op: str, **what: object) -> Fields:
+        """Have it do something; Refused, or Died when it did not live to answer."""
+        assert self.process.stdin is not None
+        if not self.is_alive:
+            raise Died(op)
+        self._asked += 1
+        number = self._asked
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        line = json.dumps({"n": number, "op": op, **what}).encode() + b"\n"
+        try:
+            self.process.stdin.write(line)
+            found = await answer
+        finally:
+            self._answers.pop(number, None)
+        if "ok" in found:
+            return dict(found["ok"])
+        raise Refused(found["refused"], found["code"], found["why"])
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.process.returncode is None:
+            self.process.send_signal(number)
+
+    async def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        await self.ended()
+
+    async def stop(self) -> None:
+        """Stop it in good order."""
+        await self.ask("stop")
+        await self.ended()
+
+    async def ended(self) -> int:
+        code = await self.process.wait()
+        await self._reading
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return code
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            said = json.loads(line)
+            if "ready" in said:
+                self.is_ready.set_result(said["ready"])
+            elif "stopped" in said:
+                self.has_stopped = True
+            elif (answer := self._answers.get(said["n"])) is not None and not answer.done():
+                answer.set_result(said)
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(Died())
+        if not self.is_ready.done():
+            self.is_ready.set_exception(Died("it did not start"))
+            self.is_ready.exception()
+
+
+class Crew:
+    """All processes on one database, of which some may be dead at the moment."""
+
+    def __init__(self, orders: Orders, chance: random.Random) -> None:
+        self.orders = orders
+        self.chance = chance
+        self.folder = Path(orders.folder)
+        self.members: list[Member] = []
+        self._hired = 0
+
+    @property
+    def living(self) -> list[Member]:
+        return [each for each in self.members if each.is_alive]
+
+    async def hire(self) -> Member:
+        """Start a process; it is among the members at once, and asked from then on."""
+        member = await self.hire_at_leisure()
+        await member.is_ready
+        return member
+
+    async def hire_at_leisure(self) -> Member:
+        self._hired += 1
+        log = self.folder / f"worker-{self._hired}.log"
+        with log.open("wb") as file:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tests.crash.postgres.worker"),
+                msgspec.json.encode(self.orders).decode(),
+                cwd=ROOT,
+                env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=file,
+                limit=2**24,
+            )
+        member = Member(process, log)
+        self.members.append(member)
+        return member
+
+    async def hire_all(self, number: int) -> list[Member]:
+        return list(await asyncio.gather(*(self.hire() for _ in range(number))))
+
+    async def anybody(self) -> Member:
+        """One of those who live; waits until there is one."""
+        while True:
+            ready = [each for each in self.living if each.is_ready.done()]
+            if ready:
+                return self.chance.choice(ready)
+            await asyncio.sleep(0.02)
+
+    async def replace(self, member: Member) -> None:
+        """SIGKILL a process, and have another begin at once."""
+        self.members.remove(member)
+        await member.kill()
+        await self.hire_at_leisure()
+
+    async def kill_all(self) -> None:
+        """SIGKILL everybody, all at the same moment."""
+        killed, self.members = self.members, []
+        for member in killed:
+            member.signal(signal.SIGKILL)
+        for member in killed:
+            await member.ended()
+
+    async def insist(self, op: str, **what: object) -> Fields:
+        """Ask anybody, and when there is no answer somebody else, as a good client does."""
+        while True:
+            member = await self.anybody()
+            try:
+                return await member.ask(op, **what)
+            except Died:
+                continue
+            except Refused as refusal:
+                if refusal.kind != "StoreUnavailable":
+                    raise
+                await asyncio.sleep(0.05)
+
+    async def stop_all(self) -> None:
+        """Stop everybody in good order; no background loop of theirs may have died."""
+        for member in self.living:
+            await member.is_ready
+            assert (await member.ask("who"))["fault"] is None
+        await asyncio.gather(*(member.stop() for member in self.living))
+        for log in sorted(self.folder.glob("worker-*.log")):
+            assert "CRITICAL" not in log.read_text("utf-8"), log.read_text("utf-8")[-4000:]
+
+    async def dismiss(self) -> None:
+        for member in self.members:
+            member.signal(signal.SIGCONT)
+            await member.kill()
+
+
+@asynccontextmanager
+async def crew(
+    orders: Orders, number: int, *, chance: random.Random | None = None
+) -> AsyncIterator[Crew]:
+    """So many processes, none of which outlives the test."""
+    made = Crew(orders, chance or random.Random(9))
+    try:
+        await made.hire_all(number)
+        yield made
+    finally:
+        await made.dismiss()
+
+
+class Stopwatch:
+    """How long something took, for people to read."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __str__(self) -> str:
+        return f"{time.monotonic() - self._began:.2f} s"
+
+
+def soon(seconds: float = 0.05) -> float:
+    """A moment at which several processes can begin together: all will have heard of it."""
+    return time.time() + seconds
+
+
+async def until(holds: Callable[[], Awaitable[T]], *, every: float = 0.02) -> T:
+    """Wait for another process: what `holds` finds, as soon as it is true."""
+    while True:
+        found = await holds()
+        if found:
+            return found
+        await asyncio.sleep(every)
