@@ -110,7 +110,8 @@ class Drafter:
             start = requests[0].start if requests else None
             if start is None:
                 found = self._cache.get(instance_id)
-                if found is not None and not found.is_owned and _taken_over(requests):
+                if found is not None and _is_behind(found, requests):
+                    self._cache.drop(instance_id)
                     found = None
             else:
                 found = Held(blank(instance_id), start.plan, start.tenant)
@@ -119,7 +120,7 @@ class Drafter:
             else:
                 held[instance_id] = found
         if missing:
-            loaded = await self._loader.load(missing)
+            loaded = await self._loader.load(missing, self._cache.known(missing))
             for instance_id in missing:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
@@ -165,7 +166,9 @@ class Drafter:
         if held.owner_elsewhere is not None:
             # It moves on without this process knowing.
             self._unprojected.discard(draft.instance_id)
-            self._owners_to_hint.add(held.owner_elsewhere)
+            self._cache.read(draft.instance_id, held.state)
+            if draft.rows:
+                self._owners_to_hint.add(held.owner_elsewhere)
             return
         self._cache.put(draft.instance_id, held)
         if held.is_projected or held.state.status.is_final:
@@ -247,6 +250,14 @@ def _is_leased(draft: Draft, request: Request) -> bool:
 
 def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place:
     return (of.node, of.iteration, of.attempt)
+
+
+def _is_behind(held: Held, requests: list[Request]) -> bool:
+    """Whether somebody says that an instance has moved on, or changed hands, since it was read."""
+    if not held.is_owned and _taken_over(requests):
+        return True
+    inputs = (request.input for request in requests)
+    return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)
 
 
 def _taken_over(requests: list[Request]) -> TakenOver | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
@@ -62,6 +62,8 @@ class Cache:
         self._performed: dict[str, InstanceState] = {}
         """Of owned ones that have to be read anew: the state up to which their effects are done."""
         self._resting: OrderedDict[str, Held] = OrderedDict()
+        self._known: OrderedDict[str, InstanceState] = OrderedDict()
+        """Of others', which may move on any time: how far this process has read them."""
         self._room = resting_kept
 
     def get(self, instance_id: str) -> Held | None:
@@ -95,6 +97,22 @@ class Cache:
             self._performed[instance_id] = held.state
         self._resting.pop(instance_id, None)
 
+    def read(self, instance_id: str, state: InstanceState) -> None:
+        """Keep the state of an instance that others own, to read on from there."""
+        self._known[instance_id] = state
+        self._known.move_to_end(instance_id)
+        if len(self._known) > self._room:
+            self._known.popitem(last=False)
+
+    def known(self, instance_ids: Iterable[str]) -> dict[str, InstanceState]:
+        """States of instances that have to be read anew, from which their logs go on."""
+        known: dict[str, InstanceState] = {}
+        for instance_id in instance_ids:
+            state = self._performed.get(instance_id) or self._known.get(instance_id)
+            if state is not None:
+                known[instance_id] = state
+        return known
+
     def reread(self, instance_id: str, held: Held) -> None:
         """Say of an instance that was read anew how far its effects had been performed here."""
         held.performed = self._performed.get(instance_id)
@@ -104,6 +122,7 @@ class Cache:
         self._owned.pop(instance_id, None)
         self._resting.pop(instance_id, None)
         self._performed.pop(instance_id, None)
+        self._known.pop(instance_id, None)
 
     def items(self) -> Iterator[tuple[str, Held]]:
         yield from self._owned.items()
@@ -113,6 +132,7 @@ class Cache:
         self._owned.clear()
         self._resting.clear()
         self._performed.clear()
+        self._known.clear()
 
     def __len__(self) -> int:
         return len(self._owned) + len(self._resting)
