@@ -84,6 +84,8 @@ def _measured(roles: Sequence[Role]) -> Measured:
                 worker.go()
             heard = [worker.heard() for worker in workers]
             seconds = time.perf_counter() - began
+        for worker in workers:
+            worker.go()
     return Measured(seconds, cores, heard)
 
 
@@ -133,6 +135,7 @@ def recovery(report: Report) -> None:
         second.go()
         first.process.kill()
         heard = second.heard()
+        second.go()
         report.add(f"{name}, s", heard["seconds"])
         report.add("PostgreSQL, from SIGKILL until the first of them is, s", heard["first"])
 

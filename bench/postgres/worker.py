@@ -1,4 +1,4 @@
-"""A process of its own: says when it is ready, waits for the word, works, says what came of it."""
+"""A process of its own: says when it is ready, works when told to, says what came of it."""
 
 from __future__ import annotations
 
@@ -64,13 +64,9 @@ async def held(input: JSON) -> None:
     await _may_end.wait()
 
 
-def said(**facts: object) -> None:
+async def word(**facts: object) -> None:
+    """Say that all is prepared, or what came of it, and wait for the word to go on."""
     print(json.dumps(facts), flush=True)
-
-
-async def word() -> None:
-    """Say that all is prepared, and wait for the word to begin."""
-    said(ready=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
 
 
@@ -78,8 +74,8 @@ async def run_own(url: str, count: int) -> None:
     """Instances of its own, each of several no-op steps."""
     async with open_app(url, linear(STEPS)) as app:
         await run_all(app, f"linear_{STEPS}", 20)
-        await word()
-        said(seconds=await run_all(app, f"linear_{STEPS}", count))
+        await word(ready=True)
+        await word(seconds=await run_all(app, f"linear_{STEPS}", count))
 
 
 def fed_id(number: int) -> str:
@@ -110,10 +106,10 @@ async def feed(url: str, count: int, mine: int = 0, of: int = 1) -> None:
         await asyncio.gather(
             *(app.start("fed", {"n": n}, instance_id=fed_id(n)) for n in range(mine, count, of))
         )
-        await word()
+        await word(ready=True)
         began = time.monotonic()
         await asyncio.gather(*(one(app, number) for number in range(count)))
-        said(
+        await word(
             began=began,
             ended=max(accepted, default=began),
             accepted=len(accepted),
@@ -141,18 +137,18 @@ async def hold(url: str, count: int) -> None:
                 *(app.start("held", {"n": n}) for n in range(first, min(first + 1_000, count)))
             )
         await _begun.reach(count)
-        await word()
+        await word(ready=True)
 
 
 async def inherit(url: str, count: int) -> None:
     """Wait until as many attempts are under way here."""
     async with open_app(url, HELD):
-        await word()
+        await word(ready=True)
         began = time.perf_counter()
         await _begun.reach(1)
         first = time.perf_counter() - began
         await _begun.reach(count)
-        said(seconds=time.perf_counter() - began, first=first)
+        await word(seconds=time.perf_counter() - began, first=first)
         _may_end.set()
 
 

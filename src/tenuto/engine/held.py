@@ -63,7 +63,7 @@ class Cache:
         """Of owned ones that have to be read anew: the state up to which their effects are done."""
         self._resting: OrderedDict[str, Held] = OrderedDict()
         self._known: OrderedDict[str, InstanceState] = OrderedDict()
-        """Of others', which may move on any time: how far this process has read them."""
+        """Of those that others advance too: how far this process has read them."""
         self._room = resting_kept
 
     def get(self, instance_id: str) -> Held | None:
@@ -77,6 +77,8 @@ class Cache:
     def put(self, instance_id: str, held: Held) -> None:
         if self._performed:
             self._performed.pop(instance_id, None)
+        if self._known:
+            self._known.pop(instance_id, None)
         if held.is_owned:
             if instance_id not in self._owned:
                 self._resting.pop(instance_id, None)
@@ -98,7 +100,7 @@ class Cache:
         self._resting.pop(instance_id, None)
 
     def read(self, instance_id: str, state: InstanceState) -> None:
-        """Keep the state of an instance that others own, to read on from there."""
+        """Keep the durable state of an instance that others advance, to read on from there."""
         self._known[instance_id] = state
         self._known.move_to_end(instance_id)
         if len(self._known) > self._room:
@@ -108,14 +110,19 @@ class Cache:
         """States of instances that have to be read anew, from which their logs go on."""
         known: dict[str, InstanceState] = {}
         for instance_id in instance_ids:
-            state = self._performed.get(instance_id) or self._known.get(instance_id)
-            if state is not None:
-                known[instance_id] = state
+            performed, read = self._performed.get(instance_id), self._known.get(instance_id)
+            newest = read if performed is None else performed
+            if read is not None and newest is not None and read.version > newest.version:
+                newest = read
+            if newest is not None:
+                known[instance_id] = newest
         return known
 
     def reread(self, instance_id: str, held: Held) -> None:
         """Say of an instance that was read anew how far its effects had been performed here."""
         held.performed = self._performed.get(instance_id)
+        if held.performed is not None or held.owner_elsewhere is not None:
+            self.read(instance_id, held.state)
 
     def forget(self, instance_id: str) -> None:
         """Nothing that this process did for it counts any more."""
