@@ -120,10 +120,13 @@ class Drafter:
             else:
                 held[instance_id] = found
         if missing:
-            loaded = await self._loader.load(missing, self._cache.known(missing))
+            known = self._cache.known(missing)
+            loaded = await self._loader.load(missing, known)
             for instance_id in missing:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
+                    before = known.get(instance_id, found_or_error.state)
+                    found_or_error.is_contested = found_or_error.state.version > before.version
                     self._cache.reread(instance_id, found_or_error)
                     held[instance_id] = found_or_error
                     continue
@@ -253,8 +256,11 @@ def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place
 
 
 def _is_behind(held: Held, requests: list[Request]) -> bool:
-    """Whether somebody says that an instance has moved on, or changed hands, since it was read."""
-    if not held.is_owned and _taken_over(requests):
+    """Whether an instance has moved on, or changed hands, since it was read, or is likely to.
+
+    Who decides on an old picture loses, and has to read it then.
+    """
+    if held.is_contested or (not held.is_owned and _taken_over(requests)):
         return True
     inputs = (request.input for request in requests)
     return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)
