@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench import children, loops, scenarios
+from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
 
 Scenario = Callable[[Report], None]
@@ -21,6 +22,12 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "tracing": (loops.tracing, loops.promise_tracing, 5),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
+    "pg-linear": (on_postgres.linear_throughput, on_postgres.promise_linear, 5),
+    "pg-latency": (on_postgres.latency, on_postgres.promise_latency, 5),
+    "pg-processes": (processes.side_by_side, processes.promise_side_by_side, 3),
+    "pg-contended": (processes.contended, processes.promise_contended, 5),
+    "pg-recovery": (processes.recovery, processes.promise_recovery, 3),
+    "pg-idle": (on_postgres.idle, on_postgres.promise_idle, 1),
 }
 
 

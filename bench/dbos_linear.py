@@ -1,4 +1,4 @@
-"""The same no-op steps on DBOS Transact, on SQLite with its defaults, in its own environment."""
+"""The same no-op steps on DBOS Transact, with its defaults, in its own environment."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def linear() -> None:
         noop()
 
 
-def main(count: int) -> None:
+def main(count: int, url: str | None) -> None:
     """Print the seconds from the first start to the last result."""
     logging.disable(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="dbos-bench-") as folder:
         path = Path(folder) / "dbos.sqlite"
-        config: DBOSConfig = {"name": "bench", "system_database_url": f"sqlite:///{path}"}
+        config: DBOSConfig = {"name": "bench", "system_database_url": url or f"sqlite:///{path}"}
         DBOS(config=config)
         DBOS.launch()
         began = time.perf_counter()
@@ -42,4 +42,4 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None)

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent
 ENVIRONMENT = ROOT / ".bench" / "dbos"
 
 
-def dbos_seconds_per_step(count: int, steps: int = 10) -> float:
-    """Seconds that one no-op step takes on DBOS Transact, on SQLite."""
+def dbos_seconds_per_step(count: int, steps: int = 10, url: str | None = None) -> float:
+    """Seconds that one no-op step takes on DBOS Transact, on a new SQLite file or at `url`."""
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
         venv.create(ENVIRONMENT, with_pip=True)
@@ -30,7 +30,7 @@ def dbos_seconds_per_step(count: int, steps: int = 10) -> float:
             check=True,
         )
     done = subprocess.run(
-        [python, ROOT / "bench" / "dbos_linear.py", str(count)],
+        [python, ROOT / "bench" / "dbos_linear.py", str(count), *([url] if url else [])],
         check=True,
         capture_output=True,
         text=True,

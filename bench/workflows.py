@@ -5,9 +5,11 @@ from __future__ import annotations
 from tenuto.model.json import JSON, Object
 
 
-def linear(steps: int, *, id: str | None = None, first_task: str = "noop") -> Object:
+def linear(
+    steps: int, *, id: str | None = None, task: str = "noop", first_task: str = "noop"
+) -> Object:
     """One step after the other."""
-    listed = [_step(f"s{n}", "noop", f"s{n + 1}" if n + 1 < steps else None) for n in range(steps)]
+    listed = [_step(f"s{n}", task, f"s{n + 1}" if n + 1 < steps else None) for n in range(steps)]
     if first_task != "noop":
         listed[0] |= {"taskId": first_task, "outputVariable": "first"}
     return {"id": id or f"linear_{steps}", "steps": list[JSON](listed)}

@@ -240,7 +240,7 @@ class Draft(Struct, eq=False):
         return Mail(
             id=f"look/{self.instance_id}/{self.state.version}",
             instance_id=self.instance_id,
-            input=_encode(LookAgain()),
+            input=_encode(LookAgain(self.state.version)),
             created_at=self.state.updated_at,
         )
 

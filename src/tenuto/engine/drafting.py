@@ -110,7 +110,8 @@ class Drafter:
             start = requests[0].start if requests else None
             if start is None:
                 found = self._cache.get(instance_id)
-                if found is not None and not found.is_owned and _taken_over(requests):
+                if found is not None and _is_behind(found, requests):
+                    self._cache.drop(instance_id)
                     found = None
             else:
                 found = Held(blank(instance_id), start.plan, start.tenant)
@@ -119,10 +120,13 @@ class Drafter:
             else:
                 held[instance_id] = found
         if missing:
-            loaded = await self._loader.load(missing)
+            known = self._cache.known(missing)
+            loaded = await self._loader.load(missing, known)
             for instance_id in missing:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
+                    before = known.get(instance_id, found_or_error.state)
+                    found_or_error.is_contested = found_or_error.state.version > before.version
                     self._cache.reread(instance_id, found_or_error)
                     held[instance_id] = found_or_error
                     continue
@@ -165,7 +169,9 @@ class Drafter:
         if held.owner_elsewhere is not None:
             # It moves on without this process knowing.
             self._unprojected.discard(draft.instance_id)
-            self._owners_to_hint.add(held.owner_elsewhere)
+            self._cache.read(draft.instance_id, held.state)
+            if draft.rows:
+                self._owners_to_hint.add(held.owner_elsewhere)
             return
         self._cache.put(draft.instance_id, held)
         if held.is_projected or held.state.status.is_final:
@@ -249,6 +255,17 @@ def _is_leased(draft: Draft, request: Request) -> bool:
 
 def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place:
     return (of.node, of.iteration, of.attempt)
+
+
+def _is_behind(held: Held, requests: list[Request]) -> bool:
+    """Whether an instance has moved on, or changed hands, since it was read, or is likely to.
+
+    Who decides on an old picture loses, and has to read it then.
+    """
+    if held.is_contested or (not held.is_owned and _taken_over(requests)):
+        return True
+    inputs = (request.input for request in requests)
+    return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)
 
 
 def _taken_over(requests: list[Request]) -> TakenOver | None:

@@ -28,10 +28,7 @@ class Heart:
         inherited: Callable[[], None],
         let_all_go: Callable[[str], int],
     ) -> None:
-        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name.
-
-        Without `recovery` it takes over from nobody.
-        """
+        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name."""
         self.process_id = ids.short()
         self._store = store
         self._clock = clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
@@ -19,6 +19,7 @@ class Held:
     """One instance; advances only with an acknowledged commit."""
 
     __slots__ = (
+        "is_contested",
         "is_fresh",
         "is_owned",
         "is_projected",
@@ -45,6 +46,8 @@ class Held:
         """Attempts that are left to whoever has their task, each with the token of its lease."""
         self.is_fresh = False
         """Whether it was just read: what it owes the world may not be under way yet."""
+        self.is_contested = False
+        """Whether others had advanced it when it was read: it is read before the next decision."""
         self.performed: InstanceState | None = None
         """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
@@ -62,6 +65,8 @@ class Cache:
         self._performed: dict[str, InstanceState] = {}
         """Of owned ones that have to be read anew: the state up to which their effects are done."""
         self._resting: OrderedDict[str, Held] = OrderedDict()
+        self._known: OrderedDict[str, InstanceState] = OrderedDict()
+        """Of those that others advance too: how far this process has read them."""
         self._room = resting_kept
 
     def get(self, instance_id: str) -> Held | None:
@@ -75,6 +80,8 @@ class Cache:
     def put(self, instance_id: str, held: Held) -> None:
         if self._performed:
             self._performed.pop(instance_id, None)
+        if self._known:
+            self._known.pop(instance_id, None)
         if held.is_owned:
             if instance_id not in self._owned:
                 self._resting.pop(instance_id, None)
@@ -95,15 +102,37 @@ class Cache:
             self._performed[instance_id] = held.state
         self._resting.pop(instance_id, None)
 
+    def read(self, instance_id: str, state: InstanceState) -> None:
+        """Keep the durable state of an instance that others advance, to read on from there."""
+        self._known[instance_id] = state
+        self._known.move_to_end(instance_id)
+        if len(self._known) > self._room:
+            self._known.popitem(last=False)
+
+    def known(self, instance_ids: Iterable[str]) -> dict[str, InstanceState]:
+        """States of instances that have to be read anew, from which their logs go on."""
+        known: dict[str, InstanceState] = {}
+        for instance_id in instance_ids:
+            performed, read = self._performed.get(instance_id), self._known.get(instance_id)
+            newest = read if performed is None else performed
+            if read is not None and newest is not None and read.version > newest.version:
+                newest = read
+            if newest is not None:
+                known[instance_id] = newest
+        return known
+
     def reread(self, instance_id: str, held: Held) -> None:
         """Say of an instance that was read anew how far its effects had been performed here."""
         held.performed = self._performed.get(instance_id)
+        if held.performed is not None or held.owner_elsewhere is not None:
+            self.read(instance_id, held.state)
 
     def forget(self, instance_id: str) -> None:
         """Nothing that this process did for it counts any more."""
         self._owned.pop(instance_id, None)
         self._resting.pop(instance_id, None)
         self._performed.pop(instance_id, None)
+        self._known.pop(instance_id, None)
 
     def items(self) -> Iterator[tuple[str, Held]]:
         yield from self._owned.items()
@@ -113,6 +142,7 @@ class Cache:
         self._owned.clear()
         self._resting.clear()
         self._performed.clear()
+        self._known.clear()
 
     def __len__(self) -> int:
         return len(self._owned) + len(self._resting)

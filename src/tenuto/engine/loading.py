@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
@@ -14,6 +15,8 @@ from tenuto.model.log import UnknownEntry, from_row
 from tenuto.model.status import Status
 from tenuto.store.protocol import Store, StoredInstance
 
+_NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
+
 
 class Loader:
     """Rebuilds what the log says, without ever changing it."""
@@ -24,13 +27,18 @@ class Loader:
         self._store = store
         self._plans = plans
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, Held | TenutoError]:
-        """Held instances by id; one that this program cannot read has an error in its place."""
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, InstanceState] = _NOTHING
+    ) -> dict[str, Held | TenutoError]:
+        """Held instances by id; one that this program cannot read has an error in its place.
+
+        Where a state is `known` that was durable once, only the log since then is folded.
+        """
         stored = await self._store.load(instance_ids)
         loaded: dict[str, Held | TenutoError] = {}
         for instance_id, instance in stored.items():
             try:
-                loaded[instance_id] = await self._held(instance)
+                loaded[instance_id] = await self._held(instance, known.get(instance_id))
             except StoreUnavailable:
                 raise
             except TenutoError as error:
@@ -40,11 +48,11 @@ class Loader:
                 loaded[instance_id] = TenutoError(message, code="TEN-4005")
         return loaded
 
-    async def _held(self, stored: StoredInstance) -> Held:
+    async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:
         row = stored.row
         deployed = await self._plans.get(row.tenant, row.definition_id, row.definition_version)
         plan = deployed.plan
-        state = await self._state(plan, stored)
+        state = await self._state(plan, stored, known)
         held = Held(state, plan, row.tenant)
         # Where a running instance was when its process went may not be in its row yet.
         held.is_projected = state.status is not Status.RUNNING
@@ -57,7 +65,12 @@ class Loader:
         held.snapshot_bytes = len(stored.state or b"")
         return held
 
-    async def _state(self, plan: Plan, stored: StoredInstance) -> InstanceState:
+    async def _state(
+        self, plan: Plan, stored: StoredInstance, known: InstanceState | None
+    ) -> InstanceState:
+        if known is not None and known.version >= stored.state_version:
+            new = [row for row in stored.tail if row.seq > known.version]
+            return fold_all(plan, known, map(from_row, new))
         state = blank(stored.row.id)
         if stored.state is not None:
             seqs = references(stored.state)

@@ -35,7 +35,9 @@ class StartFacts(Struct, frozen=True, kw_only=True):
 
 
 class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
-    """A letter to whoever owns an instance: another process has advanced it."""
+    """A letter to whoever owns an instance: another process has advanced it, to this version."""
+
+    version: int = 0
 
 
 class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):

@@ -128,7 +128,7 @@ class Attempt:
         """The outcome of an attempt that raised."""
         if isinstance(error, Failure):
             failure = error
-        elif self.is_asked_to_stop and isinstance(error, asyncio.CancelledError | Cancelled):
+        elif self.is_told_to_stop and isinstance(error, asyncio.CancelledError | Cancelled):
             failure = cancelled()
         else:
             failure = failure_of(error)

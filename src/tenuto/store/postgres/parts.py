@@ -97,9 +97,17 @@ _NAMES = {name: tuple(columns.split()) for name, columns in _COLUMNS.items()}
 
 
 def part(name: str, rows: Rows) -> Part:
-    """Rows as arrays; without rows, empty ones."""
+    """Rows as arrays; without rows, empty ones.
+
+    A column without a single value is empty too: `unnest` fills up with NULL.
+    """
     names = _NAMES[name]
-    return Part(name, names, tuple(zip(*rows, strict=True)) if rows else ((),) * len(names))
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return Part(name, names, tuple(() if _is_blank(column) else column for column in columns))
+
+
+def _is_blank(column: Sequence[Any]) -> bool:
+    return bool(column) and column[0] is None and column.count(None) == len(column)
 
 
 def is_aside(write: InstanceWrite) -> bool:

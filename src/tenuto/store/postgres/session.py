@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, TypeVar
 
 from tenuto.store.postgres.driver import Connection, Row
 from tenuto.store.postgres.faults import READ_ONLY, is_broken, may_go_again, sqlstate, translated
-from tenuto.store.postgres.queries import QUERIES, Parameters, Statement, statement
+from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown
 
 T = TypeVar("T")
+
+Recorder: TypeAlias = Callable[[str, Sequence[Column]], None]
 
 TRIES = 5
 """How often what was rolled back because of others is tried."""
@@ -28,6 +30,8 @@ class Session:
         self.schema = server.address.schema
         self.statements = 0
         """How many statements were sent: what a store costs when idle can be tested."""
+        self.recorder: Recorder | None = None
+        """Is shown what is sent, for measurements."""
         self._connection: Connection | None = None
         self._in_use = asyncio.Lock()
 
@@ -148,7 +152,10 @@ class Session:
 
     async def _command(self, connection: Connection, name: str) -> None:
         self.statements += 1
-        await connection.execute(QUERIES[name].sql)
+        sql = QUERIES[name].sql
+        if self.recorder is not None:
+            self.recorder(sql, ())
+        await connection.execute(sql)
 
     async def _send(
         self,
@@ -158,7 +165,10 @@ class Session:
         patience: float | None = None,
     ) -> list[Row]:
         self.statements += 1
-        return await connection.fetch(sent.sql, *sent.arguments(parameters), timeout=patience)
+        arguments = sent.arguments(parameters)
+        if self.recorder is not None:
+            self.recorder(sent.sql, arguments)
+        return await connection.fetch(sent.sql, *arguments, timeout=patience)
 
     async def _leave(self, connection: Connection, error: BaseException) -> None:
         """After an error no transaction stays open; a connection in doubt is given up."""

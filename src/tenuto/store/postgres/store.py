@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
@@ -111,6 +112,11 @@ class PostgresStore:
         self._require_open()
         sessions = [self._heart, *self._lanes]
         return self._pool.statements + sum(session.statements for session in sessions)
+
+    def record(self, recorder: Callable[[int, str, Sequence[Column]], None]) -> None:
+        """Show what each lane sends, with the lane's number, for measurements."""
+        for number, lane in enumerate(self._lanes):
+            lane.recorder = partial(recorder, number)
 
     @property
     def is_listening(self) -> bool:

@@ -1,0 +1,1 @@
+"""The same measurements on PostgreSQL, and those that need several processes."""
