@@ -18,6 +18,7 @@ import msgspec
 
 from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
+from tests.kit.postgres_database import connected
 
 ROOT = Path(__file__).parents[3]
 T = TypeVar("T")
@@ -183,6 +184,15 @@ class Crew:
                 if refusal.kind != "StoreUnavailable":
                     raise
                 await asyncio.sleep(0.05)
+
+    async def at_rest(self) -> None:
+        """Wait until every letter is taken, also one that came to an instance too late."""
+        async with connected(self.orders.url) as connection:
+
+            async def no_mail() -> bool:
+                return not await connection.fetch("SELECT 1 FROM tenuto.mailbox LIMIT 1")
+
+            await until(no_mail)
 
     async def stop_all(self) -> None:
         """Stop everybody in good order; no background loop of theirs may have died."""

@@ -87,6 +87,7 @@ async def endure(folder: Path, pathology: Pathology, rows: int) -> None:
         orders = Orders(url=url, folder=str(folder), beat_every=1, dead_after=30, work_takes=0)
         async with crew(orders, 2) as members:
             book = await _work(members)
+            await members.at_rest()
             await members.stop_all()
     run = await judged(url, folder, book=book, faults=[pathology.__name__])
     statuses = Counter(str((instance.row or {})["status"]) for instance in run.instances)

@@ -49,6 +49,7 @@ async def _meet(folder: Path, rounds: int, chance: random.Random) -> None:
             others = chance.sample(OTHERS, len(OTHERS))
             await duels.round(others)
             await duels.round(WITH_STOP, both_stop=number % 2 == 1)
+        await members.at_rest()
         await members.stop_all()
     run = await judged(url, folder, book=duels.book, faults=["haste"])
     print(f"{rounds} rounds, {len(list(run.instances))} instances, accepted: {duels.accepted}")

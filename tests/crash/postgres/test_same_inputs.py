@@ -32,6 +32,7 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
     async with crew(orders, processes, chance=random.Random(6)) as members:
         stories = [_story(members, k) for k in range(ROUNDS)]
         book = [line for story in await asyncio.gather(*stories) for line in story]
+        await members.at_rest()
         await members.stop_all()
     run = await judged(url, tmp_path, book=book, faults=["haste"])
     statuses = Counter(str((instance.row or {})["status"]) for instance in run.instances)
