@@ -46,6 +46,8 @@ log = logging.getLogger("tenuto.engine")
 T = TypeVar("T")
 
 _A_MOMENT = timedelta(milliseconds=1)
+_HINTED_BEATS = 0.5
+"""Seconds between beats that a hint calls for: letters come with hints too."""
 _SELDOM = 30.0
 """Seconds between looks for what nobody else can have left."""
 _LAST_WRITES = 10.0
@@ -155,6 +157,8 @@ class Engine:
         self._listeners: list[Callable[[Draft], None]] = []
         self._is_open = self._was_open = False
         self._mail_hint = asyncio.Event()
+        self._beat_hint = asyncio.Event()
+        self._beat_hinted_at = 0.0
         self._fault: BaseException | None = None
 
     # -- life
@@ -185,7 +189,9 @@ class Engine:
             self._loops.start("lane", lane.run())
         if self.store.is_shared:
             # First of all: however long it takes to begin, the others know that it lives.
-            self._loops.tick("heart", self.settings.beat_every, self._heart.beat)
+            self._loops.tick(
+                "heart", self.settings.beat_every, self._heart.beat, hint=self._beat_hint
+            )
             self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
         return 0 if self.settings.is_guest else await self._begin_to_work()
 
@@ -201,7 +207,7 @@ class Engine:
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
         self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
         if self.store.is_shared:
-            await self.store.listen(self._mail_hint.set)
+            await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
             self._loops.start("heir", self._heart.inherit())
         return taken_over
@@ -373,6 +379,13 @@ class Engine:
     def _run_here(self, instance_id: str) -> Held | None:
         held = self._caches[self._number_of(instance_id)].get(instance_id)
         return held if held is not None and (held.is_owned or not self.store.is_shared) else None
+
+    def _heard(self) -> None:
+        """There may be letters; and now and then it is a process that has stopped."""
+        self._mail_hint.set()
+        if self.clock.ticks() - self._beat_hinted_at > _HINTED_BEATS:
+            self._beat_hinted_at = self.clock.ticks()
+            self._beat_hint.set()
 
     def _inherited(self) -> None:
         self.timekeeper.look()

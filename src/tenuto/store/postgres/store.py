@@ -163,6 +163,8 @@ class PostgresStore:
             await self._listener.stop()
             if self._may_write:
                 await leave(self._heart, self._process_id, now, clean=clean)
+                # Somebody else goes on with what is left: at once, if the hint arrives.
+                await self.hint(())
             for each in (self._heart, *self._lanes):
                 await each.close()
             await self._pool.close()
