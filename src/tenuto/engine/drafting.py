@@ -125,8 +125,6 @@ class Drafter:
             for instance_id in missing:
                 found_or_error = loaded.get(instance_id)
                 if isinstance(found_or_error, Held):
-                    before = known.get(instance_id, found_or_error.state)
-                    found_or_error.is_contested = found_or_error.state.version > before.version
                     self._cache.reread(instance_id, found_or_error)
                     held[instance_id] = found_or_error
                     continue
@@ -258,11 +256,11 @@ def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place
 
 
 def _is_behind(held: Held, requests: list[Request]) -> bool:
-    """Whether an instance has moved on, or changed hands, since it was read, or is likely to.
+    """Whether an instance has moved on, or changed hands, since it was read.
 
     Who decides on an old picture loses, and has to read it then.
     """
-    if held.is_contested or (not held.is_owned and _taken_over(requests)):
+    if not held.is_owned and _taken_over(requests):
         return True
     inputs = (request.input for request in requests)
     return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)

@@ -19,7 +19,6 @@ class Held:
     """One instance; advances only with an acknowledged commit."""
 
     __slots__ = (
-        "is_contested",
         "is_fresh",
         "is_owned",
         "is_projected",
@@ -46,8 +45,6 @@ class Held:
         """Attempts that are left to whoever has their task, each with the token of its lease."""
         self.is_fresh = False
         """Whether it was just read: what it owes the world may not be under way yet."""
-        self.is_contested = False
-        """Whether others had advanced it when it was read: it is read before the next decision."""
         self.performed: InstanceState | None = None
         """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
