@@ -22,7 +22,7 @@ from tests.kit.workload.drawing import document, node
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 240, 60))
+@pytest.mark.parametrize("first", range(0, 120, 60))
 def test_every_promise_is_kept_by_two_that_hear_the_same(first: int) -> None:
     """ "Two engines on one store, fed the same results": each report goes to both; clients ask now
     one, now the other.

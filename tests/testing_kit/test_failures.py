@@ -172,6 +172,11 @@ def test_a_timeline_that_the_error_shows_is_not_shown_again(
     assert TIMELINE in told(read(tmp_path / ".tenuto" / "failed" / "test.json"))
 
 
+def _at_a_desk() -> dict[str, str]:
+    """Where pytest knows of a gate it shows values in full, and what is counted here more often."""
+    return {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}
+
+
 @pytest.mark.slow
 def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> None:
     passing = FAILING.replace("it_ships", "it_escalates").replace('"ship" in', '"escalate" in')
@@ -180,7 +185,7 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tenuto.testing.plugin", "test_shop.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        env=_at_a_desk() | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
         capture_output=True,
         text=True,
         check=False,

@@ -213,7 +213,8 @@ def main(arguments: list[str]) -> None:
         disk.chmod(0o755)
         _fill_up(disk, Path(arguments[0]))
     finally:
-        subprocess.run(["umount", str(disk)], check=False, capture_output=True)
+        # Lazily: what the server had open there may take a moment to close.
+        subprocess.run(["umount", "--lazy", str(disk)], check=False, capture_output=True)
         disk.rmdir()
 
 

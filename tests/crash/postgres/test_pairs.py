@@ -14,7 +14,7 @@ from tests.crash.postgres.pairs import COMMANDS, PAIRS, Duels
 from tests.crash.postgres.worker import Orders
 from tests.kit.postgres_database import empty_database
 
-ROUNDS = 8
+ROUNDS = 4
 WITH_STOP = [pair for pair in PAIRS if "stop" in pair]
 OTHERS = [pair for pair in PAIRS if "stop" not in pair]
 
