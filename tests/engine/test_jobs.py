@@ -40,6 +40,7 @@ class Stage:
         self.ids = SeededIds(Random(1))
         self.ran: list[tuple[str, str, int]] = []
         self.holding: dict[str, asyncio.Event] = {}
+        self.failing = False
 
     def engine(self, name: str, *tasks: str, unknown_tasks: str = "wait") -> Engine:
         registry = Registry()
@@ -52,6 +53,8 @@ class Stage:
     def _task(self, name: str, task: str) -> TaskFunction[..., Any]:
         async def run(ctx: Context) -> Object:
             self.ran.append((name, task, ctx.attempt))
+            if self.failing:
+                raise ValueError("as planned")
             if name in self.holding:
                 await self.holding[name].wait()
             return {"by": name}

@@ -89,6 +89,8 @@ class Draft(Struct, eq=False):
     """What is to be done once the turn is durable."""
     leaves_to_others: Callable[[str], bool] | None = None
     """Of which tasks the attempts are offered to other processes; None: of none."""
+    is_shared: bool = False
+    """Whether other processes may have advanced it since it was read."""
     _owed: Obligations | None = None
     _bytes: int = 0
     _create: NewInstance | None = None
@@ -165,7 +167,7 @@ class Draft(Struct, eq=False):
         ownership = self._ownership
         shows_all = held.is_projected or held.owner_elsewhere is not None
         if not self.rows and owed is None and shows_all and ownership is Ownership.KEEP:
-            return None
+            return self._confirmation()
         if held.owner_elsewhere is not None and self.rows:
             owed = self._obligations
             owed.mail_sent.append(self._letter_to_owner())
@@ -200,6 +202,13 @@ class Draft(Struct, eq=False):
             leases=tuple(owed.leases),
             ownership=ownership,
         )
+
+    def _confirmation(self) -> InstanceWrite | None:
+        """Where others write too, also "nothing follows" is said only of the newest state."""
+        is_newest = self.held.is_fresh or not self.before.version
+        if not self.is_shared or is_newest or not self.requests:
+            return None
+        return InstanceWrite(instance_id=self.instance_id, version=self.before.version)
 
     def committed(self) -> None:
         """The write is durable: the held instance advances."""

@@ -42,12 +42,14 @@ class Drafter:
         clock: Clock,
         unreadable: Callable[[Request], None],
         leaves_to_others: Callable[[str], bool] | None = None,
+        is_shared: bool = False,
     ) -> None:
         self._loader = loader
         self._cache = cache
         self._clock = clock
         self._unreadable = unreadable
         self._leaves_to_others = leaves_to_others
+        self._is_shared = is_shared
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
@@ -89,11 +91,13 @@ class Drafter:
             if found.owner_elsewhere is not None:
                 waiting = self._not_left_to_owner(waiting, found.owner_elsewhere)
                 if not waiting:
+                    self._unprojected.discard(instance_id)
                     continue
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
             draft = Draft.of(instance_id, found, self._leaves_to_others)
+            draft.is_shared = self._is_shared
             if found.is_fresh and found.is_owned and found.performed is None:
                 _take_over(draft, waiting, now)
             for request in waiting:

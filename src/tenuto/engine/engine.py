@@ -228,6 +228,7 @@ class Engine:
         await self._end(clean=True)
 
     async def _finish(self) -> None:
+        self._jobs.stop()
         left = await self.runner.drain(self.settings.stop_grace)
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
@@ -362,6 +363,7 @@ class Engine:
                 cache=self._caches[number],
                 clock=self.clock,
                 unreadable=self._unreadable,
+                is_shared=self.store.is_shared,
                 leaves_to_others=(
                     self._leaves_to_others if self.settings.unknown_tasks == "wait" else None
                 ),
@@ -393,8 +395,8 @@ class Engine:
 
     def _let_all_go(self, new_id: str) -> int:
         self.loader.process_id = new_id
-        for cache in self._caches:
-            cache.clear()
+        for lane in self.lanes:
+            lane.let_all_go()
         self.timekeeper.let_all_go()
         self._mailroom.let_all_go()
         self._jobs.let_all_go()

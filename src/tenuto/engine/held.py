@@ -120,6 +120,9 @@ class Cache:
 
     def reread(self, instance_id: str, held: Held) -> None:
         """Say of an instance that was read anew how far its effects had been performed here."""
+        if held.owner_elsewhere is not None:
+            # Whatever this process did for it is over.
+            self._performed.pop(instance_id, None)
         held.performed = self._performed.get(instance_id)
         if held.performed is not None or held.owner_elsewhere is not None:
             self.read(instance_id, held.state)

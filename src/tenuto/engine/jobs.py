@@ -53,6 +53,7 @@ class JobOffice:
         self._stop = stop
         self._leases: dict[JobKey, int] = {}
         self._reported_lapsed: set[Lease] = set()
+        self._is_stopping = False
 
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
         """A result as it goes to the instance: under its lease, if it has one."""
@@ -60,6 +61,10 @@ class JobOffice:
             return Request(instance_id, report)
         key = JobKey(instance_id, report.node, report.iteration, report.attempt)
         return Request(instance_id, report, lease=self._leases.pop(key, None))
+
+    def stop(self) -> None:
+        """Take on nothing more: what would be taken on now nobody would begin."""
+        self._is_stopping = True
 
     def let_all_go(self) -> None:
         """What this process had leased is lost."""
@@ -80,11 +85,12 @@ class JobOffice:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""
         room = min(BATCH, MOST_AT_ONCE - len(self._leases))
         claims = await self._store.claim_jobs(
-            tuple(self._registry) if room > 0 else (), max(room, 1), LEASE, self._clock.now()
+            tuple(self._registry) if room > 0 and not self._is_stopping else (),
+            max(room, 1),
+            LEASE,
+            self._clock.now(),
         )
         self._tell_of(claims.lapsed)
-        for lease in claims.granted:
-            self._leases[lease.key] = lease.token
         await self._begin(claims.granted)
         return len(claims.granted)
 
@@ -98,6 +104,7 @@ class JobOffice:
             # A result may have been reported, and its job withdrawn, meanwhile.
             if self._leases.get(lost.key) == lost.token:
                 log.warning("the lease on %s of %s is lost", lost.key.node, lost.key.instance_id)
+                del self._leases[lost.key]
                 self._stop(lost.key)
         return len(held)
 
@@ -112,13 +119,12 @@ class JobOffice:
         if not leases:
             return
         loaded = await self._loader.load(sorted({lease.key.instance_id for lease in leases}))
-        for key, _ in leases:
+        for key, token in leases:
             held = loaded.get(key.instance_id)
             order = _order(held, key) if isinstance(held, Held) else None
-            if order is None or not isinstance(held, Held):
-                # It is not owed any more, or this program cannot read it: let the lease lapse.
-                self._leases.pop(key, None)
-            else:
+            # One that is not owed any more, or that this program cannot read, is left to lapse.
+            if order is not None and isinstance(held, Held):
+                self._leases[key] = token
                 self._start(key.instance_id, order, held)
 
 

@@ -83,6 +83,10 @@ class Lane:
             self._intake.wake_up()
         return lagging
 
+    def let_all_go(self) -> None:
+        """This process owns nothing any more."""
+        self._drafter.forget_all()
+
     async def idle(self) -> None:
         """Return once nothing waits and no turn is under way."""
         await self._intake.is_idle.wait()
@@ -145,7 +149,10 @@ class Lane:
         for future in batch.notes:
             if not future.done():
                 future.set_result(None)
-        self._conclude(drafts, result)
+        if process_id == self._process.process_id:
+            self._conclude(drafts, result)
+        else:
+            self._conclude_for_others(drafts, result)
         owners = self._drafter.owners_to_hint()
         if owners:
             self._process.hint(owners)
@@ -194,6 +201,21 @@ class Lane:
                 self._process.concluded(draft)
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)
+                self._intake.go_first([_again(request) for request in draft.requests])
+            else:
+                self._repeated(draft, outcome)
+
+    def _conclude_for_others(self, drafts: Sequence[Draft], result: TurnResult) -> None:
+        """The turn is durable, and its process was taken for dead meanwhile.
+
+        Whoever asked is answered; what follows is for those who have inherited.
+        """
+        for draft in drafts:
+            outcome = result.writes.get(draft.instance_id, _WON)
+            if outcome.outcome is Outcome.WON:
+                for request, answer in draft.answers:
+                    request.answer(answer)
+            elif outcome.outcome is Outcome.LOST:
                 self._intake.go_first([_again(request) for request in draft.requests])
             else:
                 self._repeated(draft, outcome)

@@ -68,7 +68,8 @@ class Loader:
     async def _state(
         self, plan: Plan, stored: StoredInstance, known: InstanceState | None
     ) -> InstanceState:
-        if known is not None and known.version >= stored.state_version:
+        newest = stored.tail[-1].seq if stored.tail else stored.state_version
+        if known is not None and stored.state_version <= known.version <= newest:
             new = [row for row in stored.tail if row.seq > known.version]
             return fold_all(plan, known, map(from_row, new))
         state = blank(stored.row.id)

@@ -8,6 +8,7 @@ is never taken for dead because something else is slow.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -164,7 +165,8 @@ class PostgresStore:
             if self._may_write:
                 await leave(self._heart, self._process_id, now, clean=clean)
                 # Somebody else goes on with what is left: at once, if the hint arrives.
-                await self.hint(())
+                with suppress(StoreUnavailable):
+                    await self.hint(())
             for each in (self._heart, *self._lanes):
                 await each.close()
             await self._pool.close()
