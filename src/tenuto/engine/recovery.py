@@ -48,9 +48,21 @@ class Recovery:
             count += len(orphans)
 
     async def _finish_matching(self) -> None:
-        while events := await self._store.unmatched_events(BATCH):
+        left_alone: set[int] = set()
+        while True:
+            found = await self._store.unmatched_events(BATCH + len(left_alone))
+            events = [each for each in found if each[0] not in left_alone]
+            if not events:
+                return
             for number, event in events:
-                await self._postmaster.match(number, event)
+                try:
+                    await self._postmaster.match(number, event)
+                except StoreUnavailable:
+                    raise
+                except TenutoError as error:
+                    # One that no store takes must not keep every process from going on.
+                    log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
+                    left_alone.add(number)
 
     async def _finish_looking_back(self) -> None:
         left_alone: set[WaitKey] = set()
