@@ -219,12 +219,15 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
 
 def _decide(draft: Draft, request: Request, now: datetime) -> None:
     plan = draft.held.plan
-    if isinstance(request.input, LookAgain | TakenOver):
-        draft.note(request)
-        return
-    if isinstance(request.input, OfferJob):
-        draft.offer(request, request.input)
-        return
+    match request.input:
+        case LookAgain() | TakenOver():
+            draft.note(request)
+            return
+        case OfferJob() as order:
+            draft.offer(request, order)
+            return
+        case _:
+            pass
     if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
         draft.note(request)
         log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
