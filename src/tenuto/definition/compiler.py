@@ -13,13 +13,13 @@ from tenuto.definition.dependency_form import is_dependency_form, read_dependenc
 from tenuto.definition.draft import Draft, DraftNode
 from tenuto.definition.event_triggers import read_cancellation_triggers, read_triggers
 from tenuto.definition.expressions import BASE, ITERATION, check_expression
-from tenuto.definition.fields import UNUSABLE, Field, Fields, is_array, is_object
+from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.flow import check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.options import OPTIONS
-from tenuto.definition.plain_kinds import Anything, Text
-from tenuto.definition.report import Place, Report, shown
+from tenuto.definition.plain_kinds import Anything, Id, Text
+from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
@@ -27,7 +27,7 @@ from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.json import JSON, Object
 
 MOST_NODES = 20_000
 
@@ -41,20 +41,11 @@ class Checked(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
 
 
-class DefinitionId:
+class DefinitionId(Id):
     """The id of a definition."""
 
-    def read(self, value: JSON, place: Place) -> object:
-        if not isinstance(value, str):
-            place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
-            return UNUSABLE
-        if not _DEFINITION_ID.match(value):
-            place.wrong("TEN-1020", f"{shown(value)} is not usable as the id of a definition")
-            return UNUSABLE
-        return value
-
-    def write(self, value: object) -> JSON:
-        return cast("JSON", value)
+    def __init__(self) -> None:
+        super().__init__(_DEFINITION_ID, "the id of a definition")
 
 
 _TOP = Fields(

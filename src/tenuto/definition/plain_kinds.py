@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -147,12 +148,16 @@ class Anything:
 class Id:
     """The id of a node, step, branch or arm."""
 
+    def __init__(self, pattern: re.Pattern[str] = NAME, what: str = "an id") -> None:
+        self._pattern = pattern
+        self._what = what
+
     def read(self, value: JSON, place: Place) -> object:
         if not isinstance(value, str):
             place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
             return UNUSABLE
-        if not NAME.match(value):
-            place.wrong("TEN-1020", f"{shown(value)} is not usable as an id")
+        if not self._pattern.match(value):
+            place.wrong("TEN-1020", f"{shown(value)} is not usable as {self._what}")
             return UNUSABLE
         return value
 

@@ -11,9 +11,10 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, migrations
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
-from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, Migration, migrate
+from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, migrate
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
+from tenuto.store.sql import Migration
 from tests.kit.postgres_database import connected
 from tests.store.postgres.conftest import Opener
 from tests.store.situations import NOON, begin, turn

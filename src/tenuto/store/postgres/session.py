@@ -95,11 +95,7 @@ class Session:
             try:
                 return await self._send(connection, sent, parameters)
             except BaseException as error:
-                await self._leave(connection, error)
-                if is_broken(error):
-                    raise CommitUnknown(str(error)) from error
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error, may_be_durable=True)
                 raise
 
     async def transaction(
@@ -112,18 +108,12 @@ class Session:
                 await self._command(connection, begin or self._begin)
                 result = await work(Transaction(self, connection))
             except BaseException as error:
-                await self._leave(connection, error)
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error)
                 raise
             try:
                 await self._command(connection, "commit")
             except BaseException as error:
-                await self._leave(connection, error)
-                if is_broken(error):
-                    raise CommitUnknown(str(error)) from error
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error, may_be_durable=True)
                 raise
             return result
 
@@ -184,6 +174,16 @@ class Session:
                 if not is_broken(second):
                     raise
         self.abandon()
+
+    async def _fail(
+        self, connection: Connection, error: BaseException, *, may_be_durable: bool = False
+    ) -> None:
+        """Leave, and raise what the store protocol knows instead, unless `error` is no failure."""
+        await self._leave(connection, error)
+        if may_be_durable and is_broken(error):
+            raise CommitUnknown(str(error)) from error
+        if isinstance(error, Exception):
+            raise self._translated(error) from error
 
     def _translated(self, error: Exception) -> Exception:
         return translated(error, self.server.shown)
