@@ -19,6 +19,7 @@ from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
+from tenuto.store.protocol import Orphan
 
 log = logging.getLogger("tenuto.lane")
 
@@ -40,13 +41,19 @@ class Drafter:
         loader: Loader,
         cache: Cache,
         clock: Clock,
-        unreadable: Callable[[Request], None],
+        left_alone: Callable[[Request], None],
+        unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
         leaves_to_others: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
+        """`left_alone`: a request stays where it came from, for the owner, or as nobody is there.
+
+        `unreadable`: what this program cannot read is for others, with all that was asked of it.
+        """
         self._loader = loader
         self._cache = cache
         self._clock = clock
+        self._left_alone = left_alone
         self._unreadable = unreadable
         self._leaves_to_others = leaves_to_others
         self._is_shared = is_shared
@@ -132,11 +139,12 @@ class Drafter:
                     self._cache.reread(instance_id, found_or_error)
                     held[instance_id] = found_or_error
                     continue
-                dropped: list[Request] = []
-                if found_or_error is None:
-                    dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+                if found_or_error is not None:
+                    self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                    continue
+                dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
                 others = [each for each in grouped[instance_id] if each not in dropped]
-                self._refuse_all(others, instance_id, found_or_error)
+                self._refuse_all(others, instance_id)
                 if dropped:
                     grouped[instance_id] = dropped
                     held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
@@ -149,16 +157,29 @@ class Drafter:
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
-            self._unreadable(request)
+            self._left_alone(request)
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 
-    def _refuse_all(
-        self, requests: list[Request], instance_id: str, error: TenutoError | None
-    ) -> None:
+    def _refuse_all(self, requests: list[Request], instance_id: str) -> None:
         for request in requests:
-            request.refuse(error or NotFound(f"there is no instance {instance_id}"))
-            self._unreadable(request)
+            request.refuse(NotFound(f"there is no instance {instance_id}"))
+            self._left_alone(request)
+
+    def _leave_to_others(
+        self, instance_id: str, requests: list[Request], error: TenutoError
+    ) -> None:
+        """Nothing can be decided here on an instance that a newer program has written to.
+
+        What this process does for it is stopped in good order. What it took over, and never began
+        with, is as its owner before has left it.
+        """
+        for request in requests:
+            request.refuse(error)
+        taken_over = _taken_over(requests)
+        clean = self._cache.is_at_work_for(instance_id) if taken_over is None else taken_over.clean
+        self._cache.forget(instance_id)
+        self._unreadable(Orphan(instance_id, clean), requests, error)
 
     # -- after it
 
