@@ -60,6 +60,8 @@ class Drafter:
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
+        self._has_read = True
+        """Whether the last turn that had a choice was one of instances that had to be read."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -85,7 +87,12 @@ class Drafter:
             self._is_projecting = False
             for instance_id in self._unprojected:
                 grouped.setdefault(instance_id, [])
-        held = await self._hold(grouped)
+        held = self._at_hand(grouped)
+        if self._is_shared:
+            left += self._put_off(grouped, held)
+        missing = [instance_id for instance_id in grouped if instance_id not in held]
+        if missing:
+            held |= await self._read(missing, grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
         rows = size = 0
@@ -114,40 +121,55 @@ class Drafter:
             size += draft.size
         return drafts, left
 
-    async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+    def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        """Of those that requests are about, the ones that need not be read."""
         held: dict[str, Held] = {}
-        missing: list[str] = []
         for instance_id, requests in grouped.items():
             start = requests[0].start if requests else None
-            if start is None:
-                found = self._cache.get(instance_id)
-                if found is not None and _is_behind(found, requests):
-                    self._cache.drop(instance_id)
-                    found = None
-            else:
-                found = Held(blank(instance_id), start.plan, start.tenant)
-            if found is None:
-                missing.append(instance_id)
-            else:
+            if start is not None:
+                held[instance_id] = Held(blank(instance_id), start.plan, start.tenant)
+                continue
+            found = self._cache.get(instance_id)
+            if found is not None and _is_behind(found, requests):
+                self._cache.drop(instance_id)
+            elif found is not None:
                 held[instance_id] = found
-        if missing:
-            known = self._cache.known(missing)
-            loaded = await self._loader.load(missing, known)
-            for instance_id in missing:
-                found_or_error = loaded.get(instance_id)
-                if isinstance(found_or_error, Held):
-                    self._cache.reread(instance_id, found_or_error)
-                    held[instance_id] = found_or_error
-                    continue
-                if found_or_error is not None:
-                    self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
-                    continue
-                dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
-                others = [each for each in grouped[instance_id] if each not in dropped]
-                self._refuse_all(others, instance_id)
-                if dropped:
-                    grouped[instance_id] = dropped
-                    held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
+        return held
+
+    def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
+        """Leave those at hand, or those that have to be read, to the next turn; they take turns.
+
+        What others own has to be read. By then they may have done what is asked for, and whoever
+        loses to them takes nobody along who is at hand.
+        """
+        if not held or len(held) == len(grouped):
+            return []
+        self._has_read = not self._has_read
+        later = list(held) if self._has_read else [id for id in grouped if id not in held]
+        put_off: list[Request] = []
+        for instance_id in later:
+            put_off += grouped.pop(instance_id)
+            held.pop(instance_id, None)
+        return put_off
+
+    async def _read(self, missing: list[str], grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        loaded = await self._loader.load(missing, self._cache.known(missing))
+        for instance_id in missing:
+            found_or_error = loaded.get(instance_id)
+            if isinstance(found_or_error, Held):
+                self._cache.reread(instance_id, found_or_error)
+                held[instance_id] = found_or_error
+                continue
+            if found_or_error is not None:
+                self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                continue
+            dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+            others = [each for each in grouped[instance_id] if each not in dropped]
+            self._refuse_all(others, instance_id)
+            if dropped:
+                grouped[instance_id] = dropped
+                held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
         return held
 
     def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
