@@ -19,6 +19,7 @@ from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
+from tenuto.store.protocol import Orphan
 
 log = logging.getLogger("tenuto.lane")
 
@@ -40,19 +41,27 @@ class Drafter:
         loader: Loader,
         cache: Cache,
         clock: Clock,
-        unreadable: Callable[[Request], None],
+        left_alone: Callable[[Request], None],
+        unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
         leaves_to_others: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
+        """`left_alone`: a request stays where it came from, for the owner, or as nobody is there.
+
+        `unreadable`: what this program cannot read is for others, with all that was asked of it.
+        """
         self._loader = loader
         self._cache = cache
         self._clock = clock
+        self._left_alone = left_alone
         self._unreadable = unreadable
         self._leaves_to_others = leaves_to_others
         self._is_shared = is_shared
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
+        self._has_read = True
+        """Whether the last turn that had a choice was one of instances that had to be read."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -78,7 +87,12 @@ class Drafter:
             self._is_projecting = False
             for instance_id in self._unprojected:
                 grouped.setdefault(instance_id, [])
-        held = await self._hold(grouped)
+        held = self._at_hand(grouped)
+        if self._is_shared:
+            left += self._put_off(grouped, held)
+        missing = [instance_id for instance_id in grouped if instance_id not in held]
+        if missing:
+            held |= await self._read(missing, grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
         rows = size = 0
@@ -107,39 +121,55 @@ class Drafter:
             size += draft.size
         return drafts, left
 
-    async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+    def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        """Of those that requests are about, the ones that need not be read."""
         held: dict[str, Held] = {}
-        missing: list[str] = []
         for instance_id, requests in grouped.items():
             start = requests[0].start if requests else None
-            if start is None:
-                found = self._cache.get(instance_id)
-                if found is not None and _is_behind(found, requests):
-                    self._cache.drop(instance_id)
-                    found = None
-            else:
-                found = Held(blank(instance_id), start.plan, start.tenant)
-            if found is None:
-                missing.append(instance_id)
-            else:
+            if start is not None:
+                held[instance_id] = Held(blank(instance_id), start.plan, start.tenant)
+                continue
+            found = self._cache.get(instance_id)
+            if found is not None and _is_behind(found, requests):
+                self._cache.drop(instance_id)
+            elif found is not None:
                 held[instance_id] = found
-        if missing:
-            known = self._cache.known(missing)
-            loaded = await self._loader.load(missing, known)
-            for instance_id in missing:
-                found_or_error = loaded.get(instance_id)
-                if isinstance(found_or_error, Held):
-                    self._cache.reread(instance_id, found_or_error)
-                    held[instance_id] = found_or_error
-                    continue
-                dropped: list[Request] = []
-                if found_or_error is None:
-                    dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
-                others = [each for each in grouped[instance_id] if each not in dropped]
-                self._refuse_all(others, instance_id, found_or_error)
-                if dropped:
-                    grouped[instance_id] = dropped
-                    held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
+        return held
+
+    def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
+        """Leave those at hand, or those that have to be read, to the next turn; they take turns.
+
+        What others own has to be read. By then they may have done what is asked for, and whoever
+        loses to them takes nobody along who is at hand.
+        """
+        if not held or len(held) == len(grouped):
+            return []
+        self._has_read = not self._has_read
+        later = list(held) if self._has_read else [id for id in grouped if id not in held]
+        put_off: list[Request] = []
+        for instance_id in later:
+            put_off += grouped.pop(instance_id)
+            held.pop(instance_id, None)
+        return put_off
+
+    async def _read(self, missing: list[str], grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        loaded = await self._loader.load(missing, self._cache.known(missing))
+        for instance_id in missing:
+            found_or_error = loaded.get(instance_id)
+            if isinstance(found_or_error, Held):
+                self._cache.reread(instance_id, found_or_error)
+                held[instance_id] = found_or_error
+                continue
+            if found_or_error is not None:
+                self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                continue
+            dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+            others = [each for each in grouped[instance_id] if each not in dropped]
+            self._refuse_all(others, instance_id)
+            if dropped:
+                grouped[instance_id] = dropped
+                held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
         return held
 
     def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
@@ -149,16 +179,29 @@ class Drafter:
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
-            self._unreadable(request)
+            self._left_alone(request)
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 
-    def _refuse_all(
-        self, requests: list[Request], instance_id: str, error: TenutoError | None
-    ) -> None:
+    def _refuse_all(self, requests: list[Request], instance_id: str) -> None:
         for request in requests:
-            request.refuse(error or NotFound(f"there is no instance {instance_id}"))
-            self._unreadable(request)
+            request.refuse(NotFound(f"there is no instance {instance_id}"))
+            self._left_alone(request)
+
+    def _leave_to_others(
+        self, instance_id: str, requests: list[Request], error: TenutoError
+    ) -> None:
+        """Nothing can be decided here on an instance that a newer program has written to.
+
+        What this process does for it is stopped in good order. What it took over, and never began
+        with, is as its owner before has left it.
+        """
+        for request in requests:
+            request.refuse(error)
+        taken_over = _taken_over(requests)
+        clean = self._cache.is_at_work_for(instance_id) if taken_over is None else taken_over.clean
+        self._cache.forget(instance_id)
+        self._unreadable(Orphan(instance_id, clean), requests, error)
 
     # -- after it
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
@@ -21,6 +21,7 @@ from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
 from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
+from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
@@ -37,7 +38,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import EventResult, JobKey, Store, WaitRow
+from tenuto.store.protocol import EventResult, JobKey, Lease, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -120,8 +121,17 @@ class Engine:
             is_missing=self._is_missing,
             limits=self.settings.limits,
         )
+        self._left_to_others = LeftToOthers(
+            store=store, clock=clock, errand=self._errand, given_back=self._given_back
+        )
         self._mailroom = Mailroom(
-            store=store, plans=self.plans, clock=clock, report=self._report, errand=self._errand
+            store=store,
+            plans=self.plans,
+            clock=clock,
+            report=self._report,
+            errand=self._errand,
+            unreadable=self._unreadable_letter,
+            may_start=lambda: self._left_to_others.instances_of_letters,
         )
         self._dispatcher = Dispatcher(
             runner=self.runner,
@@ -140,12 +150,18 @@ class Engine:
             report=self._report,
             start=self._start_job,
             stop=self._stop_job,
+            unreadable=self._unreadable_job,
         )
         self._heart = Heart(
             store=store,
             clock=clock,
             ids=ids,
-            recovery=Recovery(store=store, postmaster=self.postmaster, report=self._report),
+            recovery=Recovery(
+                store=store,
+                postmaster=self.postmaster,
+                report=self._report,
+                has_room=lambda: not self._left_to_others.is_full,
+            ),
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
@@ -362,6 +378,7 @@ class Engine:
                 loader=self.loader,
                 cache=self._caches[number],
                 clock=self.clock,
+                left_alone=self._left_alone,
                 unreadable=self._unreadable,
                 is_shared=self.store.is_shared,
                 leaves_to_others=(
@@ -403,6 +420,7 @@ class Engine:
         return self.runner.abandon()
 
     async def _look_at_timers(self) -> None:
+        await self._left_to_others.run_once()
         self.timekeeper.look()
 
     async def _hinted(self, owners: Collection[str]) -> None:
@@ -431,7 +449,33 @@ class Engine:
         self._intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future
 
-    def _unreadable(self, request: Request) -> None:
+    def _unreadable(self, orphan: Orphan, requests: Sequence[Request], error: TenutoError) -> None:
+        if not self.store.is_shared:
+            # There is nobody to give it to: it stays for the next program that opens the store.
+            for request in requests:
+                self._left_alone(request)
+            return
+        self.runner.abandon(orphan.instance_id)
+        self.timekeeper.forget(orphan.instance_id)
+        self._jobs.forget(orphan.instance_id)
+        self._watchers.cannot_see(orphan.instance_id, error)
+        self._left_to_others.instance(orphan, requests, error)
+
+    def _unreadable_letter(self, mail_id: str, instance_id: str) -> None:
+        if self.store.is_shared:
+            self._left_to_others.letter(mail_id, instance_id)
+
+    def _unreadable_job(self, lease: Lease, error: TenutoError) -> None:
+        if self.store.is_shared:
+            self._left_to_others.job(lease, error)
+
+    def _given_back(self, request: Request) -> None:
+        if isinstance(request.input, TimerDue):
+            self.timekeeper.let_go(request.instance_id, request.input)
+        if request.mail_id is not None:
+            self._mailroom.let_go(request.mail_id)
+
+    def _left_alone(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.set_aside(request.instance_id, request.input)
         if request.mail_id is not None:

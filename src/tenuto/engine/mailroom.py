@@ -8,7 +8,7 @@ comes before every other one for it; until it has been taken, the others stay wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 
 import msgspec
 
@@ -41,12 +41,20 @@ class Mailroom:
         clock: Clock,
         report: Callable[[Request], None],
         errand: Callable[[Coroutine[None, None, None]], object],
+        unreadable: Callable[[str, str], None],
+        may_start: Callable[[], Collection[str]],
     ) -> None:
+        """`unreadable`: a letter, to an instance, is for a process whose program can read it.
+
+        `may_start`: instances for whom such a letter, perhaps their start, has come before.
+        """
         self._store = store
         self._plans = plans
         self._clock = clock
         self._report = report
         self._errand = errand
+        self._unreadable = unreadable
+        self._may_start = may_start
         self._in_hand: dict[str, str | None] = {}
         """Letters that were handed over and may still be there; of a start, whom it is for."""
 
@@ -91,12 +99,16 @@ class Mailroom:
     async def _hand_over(self, letters: list[Mail]) -> None:
         tenants = _Tenants(self._store)
         starting = {to for to in self._in_hand.values() if to is not None}
+        starting.update(self._may_start())
         for letter in letters:
             self._in_hand[letter.id] = None
             try:
                 input = _decode(letter.input)
             except msgspec.MsgspecError as error:
                 log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
+                self._in_hand[letter.id] = letter.instance_id  # for all that is known, its start
+                starting.add(letter.instance_id)
+                self._unreadable(letter.id, letter.instance_id)
                 continue
             request = Request(letter.instance_id, input, mail_id=letter.id)
             if isinstance(input, Started):
@@ -134,6 +146,8 @@ class Mailroom:
             self._refuse(request, str(error), error.code)
         except TenutoError as error:
             log.warning("the instance %s is not started here: %s", request.instance_id, error)
+            if request.mail_id is not None:
+                self._unreadable(request.mail_id, request.instance_id)
         else:
             request.start = StartFacts(plan=deployed.plan, tenant=tenant)
             self._report(request)

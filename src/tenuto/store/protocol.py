@@ -406,6 +406,17 @@ class Orphan(NamedTuple):
     clean: bool
 
 
+class Unread(Struct, frozen=True, gc=False, kw_only=True):
+    """What came to a process whose program cannot read it."""
+
+    instances: tuple[Orphan, ...] = ()
+    """`clean` where nothing was under way for it, or it was stopped in good order."""
+    letters: tuple[str, ...] = ()
+    """Ids of mail: of those instances, or such as is itself not to be read."""
+    leases: tuple[Lease, ...] = ()
+    """On jobs that were not begun."""
+
+
 class Pulse(NamedTuple):
     """What a process hears when it says that it lives."""
 
@@ -536,6 +547,22 @@ class Store(Protocol):
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         """Become the owner of instances whose owner is gone; Fenced."""
+
+    async def give_back(self, unread: Unread) -> bool:
+        """Let others have what this process cannot read; whether there was anything to give.
+
+        Instances that it owned are orphans, their timers and the letters that came to it are
+        nobody's, and jobs are as if they had not been leased. Where a store has one process there
+        is nobody to give to, and nothing happens.
+        """
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        """From now on leave these to others, and no others any more: they do not come here.
+
+        No orphans, due timers and jobs of these instances, nor mail for those of them that this
+        process does not own; and none of these letters. Where a store has one process everything
+        goes on coming.
+        """
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime

@@ -27,6 +27,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -101,6 +102,12 @@ class FaultyStore:
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         return await self._write("claim", lambda: self._inner.claim_orphans(limit))
+
+    async def give_back(self, unread: Unread) -> bool:
+        return await self._write("give back", lambda: self._inner.give_back(unread))
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        await self._read(lambda: self._inner.pass_over(instance_ids, mail_ids))
 
     async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
         return await self._read(lambda: self._inner.load(instance_ids))

@@ -48,6 +48,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -64,6 +65,8 @@ class MemoryStore:
         self.disk = MemoryDisk() if disk is None else disk
         self.is_shared = shared
         self._process_id: str | None = None
+        self._passed_over: frozenset[str] = frozenset()
+        self._letters_passed_over: frozenset[str] = frozenset()
 
     async def open(self, process_id: str, now: datetime) -> datetime:
         disk = self.disk
@@ -249,7 +252,7 @@ class MemoryStore:
         timers = (
             unpack(TimerColumns, row)
             for key, row in self.disk.timers.items()
-            if self._may_claim(key)
+            if key[0] not in self._passed_over and self._may_claim(key)
         )
         first = nsmallest(limit + 1, timers, key=lambda timer: (timer.due, timer))
         due = [timer_row(timer) for timer in first[:limit] if timer.due <= moment]
@@ -289,16 +292,56 @@ class MemoryStore:
             owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]
             for owner, id in sorted(owners, key=lambda item: (item[0].process_id, item[1])):
                 process = unpack(Process, disk.processes[owner.process_id])
-                if not disk.lives(owner.process_id) and len(claimed) < limit:
+                if disk.lives(owner.process_id) or id in self._passed_over:
+                    continue
+                if len(claimed) < limit:
                     disk.put(disk.owners, id, pack(Owner(process_id, owner.epoch + 1)))
                     claimed.append(Orphan(id, process.clean))
         return claimed
+
+    async def give_back(self, unread: Unread) -> bool:
+        process_id, disk = self._require_open(), self.disk
+        if not self.is_shared:
+            return False
+        given = 0
+        with disk.transaction():
+            for id, clean in unread.instances:
+                row = disk.owners.get(id)
+                owner = None if row is None else unpack(Owner, row)
+                if owner and owner.process_id == process_id:
+                    heirless = Owner(self._nobody(clean=clean), owner.epoch)
+                    disk.put(disk.owners, id, pack(heirless))
+                    given += 1
+            for lease in unread.leases:
+                row = disk.jobs.get(lease.key)
+                job = None if row is None else unpack(Job, row)
+                if job and (job.token, job.leased_by) == (lease.token, process_id):
+                    disk.put(disk.jobs, lease.key, pack(job._replace(leased_by=None)))
+                    given += 1
+        ids, letters = {each.instance_id for each in unread.instances}, set(unread.letters)
+        timers = {key for key in disk.timers if key[0] in ids}
+        numbers = {number for key, number in disk.mail_numbers.items() if key[0] in letters}
+        for claimed in timers | numbers:
+            if disk.claims.get(claimed) == process_id:
+                del disk.claims[claimed]
+                given += 1
+        return given > 0
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        self._require_open()
+        if self.is_shared:
+            self._passed_over = frozenset(instance_ids)
+            self._letters_passed_over = frozenset(mail_ids)
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
     ) -> JobClaims:
         process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
-        jobs = sorted((unpack(Job, row).offered_at, key) for key, row in disk.jobs.items())
+        jobs = sorted(
+            (unpack(Job, row).offered_at, key)
+            for key, row in disk.jobs.items()
+            if key.instance_id not in self._passed_over
+        )
         claims = JobClaims([], [])
         with disk.transaction():
             for _, key in jobs:
@@ -365,11 +408,20 @@ class MemoryStore:
             self.disk.put(self.disk.processes, id, pack(process))
         return bool(dead)
 
+    def _nobody(self, *, clean: bool) -> str:
+        """The name under which there is what was given back: that of a process that is gone."""
+        name = "given-back-clean" if clean else "given-back"
+        stopped = Process(started_at=0, stopped_at=0, clean=clean, seen_at=0)
+        self.disk.put(self.disk.processes, name, pack(stopped))
+        return name
+
     def _may_take(self, number: int, mail: MailColumns) -> bool:
+        if mail.id in self._letters_passed_over:
+            return False
         row = self.disk.owners.get(mail.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
         if owner is None or not self.disk.lives(owner):
-            return self._may_claim(number)
+            return mail.instance_id not in self._passed_over and self._may_claim(number)
         return owner == self._process_id
 
     def _may_claim(self, what: object) -> bool:

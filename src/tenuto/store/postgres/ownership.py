@@ -101,9 +101,14 @@ class Claims:
         self._number = 0
 
     async def take(
-        self, session: Session, process_id: str, rhythm: Rhythm, limit: int
+        self,
+        session: Session,
+        process_id: str,
+        rhythm: Rhythm,
+        limit: int,
+        passed_over: list[str],
     ) -> list[Orphan]:
-        """Own what the dead have left."""
+        """Own what the dead have left, but for what is `passed_over`."""
         await _bury(session, process_id, rhythm)
         if self.is_in_doubt and (found := await self._asked_again(session, process_id)):
             return found
@@ -113,6 +118,7 @@ class Claims:
             "process_id": process_id,
             "limit": limit,
             "claim": self._number,
+            "passed_over": passed_over,
         }
         try:
             return _orphans(await session.commit(sent, claim))

@@ -848,7 +848,9 @@ WITH offered AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT job.instance_id, job.node, job.iteration, job.attempt, job.offered_at
         FROM tenuto.jobs AS job
-        WHERE job.leased_by IS NULL AND job.task_id = wanted.task_id
+        WHERE
+            job.leased_by IS NULL AND job.task_id = wanted.task_id
+            AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS first
@@ -878,6 +880,7 @@ lapsed AS MATERIALIZED (
     FROM tenuto.jobs AS job
     WHERE
         job.leased_by IS NOT NULL
+        AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             job.leased_until <= tenuto.clock_ms()
             OR (
@@ -913,6 +916,7 @@ WITH due AS MATERIALIZED (
     FROM tenuto.timers AS timer
     WHERE
         timer.due <= :now
+        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
@@ -951,6 +955,7 @@ CROSS JOIN LATERAL (
     WHERE
         (timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration)
         > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
+        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
@@ -992,10 +997,12 @@ WITH page AS MATERIALIZED (
     ) AS owner ON true
     WHERE
         mail.number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
+        AND mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
         AND (
             owner.id = :process_id
             OR (
                 owner.id IS NULL
+                AND mail.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
                 AND (
                     mail.claimed_by IS NULL
                     OR mail.claimed_by = :process_id
@@ -1161,7 +1168,9 @@ orphan AS MATERIALIZED (
     CROSS JOIN tenuto.processes AS gone
     CROSS JOIN LATERAL (
         SELECT owner.instance_id FROM tenuto.owners AS owner
-        WHERE owner.process_id = gone.id
+        WHERE
+            owner.process_id = gone.id
+            AND owner.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY owner.instance_id LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ) AS left_behind
@@ -1183,6 +1192,69 @@ claimed AS (
 
 SELECT claimed.instance_id, claimed.is_clean FROM claimed
 ORDER BY claimed.process_id, claimed.instance_id;
+
+-- name: give_back
+-- What a process cannot read is others': its instances as if they belonged to a process that is gone,
+-- whose row is made, or made to stay another day, in the same statement. How much that was.
+WITH unread AS MATERIALIZED (
+    SELECT
+        mine.instance_id,
+        CASE WHEN given.is_clean THEN 'given-back-clean' ELSE 'given-back' END AS process_id,
+        given.is_clean
+    FROM unnest(:instance_id::text[], :is_clean::boolean[]) AS given (instance_id, is_clean)
+    CROSS JOIN LATERAL (
+        SELECT owner.instance_id FROM tenuto.owners AS owner
+        WHERE owner.instance_id = given.instance_id AND owner.process_id = :process_id
+        LIMIT 1
+        FOR UPDATE
+    ) AS mine
+),
+
+gone AS (
+    INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, stopped_at, is_clean)
+    SELECT DISTINCT
+        unread.process_id, clock.now_ms, clock.now_ms, clock.now_ms, clock.now_ms, unread.is_clean
+    FROM unread CROSS JOIN (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
+    ORDER BY 1
+    ON CONFLICT (id) DO UPDATE SET stopped_at = excluded.stopped_at
+),
+
+orphaned AS (
+    UPDATE tenuto.owners AS owner
+    SET process_id = unread.process_id, claim = NULL, is_clean = NULL
+    FROM unread
+    WHERE owner.instance_id = unread.instance_id
+    RETURNING 1
+),
+
+timers AS (
+    UPDATE tenuto.timers AS timer SET claimed_by = NULL
+    WHERE timer.instance_id = ANY(:instance_id::text[]) AND timer.claimed_by = :process_id
+    RETURNING 1
+),
+
+letters AS (
+    UPDATE tenuto.mailbox AS mail SET claimed_by = NULL
+    WHERE mail.id = ANY(:letters::text[]) AND mail.claimed_by = :process_id
+    RETURNING 1
+),
+
+jobs AS (
+    UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL
+    FROM unnest(
+        :job_instance_id::text[], :job_node::text[], :job_iteration::text[], :job_attempt::bigint[],
+        :job_token::bigint[]
+    ) AS held (instance_id, node, iteration, attempt, token)
+    WHERE
+        job.instance_id = held.instance_id AND job.node = held.node
+        AND job.iteration = held.iteration AND job.attempt = held.attempt
+        AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+    RETURNING 1
+)
+
+SELECT
+    (SELECT count(*) FROM orphaned) + (SELECT count(*) FROM timers)
+    + (SELECT count(*) FROM letters) + (SELECT count(*) FROM jobs);
 
 -- name: notify
 -- Tell whoever listens; outside of any turn, because commits that notify go one after the other.

@@ -52,6 +52,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -96,6 +97,8 @@ class PostgresStore:
         self._patience = patience.total_seconds()
         self._may_write = True
         self._process_id: str | None = None
+        self._passed_over: list[str] = []
+        self._letters_passed_over: list[str] = []
 
     @classmethod
     def reader(cls, url: str, *, schema: str | None = None) -> PostgresStore:
@@ -268,7 +271,12 @@ class PostgresStore:
             due = [timer for timer in timers[:limit] if timer.due <= moment]
             following = [timer.due for timer in timers[len(due) :]]
         else:
-            claim = {"process_id": self._process_id, "now": moment, "limit": limit}
+            claim: dict[str, Column] = {
+                "process_id": self._process_id,
+                "now": moment,
+                "limit": limit,
+                "passed_over": self._passed_over,
+            }
             found = await self._reading.rows("claim_timers", claim)
             due = sorted(
                 (TimerColumns._make(row) for row in found if row[0] is not None), key=_order
@@ -284,7 +292,13 @@ class PostgresStore:
 
     async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
         name = "claim_mail" if self._may_write else "first_mail"
-        page = {"process_id": self._process_id, "limit": limit, "after": after}
+        page: dict[str, Column] = {
+            "process_id": self._process_id,
+            "limit": limit,
+            "after": after,
+            "passed_over": self._passed_over,
+            "letters_passed_over": self._letters_passed_over,
+        }
         found = await self._reading.rows(name, page)
         return [mail_row(MailColumns._make(row)) for row in found]
 
@@ -298,7 +312,26 @@ class PostgresStore:
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
         async with self._pool.session() as session:
-            return await self._claims.take(session, process_id, self._rhythm, limit)
+            return await self._claims.take(
+                session, process_id, self._rhythm, limit, self._passed_over
+            )
+
+    async def give_back(self, unread: Unread) -> bool:
+        given: dict[str, Column] = {
+            "process_id": self._require_writer(),
+            "instance_id": [each.instance_id for each in unread.instances],
+            "is_clean": [each.clean for each in unread.instances],
+            "letters": list(unread.letters),
+        }
+        held = part("leases", [(*each.key, each.token) for each in unread.leases]).parameters()
+        given |= {f"job_{name}": column for name, column in held.items()}
+        [(count,)] = await self._reading.rows("give_back", given)
+        return bool(count)
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        self._require_writer()
+        self._passed_over = sorted(instance_ids)
+        self._letters_passed_over = sorted(mail_ids)
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
@@ -309,6 +342,7 @@ class PostgresStore:
             "task_ids": list(dict.fromkeys(task_ids)),
             "limit": limit,
             "lease": lease // _MILLISECOND,
+            "passed_over": self._passed_over,
         }
         claims = JobClaims([], [])
         for is_granted, *key, token, _ in await self._reading.rows("claim_jobs", claim):

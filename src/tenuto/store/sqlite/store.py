@@ -41,6 +41,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -298,6 +299,14 @@ class SqliteStore:
         return await self._writer.run(
             lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
         )
+
+    async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
+        """A file has one program: what that cannot read waits for the next."""
+        self._require_writer()
+        return False
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        """What is left to others here would be left to nobody."""
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
