@@ -31,6 +31,9 @@ from tenuto.model.json import JSON, Object
 
 MOST_NODES = 20_000
 
+LATER_RULES = frozenset({"TEN-1025", "TEN-1054"})
+"""What is refused of new definitions only: one that was saved before these rules still runs."""
+
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
 
 
@@ -65,9 +68,14 @@ _TOP = Fields(
 )
 
 
-def compile_definition(document: JSON, *, fallback_id: str = "workflow") -> Definition:
-    """The definition that a document spells; InvalidDefinition with every problem if it is none."""
-    checked = check(document, fallback_id=fallback_id)
+def compile_definition(
+    document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False
+) -> Definition:
+    """The definition that a document spells; InvalidDefinition with every problem if it is none.
+
+    One that `is_saved` was checked then, by the rules of that time.
+    """
+    checked = check(document, fallback_id=fallback_id, is_saved=is_saved)
     if checked.definition is None:
         errors = [each for each in checked.problems if each.severity == "error"]
         count = f"{len(errors)} problems" if len(errors) != 1 else "a problem"
@@ -75,17 +83,24 @@ def compile_definition(document: JSON, *, fallback_id: str = "workflow") -> Defi
     return checked.definition
 
 
-def check(document: JSON, *, fallback_id: str = "workflow") -> Checked:
+def check(document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False) -> Checked:
     """Everything that is wrong with a document, and what it compiles to if nothing is.
 
-    `fallback_id` is the id of a definition that names none.
+    `fallback_id` is the id of a definition that names none. Of one that `is_saved` nothing is
+    asked that was not asked of it then.
     """
     report = Report()
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):
         definition = _compile(document, root, fallback_id)
-    return Checked(definition=None if report.has_errors else definition, problems=report.problems)
+    is_refused = report.has_errors and not (is_saved and _breaks_later_rules_only(report))
+    return Checked(definition=None if is_refused else definition, problems=report.problems)
+
+
+def _breaks_later_rules_only(report: Report) -> bool:
+    errors = (problem for problem in report.problems if problem.severity == "error")
+    return not report.is_full and all(problem.code in LATER_RULES for problem in errors)
 
 
 def _compile(document: Object, root: Place, fallback_id: str) -> Definition | None:

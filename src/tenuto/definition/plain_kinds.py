@@ -8,7 +8,7 @@ from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, did_you_mean, shown
-from tenuto.model.ids import NAME
+from tenuto.model.ids import NAME, too_long
 from tenuto.model.json import JSON, kind_of
 
 LARGEST_WHOLE = 2**31 - 1
@@ -31,6 +31,16 @@ class Text:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+
+class TaskId(Text):
+    """The id of a task, which workers look for."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        text = super().read(value, place)
+        if isinstance(text, str):
+            check_length(text, place)
+        return text
 
 
 class Flag:
@@ -163,6 +173,13 @@ class Id:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+
+def check_length(text: str, place: Place) -> None:
+    """Report a text that is too long to be looked up by; it stays usable."""
+    problem = too_long(text)
+    if problem is not None:
+        place.wrong("TEN-1025", problem)
 
 
 def _digits(value: int) -> str:

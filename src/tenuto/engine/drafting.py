@@ -13,9 +13,10 @@ from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import LookAgain, OfferJob, Request, TakenOver
+from tenuto.engine.requests import LookAgain, Matter, OfferJob, Request, TakenOver
 from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.failure import NOT_STORABLE
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
@@ -30,6 +31,9 @@ MOST_BYTES = 4_000_000
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """Of an instance that is not there: nothing is decided on it but to take off its letters."""
+
+
+_NOTES = (LookAgain, TakenOver, OfferJob)
 
 
 class Drafter:
@@ -112,7 +116,8 @@ class Drafter:
                 continue
             draft = Draft.of(instance_id, found, self._leaves_to_others)
             draft.is_shared = self._is_shared
-            if found.is_fresh and found.is_owned and found.performed is None:
+            is_new_here = found.is_fresh and found.is_owned and found.performed is None
+            if is_new_here and not any(each.refusal for each in waiting):
                 _take_over(draft, waiting, now)
             for request in waiting:
                 _decide(draft, request, now)
@@ -130,9 +135,11 @@ class Drafter:
                 held[instance_id] = Held(blank(instance_id), start.plan, start.tenant)
                 continue
             found = self._cache.get(instance_id)
-            if found is not None and _is_behind(found, requests):
+            if found is None:
+                continue
+            if _is_behind(found, requests):
                 self._cache.drop(instance_id)
-            elif found is not None:
+            else:
                 held[instance_id] = found
         return held
 
@@ -261,28 +268,31 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
 
 
 def _decide(draft: Draft, request: Request, now: datetime) -> None:
-    plan = draft.held.plan
-    match request.input:
-        case LookAgain() | TakenOver():
-            draft.note(request)
-            return
-        case OfferJob() as order:
-            draft.offer(request, order)
-            return
-        case _:
-            pass
+    if isinstance(request.input, _NOTES):
+        _take_note(draft, request, now)
+        return
     if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
         draft.note(request)
         log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
         return
     try:
-        if request.refusal is not None and draft.state.version == 0:
-            draft.take(request, _refused(draft, request.input, request.refusal, now))
+        if request.refusal is None:
+            draft.take(request, decide(draft.held.plan, draft.state, request.input, now))
         else:
-            draft.take(request, decide(plan, draft.state, request.input, now))
+            draft.take(request, _given_up(draft, request.input, request.refusal, now))
     except Exception as error:  # one bad instance must not stop the others
         log.exception("instance %s cannot be decided on", draft.instance_id)
         draft.take(request, _quarantined(draft, request.input, now, error))
+
+
+def _take_note(draft: Draft, request: Request, now: datetime) -> None:
+    """What happened is no matter of the instance, but of the process that works for it."""
+    if request.refusal is not None:
+        draft.take(request, _given_up(draft, request.input, request.refusal, now))
+    elif isinstance(request.input, OfferJob):
+        draft.offer(request, request.input)
+    else:
+        draft.note(request)
 
 
 def _is_leased(draft: Draft, request: Request) -> bool:
@@ -310,10 +320,15 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
 
     Who decides on an old picture loses, and has to read it then.
     """
-    if not held.is_owned and _taken_over(requests):
-        return True
-    inputs = (request.input for request in requests)
-    return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)
+    for request in requests:
+        match request.input:
+            case LookAgain(version) if version > held.state.version:
+                return True
+            case TakenOver() if not held.is_owned:
+                return True
+            case _:
+                pass
+    return False
 
 
 def _taken_over(requests: list[Request]) -> TakenOver | None:
@@ -339,7 +354,21 @@ def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
             _decide(draft, Request(draft.instance_id, lost), now)
 
 
-def _refused(draft: Draft, input: Input, because: Rejection, now: datetime) -> Decision:
+def _given_up(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
+    """What becomes of an instance to which something happened that cannot be taken."""
+    if draft.state.version == 0:
+        return _refused(draft, input, because, now)
+    if isinstance(input, Started):
+        # It has begun after all, and what begins it a second time is refused for that.
+        return decide(draft.held.plan, draft.state, input, now)
+    if draft.state.status.is_final:
+        return Decision(state=draft.state, rejection=because)
+    deciding = Deciding(draft.held.plan, draft.state, now)
+    quarantine(deciding, because.message, NOT_STORABLE)
+    return deciding.done()
+
+
+def _refused(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
     """There is no instance, and there will be none; whoever waits for its end is told."""
     effects: tuple[Effect, ...] = ()
     if isinstance(input, Started) and input.parent is not None:

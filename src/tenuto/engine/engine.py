@@ -21,6 +21,7 @@ from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
 from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
+from tenuto.engine.later import Later
 from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
@@ -166,6 +167,7 @@ class Engine:
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
+        self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
@@ -203,6 +205,7 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
+        self._loops.start("later", self._later.run())
         if self.store.is_shared:
             # First of all: however long it takes to begin, the others know that it lives.
             self._loops.tick(
@@ -363,6 +366,10 @@ class Engine:
         """Tell other processes that there is something for instances of theirs."""
         _ = self._errand(self._hinted(owners))
 
+    def later(self, request: Request) -> None:
+        """Try an input again after a while, since the store takes nothing that follows from it."""
+        self._later.put(request)
+
     async def fenced(self, process_id: str) -> None:
         """The store took `process_id` for dead."""
         await self._heart.fenced(process_id)
@@ -416,6 +423,7 @@ class Engine:
             lane.let_all_go()
         self.timekeeper.let_all_go()
         self._mailroom.let_all_go()
+        self._later.let_all_go()
         self._jobs.let_all_go()
         return self.runner.abandon()
 

@@ -143,6 +143,12 @@ _NAMES = {
         "`when_1`, `onError_1`, …).",
         "Choose another id.",
     ),
+    "TEN-1025": Code(
+        "Too long to be looked up by",
+        "The id of a task and the pattern of events have up to 255 characters, so that every store "
+        "can index them.",
+        "Choose a shorter one.",
+    ),
 }
 
 _EXPRESSIONS = {
@@ -255,6 +261,12 @@ _FLOW = {
         "Has no effect",
         "The setting means nothing together with the others of this node.",
         "Remove it.",
+    ),
+    "TEN-1054": Code(
+        "Loops too deep inside one another",
+        "Up to 16 loops may stand inside one another: what happens in one is looked up by the "
+        "numbers of all iterations around it.",
+        "Make the inner loops a workflow of their own, and start it with a subWorkflow node.",
     ),
 }
 
@@ -514,6 +526,12 @@ _REQUESTS = {
         "Outcome does not fit the version",
         "A step whose outcome the rerun would take over is another one in that version.",
         "Rerun from that step or one before it, or by the version that the instance had.",
+    ),
+    "TEN-2012": Code(
+        "Too long to be looked up by",
+        "A key, a correlation id, an event's id and its name have up to 255 characters, so that "
+        "every store can index them.",
+        "Choose a shorter one, or a hash of the longer one.",
     ),
     "TEN-2101": Code(
         "Input does not fit the schema",
