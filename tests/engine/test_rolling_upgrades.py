@@ -135,6 +135,7 @@ def test_what_an_old_program_takes_over_and_cannot_read_a_new_one_goes_on_with()
         # The old one is there alone: it takes over what it can read, and keeps nothing else.
         await stage.kill(gone)
         await ended(stage, old, both, within=TAKE_OVER)
+        await stage.clock.sleep(1)
         assert {stage.owner(id) for id in ids} == {"given-back"}
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
