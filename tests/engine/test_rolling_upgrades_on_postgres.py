@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 import pytest_asyncio
@@ -24,6 +25,7 @@ NEWER, PLAIN = steps("only", id="newer"), steps("only", id="plain")
 LEFT: Object = steps("only", task="other", id="newer")
 PATIENCE = 20
 BEATS = 0.1
+BEAT_EVERY = timedelta(seconds=BEATS)
 
 
 class Stage:
@@ -36,7 +38,6 @@ class Stage:
 
     async def opened(self, name: str, store: PostgresStore, *, has_other: bool = True) -> Tenuto:
         settings = Settings(
-            beat_every=BEATS,
             mail_every=BEATS,
             jobs_every=BEATS,
             watch_every=BEATS,
@@ -81,8 +82,8 @@ async def stage() -> AsyncIterator[Stage]:
 async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goes_on(
     stage: Stage,
 ) -> None:
-    gone = await stage.opened("gone", PostgresStore(stage.url))
-    old_store = OldPostgres(stage.url)
+    gone = await stage.opened("gone", PostgresStore(stage.url, beat_every=BEAT_EVERY))
+    old_store = OldPostgres(stage.url, beat_every=BEAT_EVERY)
     old = await stage.opened("old", old_store)
     for document in (NEWER, PLAIN):
         await gone.deploy(document)
@@ -102,7 +103,7 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
     assert old_store.asked["claim_orphans"] - claims <= 1 / BEATS + 2
     assert old_store.statements - before <= 12 / BEATS
 
-    new = await stage.opened("new", PostgresStore(stage.url))
+    new = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     for each in newer:
         instance = await new.instance(each.id)
         assert await instance.result(PATIENCE) == "new"
@@ -116,8 +117,8 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
 async def test_what_the_new_one_writes_to_an_instance_of_the_old_one_is_handed_over(
     stage: Stage,
 ) -> None:
-    old = await stage.opened("gone", OldPostgres(stage.url))
-    new = await stage.opened("new", PostgresStore(stage.url))
+    old = await stage.opened("gone", OldPostgres(stage.url, beat_every=BEAT_EVERY))
+    new = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     await old.deploy(PLAIN)
     started = await old.start("plain")
     await stage.is_working.wait()
@@ -131,8 +132,10 @@ async def test_what_the_new_one_writes_to_an_instance_of_the_old_one_is_handed_o
 
 
 async def test_jobs_that_the_old_one_cannot_read_are_run_by_the_new_one(stage: Stage) -> None:
-    owner = await stage.opened("owner", PostgresStore(stage.url), has_other=False)
-    old_store = OldPostgres(stage.url)
+    owner = await stage.opened(
+        "owner", PostgresStore(stage.url, beat_every=BEAT_EVERY), has_other=False
+    )
+    old_store = OldPostgres(stage.url, beat_every=BEAT_EVERY)
     await stage.opened("old", old_store)
     plan = (await owner.engine.plans.save("default", LEFT)).plan
     start = Started(definition_id="newer", definition_version=1, input={})
@@ -141,7 +144,7 @@ async def test_jobs_that_the_old_one_cannot_read_are_run_by_the_new_one(stage: S
     loads = old_store.asked["load"]
     await stage.until("SELECT pg_sleep(0.5) IS NOT NULL")
     assert old_store.asked["load"] == loads
-    await stage.opened("new", PostgresStore(stage.url))
+    await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     for id in ids:
         assert await (await owner.instance(id)).result(PATIENCE) == "new"
         kinds = [entry.event_type for entry in await owner.engine.store.entries(id)]
@@ -150,9 +153,9 @@ async def test_jobs_that_the_old_one_cannot_read_are_run_by_the_new_one(stage: S
 
 async def test_a_day_later_there_is_still_somebody_to_inherit_from(stage: Stage) -> None:
     """What was given back lies under a name of its own, which is forgotten like any other."""
-    gone = await stage.opened("gone", PostgresStore(stage.url))
+    gone = await stage.opened("gone", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     await gone.deploy(NEWER)
-    await stage.opened("old", OldPostgres(stage.url))
+    await stage.opened("old", OldPostgres(stage.url, beat_every=BEAT_EVERY))
     for _ in range(2):
         started = await gone.start("newer")
         await stage.is_working.wait()
@@ -162,11 +165,11 @@ async def test_a_day_later_there_is_still_somebody_to_inherit_from(stage: Stage)
             await connection.execute(
                 "UPDATE tenuto.processes SET stopped_at = 1 WHERE stopped_at IS NOT NULL"
             )
-        heir = await stage.opened("new", PostgresStore(stage.url))
+        heir = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
         assert await (await heir.instance(started.id)).result(PATIENCE) == "new"
         await stage.until("SELECT count(*) = 0 FROM tenuto.owners")
         stage.apps.remove(heir)
         await heir.close()
         stage.is_working.clear()
-        gone = await stage.opened("gone", PostgresStore(stage.url))
+        gone = await stage.opened("gone", PostgresStore(stage.url, beat_every=BEAT_EVERY))
         await stage.until("SELECT count(*) = 0 FROM tenuto.processes WHERE id = 'given-back'")

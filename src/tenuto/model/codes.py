@@ -702,6 +702,12 @@ _STORE = {
         "The store is behind a pooler, which passes no notifications on; work is found by looking.",
         "Name the server itself for listening.",
     ),
+    "TEN-4014": Code(
+        "Rhythm that cannot be kept",
+        "Processes that share a store would be taken for dead while they live, or never be found "
+        "dead: how often they say that they live, and how long they may be silent, do not fit.",
+        "Let `dead_after` be three times as long as `beat_every`, or longer.",
+    ),
     "TEN-4290": Code(
         "Overloaded",
         "Too much is waiting; nothing was accepted.",

@@ -29,6 +29,9 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 
+BEAT_EVERY = timedelta(seconds=3)
+"""How often a process beats unless its store says otherwise."""
+
 WRONG_CLOCK = timedelta(days=1)
 """Who is so far ahead has a clock that is wrong; who is less far ahead is followed."""
 
@@ -433,6 +436,8 @@ class Store(Protocol):
     """How many commits may be under way at once."""
     is_shared: bool
     """Whether several engine processes may have it open at once."""
+    beat_every: timedelta
+    """How often a process has to `beat`, or it is taken for dead; where it is shared."""
 
     async def open(self, process_id: str, now: datetime) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.

@@ -57,6 +57,7 @@ class FaultyStore:
         """`happened` hears of every fault when it strikes."""
         self.lanes = inner.lanes
         self.is_shared = inner.is_shared
+        self.beat_every = inner.beat_every
         self._inner = inner
         self._loop = loop
         self._weather = weather

@@ -31,6 +31,7 @@ from tenuto.store.memory.commit import commit_turn, put_mail
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     WRONG_CLOCK,
     DeadLetterRow,
     DefinitionRow,
@@ -59,6 +60,7 @@ class MemoryStore:
     """Keeps everything on a `MemoryDisk`; hand the disk, or the store, to the next engine."""
 
     lanes = 1
+    beat_every = BEAT_EVERY
 
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
         """With `shared`, engines that also say so may have the same disk open at once."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.queries import in_schema
-from tenuto.store.postgres.session import Session, Transaction
+from tenuto.store.postgres.session import TRIES, Session, Transaction
+from tenuto.store.protocol import CommitUnknown
 from tenuto.store.sql import Migration, migrations_of
 
 _PATIENCE = 24 * 3600.0
@@ -23,11 +25,27 @@ def tables_of(migration: Migration) -> list[str]:
 
 
 async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
-    """Bring the schema up to date, in one transaction; the migrations that were needed."""
+    """Bring the schema up to date, in one transaction; the migrations that were needed.
+
+    One whose answer got lost is asked for again: it waits for the first, and finds what that did.
+    """
     if await checked_version(session) >= newest:
         return []
-    return await session.transaction(
-        lambda transaction: _migrate(session, transaction, newest), begin="begin_migration"
+    in_doubt: list[Migration] = []
+
+    async def work(transaction: Transaction) -> list[Migration]:
+        nonlocal in_doubt
+        if missing := await _migrate(session, transaction, newest):
+            in_doubt = missing
+        return in_doubt
+
+    for _ in range(TRIES):
+        with suppress(CommitUnknown):
+            return await session.transaction(work, begin="begin_migration")
+    raise StoreUnavailable(
+        f"the connection to {session.server.shown} broke each time that a migration was done",
+        advice="Look at the network and at the server's log, and try again: a migration is done "
+        "once, whole or not at all.",
     )
 
 

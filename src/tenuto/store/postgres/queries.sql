@@ -13,12 +13,12 @@
 ---------------------------------------------------------------------------------------- transactions
 
 -- name: begin
--- Start a transaction.
-BEGIN;
+-- Start a transaction; whatever the database's default is, it sees what others have committed.
+BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: begin_pooled
 -- Start a transaction on a connection that is somebody else's a moment later: it keeps no settings.
-BEGIN;
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
 SET LOCAL idle_in_transaction_session_timeout = '15s';
@@ -29,7 +29,7 @@ SET LOCAL jit = off;
 
 -- name: begin_migration
 -- Start a transaction that may take its time: others wait for it, and do not give up.
-BEGIN;
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = 0;
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = '60s';

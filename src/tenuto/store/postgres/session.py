@@ -51,28 +51,17 @@ class Session:
         if connection is not None:
             connection.terminate()
 
-    async def rows(
-        self,
-        name: str,
-        parameters: Parameters | None = None,
-        *,
-        patience: float | None = None,
-    ) -> list[Row]:
-        return await self.fetch(statement(name, self.schema), parameters or {}, patience=patience)
+    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        return await self.fetch(statement(name, self.schema), parameters or {})
 
-    async def fetch(
-        self, sent: Statement, parameters: Parameters, *, patience: float | None = None
-    ) -> list[Row]:
-        """One statement that may be repeated, so that a connection that broke is no matter.
-
-        One that has not answered for `patience` counts as broken.
-        """
+    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        """One statement that may be repeated, so that a connection that broke is no matter."""
         has_been_broken = False
         async with self._in_use:
             for attempt in range(1, TRIES + 1):
                 connection = await self._connected()
                 try:
-                    return await self._alone(connection, sent, parameters, patience)
+                    return await self._alone(connection, sent, parameters)
                 except BaseException as error:
                     await self._leave(connection, error)
                     if not isinstance(error, Exception):
@@ -122,16 +111,12 @@ class Session:
         return "begin_pooled" if self.server.is_pooled else "begin"
 
     async def _alone(
-        self,
-        connection: Connection,
-        sent: Statement,
-        parameters: Parameters,
-        patience: float | None,
+        self, connection: Connection, sent: Statement, parameters: Parameters
     ) -> list[Row]:
         if not self.server.is_pooled:
-            return await self._send(connection, sent, parameters, patience)
+            return await self._send(connection, sent, parameters)
         await self._command(connection, self._begin)
-        found = await self._send(connection, sent, parameters, patience)
+        found = await self._send(connection, sent, parameters)
         await self._command(connection, "commit")
         return found
 
@@ -148,17 +133,13 @@ class Session:
         await connection.execute(sql)
 
     async def _send(
-        self,
-        connection: Connection,
-        sent: Statement,
-        parameters: Parameters,
-        patience: float | None = None,
+        self, connection: Connection, sent: Statement, parameters: Parameters
     ) -> list[Row]:
         self.statements += 1
         arguments = sent.arguments(parameters)
         if self.recorder is not None:
             self.recorder(sent.sql, arguments)
-        return await connection.fetch(sent.sql, *arguments, timeout=patience)
+        return await connection.fetch(sent.sql, *arguments)
 
     async def _leave(self, connection: Connection, error: BaseException) -> None:
         """After an error no transaction stays open; a connection in doubt is given up."""

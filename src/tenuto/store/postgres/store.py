@@ -30,13 +30,15 @@ from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
+from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -58,8 +60,6 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 
-BEAT_EVERY = timedelta(seconds=3)
-DEAD_AFTER = timedelta(seconds=9)
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
 
@@ -83,12 +83,13 @@ class PostgresStore:
     ) -> None:
         """`listen_url` is the server itself where `url` is a pooler, behind which nothing is heard.
 
-        A process beats at least every `beat_every`; after `dead_after` of silence others may take
-        over from it. Who reads waits for one of `readers` connections for `patience` at most.
+        A process beats every `beat_every`; after `dead_after` of silence, which is three times as
+        long or longer, others may take over from it: both are the same in all processes. Who reads
+        waits for one of `readers` connections for `patience` at most.
         """
         self.lanes = lanes
         self.beat_every = beat_every
-        self._rhythm = Rhythm(beat_every, dead_after)
+        self._rhythm = checked_rhythm(beat_every, dead_after)
         self._address = read_address(url, schema)
         self._listen_address = (
             read_address(listen_url, self._address.schema) if listen_url else self._address

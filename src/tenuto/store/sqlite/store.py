@@ -27,6 +27,7 @@ from tenuto.store.columns import (
     timer_row,
 )
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -73,6 +74,8 @@ _SETTINGS = (
 
 class SqliteStore:
     """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
+
+    beat_every = BEAT_EVERY
 
     def __init__(
         self,
