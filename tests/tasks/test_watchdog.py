@@ -88,3 +88,27 @@ def test_a_watchdog_ends_with_its_loop() -> None:
     assert thread is not None
     thread.join(TOO_LONG)
     assert not thread.is_alive()
+
+
+class StoppedMeanwhile(threading.Event):
+    """Whoever stops the watchdog does so just before it asks its next question."""
+
+    def __init__(self, is_stopping: threading.Event) -> None:
+        super().__init__()
+        self._is_stopping = is_stopping
+
+    def clear(self) -> None:
+        self._is_stopping.set()
+        self.set()
+        super().clear()
+
+
+@pytest.mark.asyncio
+async def test_a_stop_between_two_questions_is_not_overheard() -> None:
+    watchdog = Watchdog(SystemClock(), threshold=THRESHOLD)
+    watchdog._answered = StoppedMeanwhile(watchdog._is_stopping)
+    watchdog.start()
+    thread = watchdog._thread
+    assert thread is not None
+    thread.join(TOO_LONG)
+    assert not thread.is_alive()

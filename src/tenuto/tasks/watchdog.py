@@ -56,6 +56,9 @@ class Watchdog:
         while not self._is_stopping.wait(self._threshold):
             asked = self._clock.ticks()
             self._answered.clear()
+            if self._is_stopping.is_set():
+                # What was cleared may have been its word that no answer is coming.
+                return
             try:
                 loop.call_soon_threadsafe(self._answered.set)
             except RuntimeError:
