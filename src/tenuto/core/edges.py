@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tenuto.core.keys import with_key
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState, Join
@@ -51,9 +52,9 @@ def _arrive(
             state.joins = with_item(state.joins, target, after)
             fires, fails = has_fired(planned, after), can_never_fire(planned, after)
         if fires:
-            state.ready = with_item(state.ready, target, None)
+            state.ready = with_key(state.ready, target)
         elif fails:
-            state.doomed = with_item(state.doomed, target, None)
+            state.doomed = with_key(state.doomed, target)
 
 
 def _is_over(plan: Plan, state: InstanceState, key: NodeKey) -> bool:

@@ -7,8 +7,9 @@ from typing import assert_never
 from tenuto.core import attempt, child, delay, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest, pass_over
 from tenuto.core.deciding import Deciding
+from tenuto.core.keys import Keys
 from tenuto.core.outcome import complete, expression_failure, fail
-from tenuto.core.state import Keys, attempt_of
+from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.graph import (
     DEFAULT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tenuto.core.keys import with_key, without_key
 from tenuto.core.maps import with_item, without_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState
@@ -16,7 +17,7 @@ def open_node(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -
     state.nodes = with_item(state.nodes, key, node)
     state.open += 1
     if key in state.ready:
-        state.ready = without_item(state.ready, key)
+        state.ready = without_key(state.ready, key)
     state.running += node.is_in_flight
     state.open_waits += node.is_wait
     state.open_loops += node.is_loop
@@ -43,8 +44,8 @@ def close_node(
     """A node has ended; `before` is what was known of it, if anything."""
     state.nodes = with_item(state.nodes, key, node)
     if before is None:
-        state.ready = without_item(state.ready, key)
-        state.doomed = without_item(state.doomed, key)
+        state.ready = without_key(state.ready, key)
+        state.doomed = without_key(state.doomed, key)
         return
     state.open -= 1
     state.running -= before.is_in_flight
@@ -75,6 +76,6 @@ def count_open(plan: Plan, state: InstanceState, key: NodeKey, change: int) -> N
     iteration = replace(iteration, open=iteration.open + change)
     state.iterations = with_item(state.iterations, around, iteration)
     if iteration.open:
-        state.quiet = without_item(state.quiet, around)
+        state.quiet = without_key(state.quiet, around)
     else:
-        state.quiet = with_item(state.quiet, around, None)
+        state.quiet = with_key(state.quiet, around)

@@ -13,6 +13,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
+from tenuto.core.keys import with_key
 from tenuto.core.life import close_node, open_node
 from tenuto.core.loop_entries import note_room
 from tenuto.core.maps import with_item
@@ -100,7 +101,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         close_node(plan, state, key, node, reopened)
     else:
         state.nodes = with_item(state.nodes, key, reopened)
-    state.ready = with_item(state.ready, key, None)
+    state.ready = with_key(state.ready, key)
 
 
 def _is_unheard(node: NodeState) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
+from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
     Ending,
@@ -173,7 +174,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "open_steps": as_map(dict(Counter(key.node for key in opened))),
         "open_inside": as_map({key: None for key in opened if key.iteration}),
         "told": sum(node.is_open and node.grace_until is not None for _, node in stored.nodes),
-        "quiet": as_map({key: None for key, iteration in stored.iterations if not iteration.open}),
+        "quiet": keys_of(key for key, iteration in stored.iterations if not iteration.open),
         **_restored_loops(stored, entries),
         "nodes": as_map(
             {
@@ -184,9 +185,9 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
             }
         ),
         "joins": as_map(dict(stored.joins)),
-        "ready": as_map(dict.fromkeys(stored.ready)),
-        "doomed": as_map(dict.fromkeys(stored.doomed)),
-        "short": as_map(dict.fromkeys(stored.short)),
+        "ready": keys_of(stored.ready),
+        "doomed": keys_of(stored.doomed),
+        "short": keys_of(stored.short),
         "timers": as_map(dict(stored.timers)),
         "variables": as_map(
             {

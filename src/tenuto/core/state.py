@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
@@ -166,9 +167,6 @@ class Ending(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     output: JSON = None
 
 
-Keys: TypeAlias = Mapping[NodeKey, None]
-
-
 class InstanceState(Struct, gc=False, kw_only=True):
     """The fold of a log."""
 
@@ -202,7 +200,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """How many nodes have begun and not ended."""
     open_steps: Mapping[str, int]
     """How many of them each step has."""
-    open_inside: Keys
+    open_inside: Mapping[NodeKey, None]
     """Those of them that are in iterations."""
     told: int = 0
     """How many of them were told to stop."""
@@ -258,7 +256,10 @@ class InstanceState(Struct, gc=False, kw_only=True):
         return [*(key for key in steps if key in self.nodes), *self.open_inside]
 
     def copied(self) -> InstanceState:
-        """A copy to go on from; what it consists of never changes, and is shared."""
+        """A copy to go on from; what it consists of is shared."""
+        if self.ready or self.doomed or self.quiet or self.short:
+            self.ready.is_shared = self.doomed.is_shared = True
+            self.quiet.is_shared = self.short.is_shared = True
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         return copy
 
@@ -276,10 +277,10 @@ def blank(instance_id: str) -> InstanceState:
         updated_at=_BEGINNING,
         nodes={},
         joins={},
-        ready={},
-        doomed={},
-        quiet={},
-        short={},
+        ready=NO_KEYS,
+        doomed=NO_KEYS,
+        quiet=NO_KEYS,
+        short=NO_KEYS,
         open_steps={},
         open_inside={},
         loops={},
