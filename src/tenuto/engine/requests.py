@@ -14,7 +14,7 @@ from tenuto.model.status import Status
 from tenuto.store.protocol import EventResult
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, gc=False, kw_only=True):
     """What became of an input, told only once it is durable."""
 
     instance_id: str
