@@ -41,6 +41,7 @@ class Drafter:
         cache: Cache,
         clock: Clock,
         unreadable: Callable[[Request], None],
+        leave_to_owner: Callable[[Request], None],
         leaves_to_others: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
@@ -48,6 +49,7 @@ class Drafter:
         self._cache = cache
         self._clock = clock
         self._unreadable = unreadable
+        self._leave_to_owner = leave_to_owner
         self._leaves_to_others = leaves_to_others
         self._is_shared = is_shared
         self._unprojected: set[str] = set()
@@ -149,7 +151,7 @@ class Drafter:
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
-            self._unreadable(request)
+            self._leave_to_owner(request)
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 

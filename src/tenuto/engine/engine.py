@@ -337,6 +337,8 @@ class Engine:
 
     def concluded(self, draft: Draft) -> None:
         """An instance's share of a turn is durable: the world is told."""
+        if draft.mail_taken:
+            self._mailroom.taken(draft.instance_id, draft.mail_taken)
         self._dispatcher.perform(draft)
         if draft.state.status.is_final:
             self._watchers.saw(draft.instance_id, draft.held)
@@ -363,6 +365,7 @@ class Engine:
                 cache=self._caches[number],
                 clock=self.clock,
                 unreadable=self._unreadable,
+                leave_to_owner=self._leave_to_owner,
                 is_shared=self.store.is_shared,
                 leaves_to_others=(
                     self._leaves_to_others if self.settings.unknown_tasks == "wait" else None
@@ -408,6 +411,7 @@ class Engine:
     async def _hinted(self, owners: Collection[str]) -> None:
         # They look by themselves too, only later.
         with suppress(StoreUnavailable):
+            await self._mailroom.put_back()
             await self.store.hint(owners)
 
     def _report(self, request: Request) -> None:
@@ -434,8 +438,10 @@ class Engine:
     def _unreadable(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.set_aside(request.instance_id, request.input)
-        if request.mail_id is not None:
-            self._mailroom.let_go(request.mail_id)
+        self._mailroom.let_go(request)
+
+    def _leave_to_owner(self, request: Request) -> None:
+        self._mailroom.leave_to_owner(request)
 
     def _leaves_to_others(self, task_id: str) -> bool:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry

@@ -157,6 +157,13 @@ class Mail(Struct, frozen=True, gc=False, kw_only=True):
     created_at: datetime
 
 
+class MailKey(NamedTuple):
+    """Which letter."""
+
+    id: str
+    instance_id: str
+
+
 class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
     """Something that could not be done, kept for people to look at."""
 
@@ -523,12 +530,20 @@ class Store(Protocol):
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         """All timers of these instances, ordered by instance and key; none of them is claimed."""
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
         """Mail for instances that this process may advance, oldest first, until it is taken.
 
-        That is mail for instances that it owns, and for those that nobody owns; of the latter,
-        what came to one process, or was sent by it, does not come to another while the first lives.
-        An `after` that was taken meanwhile starts from the beginning.
+        That is mail for instances that it owns, and for those that nobody owns. What came to one
+        process, or was sent by it to an instance that no other owned, does not come to another
+        while the first lives and does not put it back. Unless `again` is asked for, a store may
+        leave out what came to this process before. An `after` that was taken meanwhile starts from
+        the beginning.
+        """
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        """Let go of letters that came to this process, or were sent by it, and were not taken.
+
+        They come again, to whoever may advance their instances then.
         """
 
     async def send(self, mail: Sequence[Mail]) -> None:

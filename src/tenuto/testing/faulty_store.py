@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Never, Protocol, TypeVar
 
 from tenuto.model.errors import StoreUnavailable
@@ -20,6 +21,7 @@ from tenuto.store.protocol import (
     JobClaims,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     Store,
@@ -160,8 +162,12 @@ class FaultyStore:
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         return await self._read(lambda: self._inner.timers(instance_ids))
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        return await self._read(lambda: self._inner.mail(limit, after))
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+        claim = partial(self._inner.mail, limit, after, again=again)
+        return await self._read(claim, is_claim=True)
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        await self._read(lambda: self._inner.put_back(letters), is_claim=True)
 
     async def claim_jobs(
         self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
@@ -210,13 +216,16 @@ class FaultyStore:
             await asyncio.sleep(self._weather.seconds())
         return result
 
-    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, read: Callable[[], Awaitable[T]], *, is_claim: bool = False) -> T:
+        """With `is_claim` it may have been done although nobody hears of it."""
         self._refuse_the_dead()
         fault = self._weather.on_read()
         if fault is None:
             return await read()
         self._happened(fault)
         if fault is Fault.READ_UNAVAILABLE:
+            if is_claim:
+                await read()
             raise StoreUnavailable("simulated: the store cannot be read")
         await asyncio.sleep(self._weather.seconds())
         result = await read()

@@ -87,6 +87,8 @@ class MemoryDisk:
         """Process → whom to tell that there is something in the mailbox."""
         self.claims: dict[object, str] = {}
         """Timers and letters → the process that they came to."""
+        self.unseen: set[int] = set()
+        """Letters that were passed on to a process, and that it has not seen."""
         self.instances: dict[str, bytes] = {}
         self.log: dict[tuple[str, int], bytes] = {}
         self.log_ends: dict[str, int] = {}

@@ -41,6 +41,7 @@ from tenuto.store.protocol import (
     JobClaims,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     Snapshot,
@@ -262,17 +263,24 @@ class MemoryStore:
         found = (unpack(TimerColumns, row) for row in self.disk.timers.values())
         return [timer_row(timer) for timer in sorted(found) if timer.instance_id in wanted]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
         numbers = self.disk.mail_numbers
         start = max((number for key, number in numbers.items() if key[0] == after), default=0)
         found = (
             (number, unpack(MailColumns, row))
             for number, row in sorted(self.disk.mail.items())
-            if number > start
+            if number > start and self._may_see(number, again=again)
         )
-        mine = list(islice((item for item in found if self._may_take(*item)), limit))
-        self._claim(number for number, _ in mine)
+        mine = islice((item for item in found if self._is_for_me(*item)), limit)
         return [mail_row(mail) for _, mail in mine]
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        process_id, disk = self._require_open(), self.disk
+        for key in letters:
+            number = disk.mail_numbers.get((key.id, key.instance_id))
+            if number is not None and disk.claims.get(number) == process_id:
+                del disk.claims[number]
+                disk.unseen.discard(number)
 
     async def send(self, mail: Sequence[Mail]) -> None:
         with self.disk.transaction():
@@ -365,12 +373,22 @@ class MemoryStore:
             self.disk.put(self.disk.processes, id, pack(process))
         return bool(dead)
 
-    def _may_take(self, number: int, mail: MailColumns) -> bool:
+    def _may_see(self, number: int, *, again: bool) -> bool:
+        """Whether a letter is nobody's, a dead process's, or this one's and not in its hands."""
+        is_mine = self.disk.claims.get(number) == self._process_id
+        return self._may_claim(number) and (again or not is_mine or number in self.disk.unseen)
+
+    def _is_for_me(self, number: int, mail: MailColumns) -> bool:
+        """Claim a letter, or pass it on to the other process that owns its instance."""
         row = self.disk.owners.get(mail.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
-        if owner is None or not self.disk.lives(owner):
-            return self._may_claim(number)
-        return owner == self._process_id
+        if owner is None or owner == self._process_id or not self.disk.lives(owner):
+            self.disk.unseen.discard(number)
+            self._claim([number])
+            return True
+        self.disk.claims[number] = owner
+        self.disk.unseen.add(number)
+        return False
 
     def _may_claim(self, what: object) -> bool:
         claimed_by = self.disk.claims.get(what)

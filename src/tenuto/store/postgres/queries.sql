@@ -353,12 +353,23 @@ USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
 WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
 -- name: mail_sent
--- Part: mail that is not there already, for the sender to hand over. It is numbered as it was sent, and
--- goes in sorted, as everybody's does: two senders of the same letters never wait in a circle.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
-SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+-- Part: mail that is not there already, for the sender to hand over, or for another process that owns
+-- its instance. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
+-- the same letters never wait in a circle.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
+    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
 FROM (
-    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = sent.instance_id
+                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+        ) AS owner
     FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
         id, instance_id, input, created_at
     )
@@ -369,10 +380,20 @@ ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: mail_exchanged
 -- Part: mail of a turn that takes some off under the same names; those come anew.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
-SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
+    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
 FROM (
-    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = sent.instance_id
+                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+        ) AS owner
     FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
         id, instance_id, input, created_at
     )
@@ -383,7 +404,8 @@ ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
     input = excluded.input,
     created_at = excluded.created_at,
-    claimed_by = excluded.claimed_by
+    claimed_by = excluded.claimed_by,
+    is_unseen = excluded.is_unseen
 WHERE (
     SELECT taken.is_taken
     FROM unnest(:id::text[], :instance_id::text[], :is_taken::boolean[]) AS taken (
@@ -974,49 +996,108 @@ WHERE instance_id = ANY(:ids::text[])
 ORDER BY instance_id, kind, node, iteration;
 
 -- name: claim_mail
--- Mail for instances that this process owns, and for those that no living process owns, unless another
--- living one has it already; oldest first.
-WITH page AS MATERIALIZED (
+-- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
+-- came to it before; oldest first. What is for an instance that another living process owns is passed
+-- on, and told with that owner. Nothing that others have is read: claimers are found one by one, and
+-- the letters of each by a range that only one index has.
+WITH RECURSIVE claimer (id) AS (
+    (
+        SELECT mail.claimed_by FROM tenuto.mailbox AS mail
+        WHERE mail.claimed_by > ''
+        ORDER BY mail.claimed_by LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT mail.claimed_by FROM tenuto.mailbox AS mail
+        WHERE mail.claimed_by > claimer.id
+        ORDER BY mail.claimed_by LIMIT 1
+    )
+    FROM claimer WHERE claimer.id IS NOT NULL
+),
+
+hand AS MATERIALIZED (
+    SELECT claimer.id, kind.is_unseen
+    FROM claimer CROSS JOIN (VALUES (true), (false)) AS kind (is_unseen)
+    WHERE
+        claimer.id IS NOT NULL
+        AND (
+            (claimer.id = :process_id AND (kind.is_unseen OR :again))
+            OR (
+                SELECT true FROM tenuto.processes AS living
+                WHERE living.id = claimer.id AND living.stopped_at IS NULL
+            ) IS NULL
+        )
+),
+
+start AS MATERIALIZED (
+    SELECT greatest(coalesce(max(mail.number), 0), :after_number::bigint) AS number
+    FROM tenuto.mailbox AS mail WHERE mail.id = :after
+),
+
+nobodys AS MATERIALIZED (
     SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
     FROM tenuto.mailbox AS mail
-    LEFT JOIN LATERAL (
-        SELECT process.id
-        FROM tenuto.owners AS owner
-        CROSS JOIN LATERAL (
-            SELECT living.id FROM tenuto.processes AS living
-            WHERE living.id = owner.process_id AND living.stopped_at IS NULL
-            LIMIT 1
-        ) AS process
-        WHERE owner.instance_id = mail.instance_id
-        LIMIT 1
-    ) AS owner ON true
-    WHERE
-        mail.number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
-        AND (
-            owner.id = :process_id
-            OR (
-                owner.id IS NULL
-                AND (
-                    mail.claimed_by IS NULL
-                    OR mail.claimed_by = :process_id
-                    OR (
-                        SELECT true FROM tenuto.processes AS living
-                        WHERE living.id = mail.claimed_by AND living.stopped_at IS NULL
-                    ) IS NULL
-                )
-            )
-        )
+    WHERE mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
     ORDER BY mail.number LIMIT :limit
     FOR NO KEY UPDATE OF mail SKIP LOCKED
 ),
 
+in_hand AS MATERIALIZED (
+    SELECT first.*
+    FROM hand
+    CROSS JOIN LATERAL (
+        SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
+        FROM tenuto.mailbox AS mail
+        WHERE
+            mail.claimed_by IS NOT NULL
+            AND (mail.claimed_by, mail.is_unseen, mail.number)
+            > (hand.id, hand.is_unseen, (SELECT start.number FROM start))
+            AND (mail.claimed_by, mail.is_unseen, mail.number)
+            <= (hand.id, hand.is_unseen, 9223372036854775807)
+        ORDER BY mail.claimed_by, mail.is_unseen, mail.number LIMIT :limit
+        FOR NO KEY UPDATE OF mail SKIP LOCKED
+    ) AS first
+),
+
+page AS MATERIALIZED (
+    SELECT
+        mail.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = mail.instance_id
+                AND owner.process_id <> :process_id
+                AND (
+                    SELECT true FROM tenuto.processes AS living
+                    WHERE living.id = owner.process_id AND living.stopped_at IS NULL
+                )
+        ) AS owner
+    FROM (SELECT * FROM nobodys UNION ALL SELECT * FROM in_hand) AS mail
+    ORDER BY mail.number LIMIT :limit
+),
+
 claimed AS (
-    UPDATE tenuto.mailbox AS mail SET claimed_by = :process_id
+    UPDATE tenuto.mailbox AS mail
+    SET claimed_by = coalesce(page.owner, :process_id), is_unseen = page.owner IS NOT NULL
     FROM page
-    WHERE mail.number = page.number AND mail.claimed_by IS DISTINCT FROM :process_id
+    WHERE
+        mail.number = page.number
+        AND (
+            mail.claimed_by IS DISTINCT FROM coalesce(page.owner, :process_id)
+            OR mail.is_unseen <> (page.owner IS NOT NULL)
+        )
 )
 
-SELECT page.id, page.instance_id, page.input, page.created_at FROM page ORDER BY page.number;
+SELECT page.id, page.instance_id, page.input, page.created_at, page.number, page.owner
+FROM page ORDER BY page.number;
+
+-- name: put_back_mail
+-- Letters that this process had are nobody's again.
+UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
+FROM unnest(:id::text[], :instance_id::text[]) AS had (id, instance_id)
+WHERE
+    mail.id = had.id AND mail.instance_id = had.instance_id
+    AND coalesce(mail.claimed_by, '') = :process_id;
 
 -- name: first_mail
 -- The oldest mail, for those who only look.

@@ -28,15 +28,17 @@ from tenuto.store.columns import (
 from tenuto.store.postgres import reads
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
+from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
 from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
-from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
+    CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -46,6 +48,7 @@ from tenuto.store.protocol import (
     JobKey,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     StoredInstance,
@@ -282,11 +285,51 @@ class PostgresStore:
         found = await self._reading.rows("timers_of", {"ids": list(instance_ids)})
         return [timer_row(TimerColumns._make(row)) for row in found]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        name = "claim_mail" if self._may_write else "first_mail"
-        page = {"process_id": self._process_id, "limit": limit, "after": after}
-        found = await self._reading.rows(name, page)
-        return [mail_row(MailColumns._make(row)) for row in found]
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+        if not self._may_write:
+            page = {"limit": limit, "after": after}
+            rows = await self._reading.rows("first_mail", page)
+            return [mail_row(MailColumns._make(row)) for row in rows]
+        found: list[Mail] = []
+        owners: set[str] = set()
+        last = 0
+        while True:
+            room = limit - len(found)
+            rows = await self._claim_mail(room, after, last, again=again)
+            mine = [mail_row(MailColumns._make(row[:4])) for row in rows if row[5] is None]
+            found += mine
+            owners.update(row[5] for row in rows if row[5] is not None)
+            if len(mine) == len(rows) or len(rows) < room:
+                break
+            last = rows[-1][4]
+        if owners:
+            # They look by themselves too, only later.
+            with suppress(StoreUnavailable):
+                await self.hint(owners)
+        return found
+
+    async def _claim_mail(
+        self, limit: int, after: str | None, after_number: int, *, again: bool
+    ) -> list[Row]:
+        page: dict[str, Column] = {
+            "process_id": self._process_id,
+            "limit": limit,
+            "after": after,
+            "after_number": after_number,
+            "again": again,
+        }
+        if not again:
+            async with self._reading.session() as session:
+                try:
+                    return await session.commit(statement("claim_mail", session.schema), page)
+                except CommitUnknown:
+                    # What was claimed and not heard of is this process's by now.
+                    page["again"] = True
+        return await self._reading.rows("claim_mail", page)
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        had = part("mail_taken", letters).parameters()
+        await self._reading.rows("put_back_mail", had | {"process_id": self._require_writer()})
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()

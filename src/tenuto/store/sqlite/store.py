@@ -35,6 +35,7 @@ from tenuto.store.protocol import (
     JobClaims,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     StoredInstance,
@@ -279,9 +280,18 @@ class SqliteStore:
         found = await self._look(lambda session: session.packed("timers_of", ids))
         return [timer_row(timer) for timer in sorted(TimerColumns(*row) for row in found)]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(
+        self,
+        limit: int,
+        after: str | None = None,
+        *,
+        again: bool = True,  # noqa: ARG002
+    ) -> list[Mail]:
         process_id = self._require_open()
         return await self._look(lambda session: reads.mail(session, process_id, limit, after))
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        """Letters in a file are nobody's until they are taken."""
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
