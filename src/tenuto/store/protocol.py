@@ -205,11 +205,18 @@ class Lease(NamedTuple):
     token: int
 
 
+class Lapsed(NamedTuple):
+    """A lease that nobody holds any more; `clean` when its process stopped in good order."""
+
+    lease: Lease
+    clean: bool
+
+
 class JobClaims(NamedTuple):
     """Jobs that a process may work on from now on, and leases of others that nobody extended."""
 
     granted: list[Lease]
-    lapsed: list[Lease]
+    lapsed: list[Lapsed]
 
 
 class Ownership(StrEnum):
@@ -553,11 +560,17 @@ class Store(Protocol):
         """Become the owner of instances whose owner is gone; Fenced."""
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         """Lease jobs of these tasks, those that were offered first first, `limit` at most.
 
-        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `limit` at
+        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
         most, until its job is withdrawn: such a job is not leased again. Time is the store's own
         where it has a clock, else `now`.
         """

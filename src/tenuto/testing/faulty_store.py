@@ -170,9 +170,17 @@ class FaultyStore:
         await self._read(lambda: self._inner.put_back(letters), is_claim=True)
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
-        return await self._read(lambda: self._inner.claim_jobs(task_ids, limit, lease, now))
+        return await self._read(
+            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed)
+        )
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime

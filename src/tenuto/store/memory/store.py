@@ -39,6 +39,7 @@ from tenuto.store.protocol import (
     InstancePage,
     InstanceQuery,
     JobClaims,
+    Lapsed,
     Lease,
     Mail,
     MailKey,
@@ -85,6 +86,7 @@ class MemoryStore:
             disk.put(disk.processes, process_id, pack(process))
             self._bury_the_dead(pack(process))
             owning = {unpack(Owner, row).process_id for row in disk.owners.values()}
+            owning |= {unpack(Job, row).leased_by or "" for row in disk.jobs.values()}
             for id, row in list(disk.processes.items()):
                 if unpack(Process, row).stopped_at is not None and id not in owning:
                     disk.drop(disk.processes, id)
@@ -303,7 +305,13 @@ class MemoryStore:
         return claimed
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
         jobs = sorted((unpack(Job, row).offered_at, key) for key, row in disk.jobs.items())
@@ -313,8 +321,9 @@ class MemoryStore:
                 job = unpack(Job, disk.jobs[key])
                 if job.leased_by is not None:
                     is_held = disk.lives(job.leased_by) and epoch_ms(now) < job.leased_until
-                    if not is_held and len(claims.lapsed) < limit:
-                        claims.lapsed.append(Lease(key, job.token))
+                    if not is_held and len(claims.lapsed) < lapsed:
+                        clean = self._stopped_cleanly(job.leased_by)
+                        claims.lapsed.append(Lapsed(Lease(key, job.token), clean))
                 elif job.task_id in wanted and len(claims.granted) < limit:
                     until = epoch_ms(now + lease)
                     taken = job._replace(
@@ -355,6 +364,10 @@ class MemoryStore:
         if self._process_id is None:
             raise StoreUnavailable("the store is not open")
         return self._process_id
+
+    def _stopped_cleanly(self, process_id: str) -> bool:
+        row = self.disk.processes.get(process_id)
+        return row is not None and unpack(Process, row).clean
 
     def _latest_moment(self, now: datetime) -> int:
         seen = (unpack(Process, row).seen_at for row in self.disk.processes.values())

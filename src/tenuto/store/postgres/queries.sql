@@ -863,7 +863,7 @@ WHERE
 
 -- name: claim_jobs
 -- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
--- leases that nobody extended, or whose process is gone.
+-- leases that nobody extended, or whose process is gone, with whether that stopped in good order.
 WITH offered AS MATERIALIZED (
     SELECT first.*
     FROM unnest(:task_ids::text[]) AS wanted (task_id)
@@ -896,7 +896,15 @@ leased AS (
 ),
 
 lapsed AS MATERIALIZED (
-    SELECT job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until
+    SELECT
+        job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
+        coalesce(
+            (
+                SELECT gone.is_clean FROM tenuto.processes AS gone
+                WHERE gone.id = job.leased_by AND gone.stopped_at IS NOT NULL
+            ),
+            false
+        ) AS is_clean
     FROM tenuto.jobs AS job
     WHERE
         job.leased_by IS NOT NULL
@@ -907,12 +915,14 @@ lapsed AS MATERIALIZED (
                 WHERE living.id = job.leased_by AND living.stopped_at IS NULL
             ) IS NULL
         )
-    ORDER BY job.leased_until LIMIT :limit
+    ORDER BY job.leased_until LIMIT :lapsed
 )
 
-SELECT true AS is_granted, instance_id, node, iteration, attempt, token, offered_at FROM leased
+SELECT
+    NULL::boolean AS is_clean, instance_id, node, iteration, attempt, token, offered_at
+FROM leased
 UNION ALL
-SELECT false, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
+SELECT is_clean, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
 -- name: extend_leases
@@ -1133,7 +1143,7 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago and own nothing any more.
+-- Processes that stopped a day ago, own nothing any more and have left no job begun.
 WITH forgotten AS (
     DELETE FROM tenuto.processes AS process
     WHERE
@@ -1141,6 +1151,7 @@ WITH forgotten AS (
         AND (
             SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
         ) IS NULL
+        AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL
     RETURNING process.id
 )
 

@@ -46,6 +46,7 @@ from tenuto.store.protocol import (
     InstanceQuery,
     JobClaims,
     JobKey,
+    Lapsed,
     Lease,
     Mail,
     MailKey,
@@ -344,7 +345,13 @@ class PostgresStore:
             return await self._claims.take(session, process_id, self._rhythm, limit)
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         del now  # the server has a clock
         claim = {
@@ -352,11 +359,15 @@ class PostgresStore:
             "task_ids": list(dict.fromkeys(task_ids)),
             "limit": limit,
             "lease": lease // _MILLISECOND,
+            "lapsed": lapsed,
         }
         claims = JobClaims([], [])
-        for is_granted, *key, token, _ in await self._reading.rows("claim_jobs", claim):
+        for is_clean, *key, token, _ in await self._reading.rows("claim_jobs", claim):
             found = Lease(JobKey(*key), token)
-            (claims.granted if is_granted else claims.lapsed).append(found)
+            if is_clean is None:
+                claims.granted.append(found)
+            else:
+                claims.lapsed.append(Lapsed(found, is_clean))
         return claims
 
     async def extend_leases(

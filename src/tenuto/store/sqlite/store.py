@@ -310,14 +310,22 @@ class SqliteStore:
         )
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         process_id = self._require_writer()
         session = self._writing
         moment, until = epoch_ms(now), epoch_ms(now + lease)
 
         def claim() -> JobClaims:
-            return jobs.claim(session, process_id, task_ids, limit, now=moment, until=until)
+            return jobs.claim(
+                session, process_id, task_ids, limit, lapsed=lapsed, now=moment, until=until
+            )
 
         return await self._writer.run(lambda: session.write(claim))
 
