@@ -169,7 +169,9 @@ class Engine:
             raise StoreUnavailable(
                 "an engine that has stopped stays so", advice="Make another: Tenuto(...)."
             )
-        self._go_on_from(await self.store.open(self.process_id, self.clock.now()))
+        is_guest = self.settings.is_guest
+        opening = self.store.open(self.process_id, self.clock.now(), is_guest=is_guest)
+        self._go_on_from(await opening)
         self._is_open = self._was_open = True
         try:
             return await self._begin()

@@ -684,6 +684,11 @@ _STORE = {
         "The store is behind a pooler, which passes no notifications on; work is found by looking.",
         "Name the server itself for listening.",
     ),
+    "TEN-4014": Code(
+        "Not taken in time",
+        "A command was left in the mailbox, and the processes at work have not taken it yet.",
+        "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",
+    ),
     "TEN-4290": Code(
         "Overloaded",
         "Too much is waiting; nothing was accepted.",

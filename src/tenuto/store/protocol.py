@@ -437,10 +437,11 @@ class Store(Protocol):
     is_shared: bool
     """Whether several engine processes may have it open at once."""
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
 
-        A process id is used once: what an earlier process left behind is found by its id.
+        A process id is used once: what an earlier process left behind is found by its id. A guest
+        takes no mail.
         Returns how far time has come: `now`, or the latest at which anybody has created an
         instance, stored an event or let go. Who was more than `WRONG_CLOCK` ahead does not count.
         """
@@ -450,6 +451,9 @@ class Store(Protocol):
 
     async def beat(self) -> Pulse:
         """Say that this process lives, and hear of those that do not; Fenced."""
+
+    async def workers(self) -> int:
+        """How many living processes take mail, as far as is known: one too many for a while."""
 
     async def listen(self, hear: Callable[[], None]) -> None:
         """From now on `hear` is called when somebody hints at something for this process.

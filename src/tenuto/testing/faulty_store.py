@@ -69,14 +69,18 @@ class FaultyStore:
         self._is_dead = True
         self._inner.abandon()
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
-        return await self._write("open", lambda: self._inner.open(process_id, now))
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
+        opening = partial(self._inner.open, process_id, now, is_guest=is_guest)
+        return await self._write("open", opening)
 
     async def enter(self, process_id: str, now: datetime) -> None:
         await self._write("enter", lambda: self._inner.enter(process_id, now))
 
     async def beat(self) -> Pulse:
         return await self._write("beat", self._inner.beat)
+
+    async def workers(self) -> int:
+        return await self._read(self._inner.workers)
 
     async def listen(self, hear: Callable[[], None]) -> None:
         await self._read(lambda: self._inner.listen(hear))

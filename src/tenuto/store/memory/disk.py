@@ -81,6 +81,8 @@ class MemoryDisk:
     def __init__(self) -> None:
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
+        self.guests: set[str] = set()
+        """Processes that take no mail."""
         self.is_shared = False
         """Whether they let others join them."""
         self.ears: dict[str, Callable[[], None]] = {}

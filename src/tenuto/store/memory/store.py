@@ -67,7 +67,7 @@ class MemoryStore:
         self.is_shared = shared
         self._process_id: str | None = None
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         disk = self.disk
         may_join = self.is_shared and disk.is_shared
         if self._process_id is not None or (disk.live and not may_join):
@@ -82,6 +82,8 @@ class MemoryStore:
         with disk.transaction():
             disk.is_shared = self.is_shared
             disk.live.add(process_id)
+            if is_guest:
+                disk.guests.add(process_id)
             process = Process(epoch_ms(now), None, clean=False, seen_at=latest)
             disk.put(disk.processes, process_id, pack(process))
             self._bury_the_dead(pack(process))
@@ -100,6 +102,8 @@ class MemoryStore:
             disk.live.add(process_id)
             process = Process(epoch_ms(now), None, clean=False, seen_at=epoch_ms(now))
             disk.put(disk.processes, process_id, pack(process))
+        if former in disk.guests:
+            disk.guests.add(process_id)
         disk.live.discard(former)
         if former in disk.ears:
             disk.ears[process_id] = disk.ears.pop(former)
@@ -113,6 +117,10 @@ class MemoryStore:
         found_dead = self._bury_the_dead(disk.processes[process_id])
         owners = {unpack(Owner, row).process_id for row in disk.owners.values()}
         return Pulse(None, has_orphans=found_dead or not all(map(disk.lives, owners)))
+
+    async def workers(self) -> int:
+        self._require_open()
+        return sum(map(self.disk.lives, self.disk.live - self.disk.guests))
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self.disk.ears[self._require_open()] = hear

@@ -1130,11 +1130,16 @@ SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
 -- A process has opened the store; nothing when its id was used before.
-INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since)
-SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms
+INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
+SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
 ON CONFLICT (id) DO NOTHING
 RETURNING id;
+
+-- name: workers
+-- How many processes take mail and were heard of.
+SELECT count(*) FROM tenuto.processes
+WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: see_moment
 -- So far the time of a process has come.

@@ -99,6 +99,7 @@ class PostgresStore:
         self._readers = readers
         self._patience = patience.total_seconds()
         self._may_write = True
+        self._is_guest = False
         self._process_id: str | None = None
 
     @classmethod
@@ -128,29 +129,35 @@ class PostgresStore:
         """Whether hints arrive at the moment."""
         return self._process_id is not None and self._listener.is_listening
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         if self._process_id is not None:
             raise StoreUnavailable("the store is open already", code="TEN-4002")
+        self._is_guest = is_guest
         self._start(process_id)
         try:
             if not self._may_write:
                 require_newest(self._heart, await checked_version(self._heart))
                 return now
             await migrate(self._heart)
-            return await enter(self._heart, process_id, now)
+            return await enter(self._heart, process_id, now, is_guest=is_guest)
         except BaseException:
             self.abandon()
             raise
 
     async def enter(self, process_id: str, now: datetime) -> None:
         self._require_writer()
-        await enter(self._heart, process_id, now)
+        await enter(self._heart, process_id, now, is_guest=self._is_guest)
         self._process_id = process_id
         self._claims = Claims()
 
     async def beat(self) -> Pulse:
         pulse = await beat(self._heart, self._require_writer(), self._rhythm)
         return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
+
+    async def workers(self) -> int:
+        silence: dict[str, Column] = {"dead_after": self._rhythm.dead_after // _MILLISECOND}
+        [(living,)] = await self._reading.rows("workers", silence)
+        return int(living)
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()

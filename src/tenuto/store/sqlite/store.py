@@ -49,7 +49,7 @@ from tenuto.store.protocol import (
 from tenuto.store.sqlite import jobs, reads
 from tenuto.store.sqlite.commit import commit_turn
 from tenuto.store.sqlite.faults import translated
-from tenuto.store.sqlite.lock import EngineLock
+from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.session import Recorder, Session, as_json
@@ -122,7 +122,13 @@ class SqliteStore:
         if self._process_id is not None:
             self._writing.recorder = recorder
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(
+        self,
+        process_id: str,
+        now: datetime,
+        *,
+        is_guest: bool = False,  # noqa: ARG002
+    ) -> datetime:
         if self._process_id is not None:
             raise StoreUnavailable("the store is open already", code="TEN-4002")
         if apsw.SQLITE_VERSION_NUMBER < SAFE_SQLITE:
@@ -143,6 +149,10 @@ class SqliteStore:
     async def beat(self) -> Pulse:
         self._require_open()
         return Pulse(None, has_orphans=self.is_shared)
+
+    async def workers(self) -> int:
+        self._require_open()
+        return int(is_locked(self.path))
 
     async def listen(self, hear: Callable[[], None]) -> None:
         """Whoever leaves mail in a file has no way of telling."""
