@@ -22,7 +22,7 @@ from tenuto.engine.starting import (
     refuse_unknown_tasks,
 )
 from tenuto.instances import InstanceRef, Summary
-from tenuto.model.checks import aware, refuse_bad_text
+from tenuto.model.checks import aware, length_problems, refuse_bad_ids
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
@@ -130,7 +130,7 @@ class Tenuto:
         which is started. The same `key` with the same content gives the instance that the first
         call made.
         """
-        refuse_bad_text(key=key, correlationId=correlation_id)
+        refuse_bad_ids(key=key, correlationId=correlation_id)
         asked_for = version
         if isinstance(workflow, WorkflowFunction):
             if version is None:
@@ -199,7 +199,7 @@ class Tenuto:
         timestamp: datetime | None = None,
     ) -> Published:
         """Publish an event; when this returns it is durable and its targets are recorded."""
-        refuse_bad_text(id=id, correlationId=correlation_id)
+        refuse_bad_ids(id=id, correlationId=correlation_id)
         limits = self.engine.settings.limits
         problems = [
             *json_problems(as_json(payload), limits.event_bytes, "$.payload"),
@@ -245,6 +245,9 @@ def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
 
 
 def _pattern_problems(pattern: str) -> list[Problem]:
+    too_long = length_problems(pattern, "$.pattern")
+    if too_long:
+        return too_long
     words = pattern.split(".")
     if all(words) and "*" not in pattern and json_problem(pattern) is None:
         if words[0] != "workflow":

@@ -69,7 +69,7 @@ def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
             asked = terminal.call("cancel", "@last", "--reason", "enough")
         finally:
             process.send_signal(signal.SIGCONT)
-        assert (asked.code, "TEN-4014" in asked.err) == (5, True), asked.err
+        assert (asked.code, "TEN-4015" in asked.err) == (5, True), asked.err
         assert "left it for the process at work on the store" in asked.err
         assert "doing it here" not in asked.err
         process.communicate(timeout=30)

@@ -44,7 +44,7 @@ async def a_long_one(app: Tenuto) -> None:
     await one_of_each(app)
     await app.deploy(LONG)
     instance = await app.start("long", "x" * 20_000)
-    await until(app, instance, lambda state: NodeKey("s120") in state.open)
+    await until(app, instance, lambda state: NodeKey("s120") in state.open_nodes())
 
 
 def verdicts(store: str) -> list[Verdict]:

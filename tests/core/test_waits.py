@@ -6,13 +6,16 @@ from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 
+from tenuto.core.wait import INDEXED_BYTES
+from tenuto.expr import event_term_values
 from tenuto.model.entries import WaitOpened
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKind
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import draw, start, step, steps, task, wait
 from tests.core.play import BEGIN, Run, play
@@ -86,6 +89,37 @@ def test_equality_terms_of_a_condition_are_set_aside_for_the_index() -> None:
     assert "o-1" in order.term_values
     without = play(draw("w", w=wait(eventCondition="event.payload.n > 3"))).start()
     assert (without.ledger.waits[NodeKey("w")].term_paths) == ""
+
+
+def test_terms_that_would_be_too_long_for_an_index_are_left_to_the_condition() -> None:
+    names = [f"n{number}" for number in range(20)]
+    condition = " && ".join(f"event.payload.{name} === ctx.input.{name}" for name in names)
+    long: Object = {name: f"{name} " + "\U0001f600" * 150 for name in names}
+    cases: list[tuple[Object, int]] = [
+        ({name: name for name in names}, 20),
+        (long, 1),
+        ({**long, "n0": "x" * 1_000_000}, 2),
+    ]
+    for given, terms in cases:
+        run = play(draw("w", w=wait(eventCondition=condition))).start(given)
+        order = run.ledger.waits[NodeKey("w")]
+        paths = msgspec.json.decode(order.term_paths, type=tuple[str, ...])
+        assert paths == tuple(f"payload.{name}" for name in names[:terms])
+        assert len(order.term_paths.encode() + order.term_values.encode()) <= INDEXED_BYTES
+        # What an event that fits is looked up by.
+        values = event_term_values(event(payload=given).as_value(), paths)
+        assert order.term_values == msgspec.json.encode(values).decode()
+        with pytest.raises(AssertionError, match="no open wait"):
+            run.event("paid", {**given, "n19": "other"})
+        assert run.event("paid", given).status is Status.COMPLETED
+
+
+def test_a_term_with_an_endless_name_is_left_to_the_condition() -> None:
+    name = "n" * 1_500
+    condition = f"event.payload.{name} === ctx.input.id"
+    run = play(draw("w", w=wait(eventCondition=condition))).start({"id": 1})
+    assert run.ledger.waits[NodeKey("w")].term_paths == ""
+    assert run.event("paid", {name: 1}).status is Status.COMPLETED
 
 
 @pytest.mark.parametrize(

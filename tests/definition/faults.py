@@ -181,6 +181,16 @@ def bad_pattern(document: Document) -> Expected:
     return "TEN-1034", f"{path}.eventPattern"
 
 
+def long_pattern(document: Document) -> Expected:
+    document["triggers"].append({"eventPattern": "payment." + "x" * 248})
+    return "TEN-1025", f"$.triggers[{len(document['triggers']) - 1}].eventPattern"
+
+
+def long_task_id(document: Document) -> Expected:
+    path = _reached(document, {**_task("long"), "taskId": "x" * 256})
+    return "TEN-1025", f"{path}.taskId"
+
+
 def costly_condition(document: Document) -> Expected:
     step, path = _step(document, "wait")
     step["eventCondition"] = "event.payload.amount > ctx.input.n"
@@ -255,6 +265,22 @@ def into_a_loop(document: Document) -> Expected:
     step, path = _step(document, "y")
     step["transitions"] = {"default": "body"}
     return "TEN-1050", f"{path}.transitions.default"
+
+
+def loops_too_deep(document: Document) -> Expected:
+    loops: list[Document] = [
+        {
+            "stepId": f"deep{number}",
+            "type": "LOOP",
+            "source": [],
+            "transitions": {"loop": f"deep{number + 1}", "done": f"deep{number - 1}"},
+        }
+        for number in range(1, 18)
+    ]
+    del loops[0]["transitions"]["done"]
+    _reached(document, loops[0])
+    document["steps"] += [*loops[1:], _task("deep18", transitions={"default": "deep17"})]
+    return "TEN-1054", f"$.steps[{len(document['steps']) - 2}]"
 
 
 def end_in_a_loop(document: Document) -> Expected:
@@ -354,6 +380,8 @@ FAULTS: tuple[Fault, ...] = (
     item_outside_a_loop,
     bad_payload_path,
     bad_pattern,
+    long_pattern,
+    long_task_id,
     costly_condition,
     unknown_target,
     unreachable,
@@ -368,6 +396,7 @@ FAULTS: tuple[Fault, ...] = (
     cancels_itself,
     into_a_loop,
     end_in_a_loop,
+    loops_too_deep,
     no_effect,
     bad_retry,
     bad_duration,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tenuto.definition import check, to_graph_form, to_steps_form
+from tenuto.definition.flow import MOST_LOOPS
 from tests.definition.values import Value
 
 
@@ -131,11 +132,17 @@ def test_a_circle_of_twenty_thousand_steps_is_one_readable_problem() -> None:
 
 
 @pytest.mark.slow
-def test_loops_nested_thousands_deep_compile() -> None:
+def test_loops_nested_thousands_deep_are_refused_by_the_first_that_is_too_deep() -> None:
     document = nested_loops(3000)
-    assert check(document).problems == ()
+    [problem] = check(document).problems
+    assert (problem.code, problem.path) == ("TEN-1054", "$.nodes[17]")
     start, *loops = document["nodes"]
-    assert check({**document, "nodes": [*reversed(loops), start]}).problems == ()
+    [problem] = check({**document, "nodes": [*reversed(loops), start]}).problems
+    assert (problem.code, problem.path) == ("TEN-1054", "$.nodes[2983]")
+
+
+def test_loops_as_deep_as_may_be_compile() -> None:
+    assert check(nested_loops(MOST_LOOPS)).problems == ()
 
 
 @pytest.mark.slow

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
-from tenuto import InvalidInput, NotFound, Tenuto, TenutoError
+from tenuto import InvalidDefinition, InvalidInput, NotFound, Tenuto, TenutoError
 from tenuto.engine.postmaster import Postmaster
 from tenuto.instances import InstanceRef
 from tenuto.model.events import Event
@@ -39,6 +40,41 @@ async def test_text_that_no_store_keeps_is_refused_wherever_it_is_handed_in(text
             assert refused.value.problems[0].code == "TEN-2004"
         assert [each.id for each in await app.instances()] == [waiting.id]
         assert await waiting.status() == "WAITING_FOR_EVENT"
+
+
+async def test_an_id_that_is_too_long_is_refused_wherever_it_is_handed_in() -> None:
+    fits, too_long = "\U0001f600" * 255, "x" * 256
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        for path, asked in (
+            ("$.correlationId", app.start("waiting", {}, correlation_id=too_long)),
+            ("$.key", app.start("waiting", {}, key=too_long)),
+            ("$.id", app.publish("payment.received", {}, id=too_long)),
+            ("$.correlationId", app.publish("payment.received", {}, correlation_id=too_long)),
+            ("$.pattern", app.publish(too_long, {})),
+        ):
+            with pytest.raises(InvalidInput) as refused:
+                await asked
+            [problem] = refused.value.problems
+            assert (problem.code, problem.path) == ("TEN-2012", path)
+            assert "256 characters are more than the limit of 255" in problem.message
+        assert await app.instances() == []
+        await app.start("waiting", {"orderId": 1}, key=fits, correlation_id=fits)
+        assert (await app.publish(fits, {}, id=fits, correlation_id=fits)).event_id == fits
+
+
+async def test_a_definition_that_was_saved_before_a_limit_still_runs() -> None:
+    wait: Object = {"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "p." + "x" * 300}
+    document: Object = {"id": "older", "steps": [wait]}
+    async with Tenuto() as app:
+        with pytest.raises(InvalidDefinition) as refused:
+            await app.deploy(document)
+        assert [each.code for each in refused.value.problems] == ["TEN-1025"]
+        content = msgspec.json.encode(document)
+        await app.engine.store.save_definition("default", "older", content, b"1", datetime.now(UTC))
+        assert await (await app.start("older")).status() == "WAITING_FOR_EVENT"
+        with pytest.raises(InvalidDefinition):
+            await app.deploy(document)
 
 
 async def test_a_pause_until_a_moment_without_a_time_zone_is_refused_and_fails_nothing() -> None:

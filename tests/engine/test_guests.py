@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tenuto.engine.engine import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import Orphan, Pulse
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
@@ -95,7 +97,8 @@ async def test_a_guest_takes_over_nothing_and_runs_nothing(store: str) -> None:
 async def test_a_guest_that_stays_says_that_it_lives_and_inherits_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    guest = Tenuto(await fresh_database(), settings=Settings(is_guest=True, beat_every=0.01))
+    store = PostgresStore(await fresh_database(), beat_every=timedelta(milliseconds=10))
+    guest = Tenuto(store, settings=GUEST)
     beats, has_beaten_twice = list[Pulse](), asyncio.Event()
     plain = guest.engine.store.beat
 

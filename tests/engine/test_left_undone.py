@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -87,8 +87,9 @@ async def test_a_wait_looks_back_before_its_process_stops() -> None:
 async def test_a_take_over_that_broke_off_is_taken_up_again() -> None:
     disk = MemoryDisk()
     slow, shaky = Slow(disk), Shaky(disk)
-    gone = Tenuto(slow, settings=Settings(beat_every=3600))
-    heir = Tenuto(shaky, settings=Settings(beat_every=0.01, watch_every=0.01))
+    slow.beat_every, shaky.beat_every = timedelta(hours=1), timedelta(milliseconds=10)
+    gone = Tenuto(slow)
+    heir = Tenuto(shaky, settings=Settings(watch_every=0.01))
     is_working = asyncio.Event()
 
     @gone.task

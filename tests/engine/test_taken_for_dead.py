@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -59,7 +59,8 @@ async def test_a_process_buried_before_it_takes_over_does_so_under_another_name(
     await is_working.wait()
 
     store = StandsStill(disk, at_claim=at_claim)
-    heir = Tenuto(store, settings=Settings(beat_every=0.01, watch_every=0.01))
+    store.beat_every = timedelta(milliseconds=10)
+    heir = Tenuto(store, settings=Settings(watch_every=0.01))
 
     @heir.task(name="work")
     async def done() -> str:

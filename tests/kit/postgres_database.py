@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from tenuto.store.postgres.driver import Connection, connect
-from tenuto.store.postgres.migrations import MIGRATIONS
+from tenuto.store.postgres.migrations import MIGRATIONS, tables_of
 from tests.kit.postgres_plugin import server_url
 
 T = TypeVar("T")
 
-TABLES = sorted({table for migration in MIGRATIONS for table in migration.tables} - {"schema_info"})
+TABLES = sorted({table for each in MIGRATIONS for table in tables_of(each)} - {"schema_info"})
 _made: set[str] = set()
 
 

@@ -27,6 +27,7 @@ from tenuto.model.policy import RetryPolicy
 from tenuto.model.status import NodeStatus
 from tenuto.store.memory import commit
 from tenuto.store.memory.disk import MemoryDisk, pack
+from tenuto.store.outcomes import WON
 from tenuto.store.protocol import InstanceWrite, LookedBack, Ownership, Turn, WaitRow, WriteResult
 
 Bug = Callable[[], AbstractContextManager[Any]]
@@ -38,7 +39,7 @@ def losers_write() -> Iterator[None]:
 
     def gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
         append(disk, write.instance_id, write.rows[0])
-        return commit.WON
+        return WON
 
     def append(disk: MemoryDisk, instance_id: str, row: LogRow) -> None:
         seq = disk.log_ends.get(instance_id, 0) + 1

@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Protocol
 
+import apsw
 import pytest
 import pytest_asyncio
 
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.memory.disk import Owner, unpack
 from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
-from tests.kit.postgres_database import fresh_database
+from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres_place import TestedStore, let_time_pass
 from tests.store.situations import ME, NOON
 
@@ -44,6 +46,10 @@ class Place:
         """Have a process taken for dead that is not; what it owned is `by`'s from then on."""
         raise NotImplementedError
 
+    async def owned(self, instance_id: str) -> tuple[str, int]:
+        """Who owns an instance, and how often it has changed hands since somebody took it."""
+        raise NotImplementedError
+
     def leave(self) -> None:
         for handle in self._handles:
             handle.abandon()
@@ -60,6 +66,13 @@ class PostgresPlace(Place):
     async def bury(self, process_id: str, *, by: Handle) -> None:
         await let_time_pass(self.url, process_id)
         await by.claim_orphans(1000)
+
+    async def owned(self, instance_id: str) -> tuple[str, int]:
+        async with connected(self.url) as connection:
+            [(process_id, epoch)] = await connection.fetch(
+                "SELECT process_id, epoch FROM tenuto.owners WHERE instance_id = $1", instance_id
+            )
+        return process_id, epoch
 
     def leave(self) -> None:
         for handle in self._handles:
@@ -78,6 +91,28 @@ class MemoryPlace(Place):
         self.disk.bury(process_id)
         await by.claim_orphans(1000)
 
+    async def owned(self, instance_id: str) -> tuple[str, int]:
+        owner = unpack(Owner, self.disk.owners[instance_id])
+        return owner.process_id, owner.epoch
+
+
+class SqlitePlace(Place):
+    """A file."""
+
+    def __init__(self, path: Path, make: Callable[[bool], Handle]) -> None:
+        super().__init__(make)
+        self._path = path
+
+    async def owned(self, instance_id: str) -> tuple[str, int]:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            [(process_id, epoch)] = connection.execute(
+                "SELECT process_id, epoch FROM owners WHERE instance_id = ?", (instance_id,)
+            )
+        finally:
+            connection.close()
+        return str(process_id), int(str(epoch))
+
 
 async def memory_place(_folder: Path) -> Place:
     return MemoryPlace()
@@ -85,12 +120,12 @@ async def memory_place(_folder: Path) -> Place:
 
 async def inline_sqlite_place(folder: Path) -> Place:
     path = folder / "tenuto.db"
-    return Place(lambda shared: SqliteStore(path, threads=Inline, shared=shared))
+    return SqlitePlace(path, lambda shared: SqliteStore(path, threads=Inline, shared=shared))
 
 
 async def threaded_sqlite_place(folder: Path) -> Place:
     path = folder / "tenuto.db"
-    return Place(lambda shared: SqliteStore(path, shared=shared))
+    return SqlitePlace(path, lambda shared: SqliteStore(path, shared=shared))
 
 
 async def postgres_place(_folder: Path) -> Place:

@@ -76,6 +76,29 @@ async def test_orphans_survive_a_second_crash(place: Place) -> None:
     assert found == {"i1", "i2"}
 
 
+async def test_an_epoch_rises_with_every_take_over_and_with_nothing_else(place: Place) -> None:
+    store = await place.opened("p1")
+    await take(store, "p1", "i1")
+    assert await place.owned("i1") == ("p1", 1)
+    again = turn("again", step("i1", 2, ownership=Ownership.TAKE), process_id="p1")
+    assert (await store.commit(again)).writes == {"i1": WON}
+    assert await place.owned("i1") == ("p1", 1)
+    for number in range(2, 5):
+        if number % 2:
+            store.abandon()
+        else:
+            await store.close(NOON, clean=True)
+        store = await place.opened(f"p{number}")
+        assert [orphan.instance_id for orphan in await store.claim_orphans(10)] == ["i1"]
+        assert await store.claim_orphans(10) == []
+        assert await place.owned("i1") == (f"p{number}", number)
+    let_go = turn("let go", step("i1", 3, ownership=Ownership.RELEASE), process_id="p4")
+    assert (await store.commit(let_go)).writes == {"i1": WON}
+    anew = turn("anew", step("i1", 4, ownership=Ownership.TAKE), process_id="p4")
+    assert (await store.commit(anew)).writes == {"i1": WON}
+    assert await place.owned("i1") == ("p4", 1)
+
+
 async def test_only_the_owner_can_release(place: Place) -> None:
     first = await place.opened("p1", shared=True)
     second = await place.opened("p2", shared=True)

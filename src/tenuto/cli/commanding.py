@@ -9,25 +9,21 @@ wait for a process that has them.
 from __future__ import annotations
 
 import asyncio
-import sys
-from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
-from tenuto.cli.mailing import LOCKED, handed_in
+from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.running import engine
 from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader, reading, store_flag
+from tenuto.cli.stores import Reader, reading
 from tenuto.cli.terminal import say, show, show_json
-from tenuto.compose import is_postgres
 from tenuto.core import InstanceState, Rejection
 from tenuto.core.decide import decide
 from tenuto.model.durations import iso
-from tenuto.model.errors import Conflict, StoreUnavailable
+from tenuto.model.errors import Conflict
 from tenuto.model.inputs import CancelAsked, Input, RetryAsked
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
@@ -50,7 +46,11 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
     # Asking again is no mistake, and nothing to wait for.
     status, by_others = held.state.status, True
     if foreseen.entries:
-        status, by_others = await _asked(url, row.id, asked)
+        status, by_others = await here_or_by_mail(
+            url,
+            lambda app: _ask_here(app, row.id, asked),
+            lambda: _ask_by_mail(url, row.id, asked),
+        )
     if is_json:
         show_json({"id": row.id, "status": status.value})
     else:
@@ -59,8 +59,7 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         if isinstance(asked, CancelAsked) and not status.is_final:
             say("  Running steps have been told to stop and have their grace period.")
         if isinstance(asked, RetryAsked) and not (by_others or status.is_final):
-            say("  No process has the store open. To run its steps:")
-            say(f"    tenuto run --instance {row.id} --tasks MODULE|FILE{store_flag(url)}")
+            say_how_to_run(url, row.id)
     return exits.DONE
 
 
@@ -69,25 +68,11 @@ def _conflict(refused: Rejection) -> Conflict:
     return Conflict(refused.message, code=refused.code)
 
 
-async def _asked(url: str, instance_id: str, asked: Input) -> tuple[Status, bool]:
-    """What the instance is then, and whether another process did it."""
-    if is_postgres(url):
-        return await _ask_by_mail(url, instance_id, asked)
-    try:
-        return await _ask_here(url, instance_id, asked), False
-    except StoreUnavailable as error:
-        if error.code != LOCKED:
-            raise
-    return await _ask_by_mail(url, instance_id, asked)
-
-
-async def _ask_here(url: str, instance_id: str, asked: Input) -> Status:
-    with redirect_stdout(sys.stderr):
-        async with engine(url, is_brief=True) as app:
-            answer = await app.engine.ask(instance_id, asked)
-            if answer.rejection is not None:
-                raise _conflict(answer.rejection)
-            return await _settled(app, instance_id, asked, answer.status)
+async def _ask_here(app: Tenuto, instance_id: str, asked: Input) -> Status:
+    answer = await app.engine.ask(instance_id, asked)
+    if answer.rejection is not None:
+        raise _conflict(answer.rejection)
+    return await _settled(app, instance_id, asked, answer.status)
 
 
 async def _ask_by_mail(url: str, instance_id: str, asked: Input) -> tuple[Status, bool]:

@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tenuto.cli.running import engine
-from tenuto.cli.stores import Reader
+from tenuto.cli.stores import Reader, store_flag
 from tenuto.cli.terminal import say
+from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.protocol import Mail
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Look = Callable[[], Awaitable[T | None]]
 
 LOCKED: Final = "TEN-4002"
-_NOT_TAKEN: Final = "TEN-4014"
+_NOT_TAKEN: Final = "TEN-4015"
 PATIENCE: Final = 30.0
 """Seconds that living processes have to take a letter from the mailbox."""
 _ASK_EVERY: Final = 1.0
@@ -33,6 +34,33 @@ _ASK_EVERY: Final = 1.0
 _TAKEN_OVER_WITHIN: Final = 20.0
 """Seconds within which this process has taken over from one that is gone."""
 _LOOK_EVERY: Final = 0.1
+
+
+async def here_or_by_mail(
+    url: str,
+    here: Callable[[Tenuto], Awaitable[T]],
+    by_mail: Callable[[], Awaitable[tuple[T, bool]]],
+) -> tuple[T, bool]:
+    """What came of it, and whether another process did it.
+
+    Nobody else can be at work on a file that this process may open; on a database anybody may.
+    """
+    if is_postgres(url):
+        return await by_mail()
+    try:
+        with redirect_stdout(sys.stderr):
+            async with engine(url, is_brief=True) as app:
+                return await here(app), False
+    except StoreUnavailable as error:
+        if error.code != LOCKED:
+            raise
+    return await by_mail()
+
+
+def say_how_to_run(url: str, instance_id: str) -> None:
+    """What to do when nobody is there for an instance that goes on."""
+    say("  No process has the store open. To run its steps:")
+    say(f"    tenuto run --instance {instance_id} --tasks MODULE|FILE{store_flag(url)}")
 
 
 @asynccontextmanager

@@ -6,31 +6,30 @@ mailbox of the new instance, or, when nobody is there, this process opens the st
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
 
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
-from tenuto.cli.mailing import LOCKED, handed_in
+from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.running import engine
 from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import reading, store_flag
+from tenuto.cli.stores import reading
 from tenuto.cli.terminal import say, show, show_json
-from tenuto.compose import is_postgres
 from tenuto.core import blank, decide
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import Rerun, plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input
-from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.protocol import InstanceQuery, Mail
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
 
 
 async def rerun(
@@ -67,7 +66,11 @@ async def rerun(
                 rejection=foreseen.rejection,
             )
         )
-    status, by_others = await _started(url, id, planned)
+    status, by_others = await here_or_by_mail(
+        url,
+        lambda app: _start_here(app, id, planned),
+        lambda: _start_by_mail(url, id, planned),
+    )
     if is_json:
         show_json({"instanceId": id, "status": status.value, "rerunOf": row.id})
         return exits.DONE
@@ -76,35 +79,18 @@ async def rerun(
     kept = ", ".join(each.node for each in planned.started.reused if each.status != "skipped")
     say(f"  Taken over from {row.id}: {kept or 'nothing'}")
     if not (by_others or status.is_final):
-        say("  No process has the store open. To run its steps:")
-        say(f"    tenuto run --instance {id} --tasks MODULE|FILE{store_flag(url)}")
+        say_how_to_run(url, id)
     return exits.DONE
 
 
-async def _started(url: str, id: str, planned: Rerun) -> tuple[Status, bool]:
-    """What the new instance is, and whether another process started it."""
-    if is_postgres(url):
-        return await _start_by_mail(url, id, planned)
-    try:
-        return await _start_here(url, id, planned), False
-    except StoreUnavailable as error:
-        if error.code != LOCKED:
-            raise
-    return await _start_by_mail(url, id, planned)
-
-
-async def _start_here(url: str, id: str, planned: Rerun) -> Status:
+async def _start_here(app: Tenuto, id: str, planned: Rerun) -> Status:
     started = planned.started
-    with redirect_stdout(sys.stderr):
-        async with engine(url, is_brief=True) as app:
-            deployed = await app.engine.plans.get(
-                planned.tenant, started.definition_id, started.definition_version
-            )
-            answer = await app.engine.start(
-                deployed.plan, started, instance_id=id, tenant=planned.tenant
-            )
-            raise_rejection(answer)
-            return answer.status
+    deployed = await app.engine.plans.get(
+        planned.tenant, started.definition_id, started.definition_version
+    )
+    answer = await app.engine.start(deployed.plan, started, instance_id=id, tenant=planned.tenant)
+    raise_rejection(answer)
+    return answer.status
 
 
 async def _start_by_mail(url: str, id: str, planned: Rerun) -> tuple[Status, bool]:

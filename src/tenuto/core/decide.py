@@ -40,7 +40,7 @@ def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Dec
     goes_on = isinstance(input, TimerDue) and input.key == GO_ON
     d = Deciding(plan, state, now, goes_on=goes_on)
     was_paused = state.pause is not None
-    if timer.has_overrun(d) and not _ends_it(input):
+    if state.deadline is not None and timer.has_overrun(d) and not _ends_it(input):
         # A deadline passes by the clock, also when its timer has not been heard of yet.
         timer.pass_deadline(d)
         settle(d)

@@ -55,9 +55,9 @@ class Deciding:
     """Collects entries and effects; private to one call of `decide`."""
 
     __slots__ = (
-        "_before",
         "_goes_on",
         "_most",
+        "_was_left",
         "effects",
         "entries",
         "gathered",
@@ -72,9 +72,9 @@ class Deciding:
         """`goes_on`: it takes on what an earlier decision left over. Any other leaves that be."""
         self.plan = plan
         self.state = state.copied()
-        self._before = state
         self._goes_on = goes_on
-        self._most = 0 if state.is_unsettled and not goes_on else MOST_ENTRIES
+        self._was_left = state.is_unsettled
+        self._most = 0 if self._was_left and not goes_on else MOST_ENTRIES
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []
@@ -110,12 +110,13 @@ class Deciding:
 
     def done(self) -> Decision:
         """All of it, and the timer by which what is left over goes on."""
-        was_left, is_left = self._before.is_unsettled, self.state.is_unsettled
-        moment = self.state.created_at  # long since past
-        if was_left and (self._goes_on or not is_left):
-            self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
-        if is_left and (self._goes_on or not was_left):
-            self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
+        was_left, is_left = self._was_left, self.state.is_unsettled
+        if was_left or is_left:
+            moment = self.state.created_at  # long since past
+            if was_left and (self._goes_on or not is_left):
+                self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
+            if is_left and (self._goes_on or not was_left):
+                self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
         return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:

@@ -51,9 +51,9 @@ def _arrive(
             state.joins = with_item(state.joins, target, after)
             fires, fails = has_fired(planned, after), can_never_fire(planned, after)
         if fires:
-            state.ready[target] = None
+            state.ready = with_item(state.ready, target, None)
         elif fails:
-            state.doomed[target] = None
+            state.doomed = with_item(state.doomed, target, None)
 
 
 def _is_over(plan: Plan, state: InstanceState, key: NodeKey) -> bool:

@@ -24,7 +24,7 @@ def advance(d: Deciding) -> None:
     ending = d.state.ending
     assert ending is not None
     # Most results while it ends find that everything has been told already.
-    if len(d.state.open) > d.state.told and d.has_room:
+    if d.state.open > d.state.told and d.has_room:
         _withdraw_all(d)
     if d.state.open:
         move(d, Status.RUNNING)
@@ -33,7 +33,7 @@ def advance(d: Deciding) -> None:
 
 
 def _withdraw_all(d: Deciding) -> None:
-    for key in sorted(d.state.open, key=d.plan.place_of):
+    for key in sorted(d.state.open_nodes(), key=d.plan.place_of):
         if not d.has_room:
             return
         node = d.state.nodes[key]
@@ -72,7 +72,7 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
     d.emit(SystemSet(at=d.now, values={"quarantine": {"message": message}}))
     if Status.FAILED not in TRANSITIONS[d.state.status]:
         move(d, Status.RUNNING)
-    for key in sorted(d.state.open):
+    for key in sorted(d.state.open_nodes()):
         node = d.state.nodes[key]
         place = {"node": key.node, "iteration": key.iteration}
         end_child(d, node)

@@ -42,18 +42,18 @@ def settle(d: Deciding) -> None:
     if state.version > d.plan.limits.log_entries + MOST_ENTRIES:
         ending.give_up(d)
         return
-    while state.pause is None and state.ending is None and d.has_room:
-        if not _follow(d):
-            break
+    is_settled = False
+    while not is_settled and state.pause is None and state.ending is None and d.has_room:
+        is_settled = not _follow(d)
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
         ending.advance(d)
-    elif state.is_unsettled:
+    elif not is_settled and state.is_unsettled:
         ending.move(d, Status.RUNNING)
     elif not state.open:
         ending.move(d, Status.COMPLETED)
-    elif len(state.open) == state.open_waits + state.open_loops:
+    elif state.open == state.open_waits + state.open_loops:
         ending.move(d, Status.WAITING_FOR_EVENT)
     else:
         ending.move(d, Status.RUNNING)

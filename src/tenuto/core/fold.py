@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from tenuto.core import loop_entries as loops, node_entries as nodes
+from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.reopening import retry_requested
 from tenuto.core.state import Ending, InstanceState, Pause
@@ -117,7 +118,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.parent = entry.parent
     state.created_at = entry.at
     for name in plan.starts:
-        state.ready[NodeKey(name)] = None
+        state.ready = with_item(state.ready, NodeKey(name), None)
     set_timer(state, TimerKey(TimerKind.DEADLINE), entry.deadline, entry.at)
 
 

@@ -14,15 +14,19 @@ from tenuto.model.ids import NodeKey
 def open_node(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> None:
     """A node has begun; nothing was known of it before."""
     state.nodes = with_item(state.nodes, key, node)
-    state.open = with_item(state.open, key, None)
-    count = state.open_steps.get(key.node, 0) + 1
-    state.open_steps = with_item(state.open_steps, key.node, count)
-    state.ready.pop(key, None)
+    state.open += 1
+    if key in state.ready:
+        state.ready = without_item(state.ready, key)
     state.running += node.is_in_flight
     state.open_waits += node.is_wait
     state.open_loops += node.is_loop
-    if key.iteration:
-        count_open(plan, state, key, 1)
+    if not key.iteration:
+        state.open_steps = with_item(state.open_steps, key.node, 1)
+        return
+    count = state.open_steps.get(key.node, 0) + 1
+    state.open_steps = with_item(state.open_steps, key.node, count)
+    state.open_inside = with_item(state.open_inside, key, None)
+    count_open(plan, state, key, 1)
 
 
 def change_node(state: InstanceState, key: NodeKey, node: NodeState) -> None:
@@ -39,22 +43,24 @@ def close_node(
     """A node has ended; `before` is what was known of it, if anything."""
     state.nodes = with_item(state.nodes, key, node)
     if before is None:
-        state.ready.pop(key, None)
-        state.doomed.pop(key, None)
+        state.ready = without_item(state.ready, key)
+        state.doomed = without_item(state.doomed, key)
         return
-    state.open = without_item(state.open, key)
-    count = state.open_steps.get(key.node, 1) - 1
+    state.open -= 1
+    state.running -= before.is_in_flight
+    state.told -= before.grace_until is not None
+    state.open_waits -= before.is_wait
+    state.open_loops -= before.is_loop
+    if state.timers:
+        clear_node_timers(state, key)
+    count = state.open_steps.get(key.node, 1) - 1 if key.iteration else 0
     state.open_steps = (
         with_item(state.open_steps, key.node, count)
         if count
         else without_item(state.open_steps, key.node)
     )
-    state.running -= before.is_in_flight
-    state.told -= before.grace_until is not None
-    state.open_waits -= before.is_wait
-    state.open_loops -= before.is_loop
-    clear_node_timers(state, key)
     if key.iteration:
+        state.open_inside = without_item(state.open_inside, key)
         count_open(plan, state, key, -1)
 
 
@@ -69,6 +75,6 @@ def count_open(plan: Plan, state: InstanceState, key: NodeKey, change: int) -> N
     iteration = replace(iteration, open=iteration.open + change)
     state.iterations = with_item(state.iterations, around, iteration)
     if iteration.open:
-        state.quiet.pop(around, None)
+        state.quiet = without_item(state.quiet, around)
     else:
-        state.quiet[around] = None
+        state.quiet = with_item(state.quiet, around, None)

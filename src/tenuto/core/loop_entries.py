@@ -34,7 +34,7 @@ def iteration_started(plan: Plan, state: InstanceState, entry: IterationStarted)
     if key.iteration:
         count_open(plan, state, key, 1)
     enter(plan, state, entry.node, entry.iteration)
-    state.quiet[entry.key] = None
+    state.quiet = with_item(state.quiet, entry.key, None)
     note_room(plan, state, key)
 
 
@@ -49,7 +49,7 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
         loop = replace(loop, variables=iteration.variables, size=iteration.size)
     state.loops = with_item(state.loops, key, loop)
     state.iterations = without_item(state.iterations, entry.key)
-    state.quiet.pop(entry.key, None)
+    state.quiet = without_item(state.quiet, entry.key)
     if key.iteration:
         count_open(plan, state, key, -1)
     forget_waiting(plan, state, entry.key)
@@ -82,8 +82,8 @@ def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None
     """What of an iteration has not begun will not begin."""
     for name in plan.nodes[iteration.node].body:
         inner = NodeKey(name, iteration.iteration)
-        state.ready.pop(inner, None)
-        state.doomed.pop(inner, None)
+        state.ready = without_item(state.ready, inner)
+        state.doomed = without_item(state.doomed, inner)
 
 
 def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:
@@ -111,9 +111,9 @@ def note_room(plan: Plan, state: InstanceState, key: NodeKey) -> None:
         and state.nodes[key].is_open
         and loop.active < width_of(plan, key.node)
     ):
-        state.short[key] = None
+        state.short = with_item(state.short, key, None)
     else:
-        state.short.pop(key, None)
+        state.short = without_item(state.short, key)
 
 
 def width_of(plan: Plan, loop: str) -> int:
@@ -134,7 +134,7 @@ def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: boo
     if is_called_off and not may_go_on:
         for iteration in iterations_of(state, key):
             _call_off(plan, state, iteration)
-    state.short.pop(key, None)
+    state.short = without_item(state.short, key)
     leave_loop(state, key)
 
 

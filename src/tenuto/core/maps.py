@@ -32,9 +32,11 @@ def with_item(items: Mapping[_K, _V], key: _K, value: _V) -> Mapping[_K, _V]:
 
 def without_item(items: Mapping[_K, _V], key: _K) -> Mapping[_K, _V]:
     """`items` without `key`."""
+    if key not in items:
+        return items
     if isinstance(items, dict):
         copy = items.copy()
-        copy.pop(key, None)
+        del copy[key]
         return copy
     assert isinstance(items, HashTrieMap)
     rest = items.discard(key)

@@ -19,7 +19,7 @@ def outstanding(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
     if state.status.is_final:
         return ()
     d = Deciding(plan, state, state.updated_at)
-    for key in sorted(state.open):
+    for key in sorted(state.open_nodes()):
         if not state.nodes[key].is_in_flight:
             continue
         config = plan[key.node].node.config

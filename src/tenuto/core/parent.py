@@ -6,13 +6,17 @@ from datetime import datetime
 
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.model.effects import SendMail
-from tenuto.model.failure import INTERNAL, INVALID_INPUT, UNKNOWN_WORKFLOW, LastError
+from tenuto.model.failure import INTERNAL, INVALID_INPUT, NOT_STORABLE, UNKNOWN_WORKFLOW, LastError
 from tenuto.model.family import Parent
 from tenuto.model.inputs import ChildReported
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 
-_CODES = {"TEN-2002": UNKNOWN_WORKFLOW, "TEN-2101": INVALID_INPUT}
+_CODES = {
+    "TEN-2002": UNKNOWN_WORKFLOW,
+    "TEN-2004": NOT_STORABLE,
+    "TEN-2101": INVALID_INPUT,
+}
 """What refusals of a start are called inside an instance."""
 
 

@@ -60,7 +60,9 @@ def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, N
 
 def left_open(plan: Plan, state: InstanceState) -> list[NodeKey]:
     """Nodes that an instance which was set aside left open, and that will not be re-opened."""
-    found = [key for key in state.open if not _is_reopened(plan, state, key, state.nodes[key])]
+    found = [
+        key for key in state.open_nodes() if not _is_reopened(plan, state, key, state.nodes[key])
+    ]
     return sorted(found, key=plan.place_of)
 
 
@@ -98,7 +100,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         close_node(plan, state, key, node, reopened)
     else:
         state.nodes = with_item(state.nodes, key, reopened)
-    state.ready[key] = None
+    state.ready = with_item(state.ready, key, None)
 
 
 def _is_unheard(node: NodeState) -> bool:

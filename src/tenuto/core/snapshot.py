@@ -113,7 +113,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The seqs of the entries that hold the values left out here."""
 
 
-_FOLLOWING = ("open", "open_steps", "told", "quiet")
+_FOLLOWING = ("open", "open_steps", "open_inside", "told", "quiet")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Stored).decode
 
@@ -169,10 +169,11 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     large = fields.pop("in_log")
     del fields["pool"], fields["shape"]
     fields |= {
-        "open": as_map(dict.fromkeys(opened)),
+        "open": len(opened),
         "open_steps": as_map(dict(Counter(key.node for key in opened))),
+        "open_inside": as_map({key: None for key in opened if key.iteration}),
         "told": sum(node.is_open and node.grace_until is not None for _, node in stored.nodes),
-        "quiet": {key: None for key, iteration in stored.iterations if not iteration.open},
+        "quiet": as_map({key: None for key, iteration in stored.iterations if not iteration.open}),
         **_restored_loops(stored, entries),
         "nodes": as_map(
             {
@@ -183,9 +184,9 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
             }
         ),
         "joins": as_map(dict(stored.joins)),
-        "ready": dict.fromkeys(stored.ready),
-        "doomed": dict.fromkeys(stored.doomed),
-        "short": dict.fromkeys(stored.short),
+        "ready": as_map(dict.fromkeys(stored.ready)),
+        "doomed": as_map(dict.fromkeys(stored.doomed)),
+        "short": as_map(dict.fromkeys(stored.short)),
         "timers": as_map(dict(stored.timers)),
         "variables": as_map(
             {

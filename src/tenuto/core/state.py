@@ -166,7 +166,7 @@ class Ending(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     output: JSON = None
 
 
-Keys: TypeAlias = dict[NodeKey, None]
+Keys: TypeAlias = Mapping[NodeKey, None]
 
 
 class InstanceState(Struct, gc=False, kw_only=True):
@@ -198,10 +198,12 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Iterations, each as its loop and its path, of which no node is open."""
     short: Keys
     """Loops over items that have room for further iterations and have not begun them yet."""
-    open: Mapping[NodeKey, None]
-    """Nodes that have begun and not ended."""
+    open: int = 0
+    """How many nodes have begun and not ended."""
     open_steps: Mapping[str, int]
-    """How many activations of each step are among them."""
+    """How many of them each step has."""
+    open_inside: Keys
+    """Those of them that are in iterations."""
     told: int = 0
     """How many of them were told to stop."""
     open_waits: int = 0
@@ -237,24 +239,27 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
+        is_waiting = bool(self.ready or self.doomed or self.quiet or self.short)
+        if self.ending is None and not is_waiting:
+            return False
         if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
             return False
-        if self.ending is not None:
-            return len(self.open) > self.told
-        return bool(self.ready or self.doomed or self.quiet or self.short)
+        return is_waiting if self.ending is None else self.open > self.told
 
     @property
     def weight(self) -> int:
         """Of how many parts it consists, about."""
         return len(self.nodes) + sum(len(loop.results) for loop in self.loops.values())
 
+    def open_nodes(self) -> list[NodeKey]:
+        """The nodes that have begun and not ended, in no order."""
+        steps = (NodeKey(name) for name in self.open_steps)
+        # A step of a loop's body is only ever in its iterations.
+        return [*(key for key in steps if key in self.nodes), *self.open_inside]
+
     def copied(self) -> InstanceState:
-        """A copy to go on from. What is about to begin is copied, all else is shared."""
+        """A copy to go on from; what it consists of never changes, and is shared."""
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
-        copy.ready = self.ready.copy()
-        copy.doomed = self.doomed.copy()
-        copy.quiet = self.quiet.copy()
-        copy.short = self.short.copy()
         return copy
 
 
@@ -275,8 +280,8 @@ def blank(instance_id: str) -> InstanceState:
         doomed={},
         quiet={},
         short={},
-        open={},
         open_steps={},
+        open_inside={},
         loops={},
         iterations={},
         timers={},

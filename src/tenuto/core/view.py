@@ -53,13 +53,13 @@ def current_steps(state: InstanceState) -> list[str]:
     Where there are many, those of iterations come first, by name: nobody is in one place then, and
     nothing is looked through for it.
     """
-    if len(state.open) > _MANY:
+    if state.open > _MANY:
         names = sorted(state.open_steps)
-        outside = [name for name in names if NodeKey(name) in state.open]
-        inside = [name for name in names if NodeKey(name) not in state.open]
+        outside = [name for name in names if NodeKey(name) in state.nodes]
+        inside = [name for name in names if NodeKey(name) not in state.nodes]
         outside.sort(key=lambda name: state.nodes[NodeKey(name)].opened, reverse=True)
         return inside + outside
-    newest = sorted(state.open, key=lambda key: state.nodes[key].opened, reverse=True)
+    newest = sorted(state.open_nodes(), key=lambda key: state.nodes[key].opened, reverse=True)
     return list(dict.fromkeys(key.node for key in newest))
 
 
@@ -67,7 +67,7 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
     """The open waits, the oldest first."""
     if not state.open_waits:
         return []
-    keys = [key for key in state.open if state.nodes[key].is_wait]
+    keys = [key for key in state.open_nodes() if state.nodes[key].is_wait]
     waits: list[JSON] = []
     for key in sorted(keys, key=lambda key: state.nodes[key].opened):
         config = plan[key.node].node.config

@@ -26,6 +26,11 @@ from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 
+_encode = msgspec.json.Encoder().encode
+
+INDEXED_BYTES = 1_000
+"""So many the terms of a wait may take in the index: PostgreSQL bounds the length of its rows."""
+
 
 def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     """Open the wait: the instance's side of its condition is worked out now, once."""
@@ -157,14 +162,13 @@ def _terms(condition: SplitCondition | None, captures: tuple[JSON, ...]) -> tupl
     """The wait's place in the index: which properties of an event it compares, and with what."""
     if condition is None or not condition.term_paths:
         return "", ""
-    values = condition.term_values(list(captures))
-    if values is None:
-        return "", ""
-    return _text(condition.term_paths), _text(values)
-
-
-def _text(values: tuple[str, ...]) -> str:
-    return msgspec.json.encode(values).decode()
+    values = condition.term_values(list(captures)) or ()
+    for count in range(len(values), 0, -1):
+        paths, wanted = _encode(condition.term_paths[:count]), _encode(values[:count])
+        # With fewer terms an event finds more waits than it fits, and the whole condition decides.
+        if len(paths) + len(wanted) <= INDEXED_BYTES:
+            return paths.decode(), wanted.decode()
+    return "", ""
 
 
 def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
@@ -173,7 +177,7 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
     value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope(key))
     if value is None or isinstance(value, Undefined | str):
         return None if isinstance(value, Undefined) else value
-    return msgspec.json.encode(value).decode()
+    return _encode(value).decode()
 
 
 def _pattern(d: Deciding, key: NodeKey) -> str:

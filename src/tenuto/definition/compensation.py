@@ -7,7 +7,7 @@ from typing import cast
 
 from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
 from tenuto.definition.fields import Field, Fields, is_array, is_object
-from tenuto.definition.plain_kinds import Id, OneOf, Text
+from tenuto.definition.plain_kinds import Id, OneOf, TaskId, Text
 from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
 from tenuto.definition.spoken_kinds import Expression
@@ -35,7 +35,7 @@ _STEP = Fields(
     Field("stepId", "step_id", Id(), required=True),
     Field("compensationFor", "compensation_for", Text(), required=True),
     Field("type", "type", OneOf("TASK", "task")),
-    Field("taskId", "task_id", Text(), required=True),
+    Field("taskId", "task_id", TaskId(), required=True),
     Field("input", "input", CompensationInput()),
     Field("condition", "condition", Expression()),
     Field("retry", "retry", RETRY),

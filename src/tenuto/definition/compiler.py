@@ -13,13 +13,13 @@ from tenuto.definition.dependency_form import is_dependency_form, read_dependenc
 from tenuto.definition.draft import Draft, DraftNode
 from tenuto.definition.event_triggers import read_cancellation_triggers, read_triggers
 from tenuto.definition.expressions import BASE, ITERATION, check_expression
-from tenuto.definition.fields import UNUSABLE, Field, Fields, is_array, is_object
+from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.flow import check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.options import OPTIONS
-from tenuto.definition.plain_kinds import Anything, Text
-from tenuto.definition.report import Place, Report, shown
+from tenuto.definition.plain_kinds import Anything, Id, Text
+from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
@@ -27,9 +27,12 @@ from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.json import JSON, Object
 
 MOST_NODES = 20_000
+
+LATER_RULES = frozenset({"TEN-1025", "TEN-1054"})
+"""What is refused of new definitions only: one that was saved before these rules still runs."""
 
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
 
@@ -41,20 +44,11 @@ class Checked(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...]
 
 
-class DefinitionId:
+class DefinitionId(Id):
     """The id of a definition."""
 
-    def read(self, value: JSON, place: Place) -> object:
-        if not isinstance(value, str):
-            place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
-            return UNUSABLE
-        if not _DEFINITION_ID.match(value):
-            place.wrong("TEN-1020", f"{shown(value)} is not usable as the id of a definition")
-            return UNUSABLE
-        return value
-
-    def write(self, value: object) -> JSON:
-        return cast("JSON", value)
+    def __init__(self) -> None:
+        super().__init__(_DEFINITION_ID, "the id of a definition")
 
 
 _TOP = Fields(
@@ -74,9 +68,14 @@ _TOP = Fields(
 )
 
 
-def compile_definition(document: JSON, *, fallback_id: str = "workflow") -> Definition:
-    """The definition that a document spells; InvalidDefinition with every problem if it is none."""
-    checked = check(document, fallback_id=fallback_id)
+def compile_definition(
+    document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False
+) -> Definition:
+    """The definition that a document spells; InvalidDefinition with every problem if it is none.
+
+    One that `is_saved` was checked then, by the rules of that time.
+    """
+    checked = check(document, fallback_id=fallback_id, is_saved=is_saved)
     if checked.definition is None:
         errors = [each for each in checked.problems if each.severity == "error"]
         count = f"{len(errors)} problems" if len(errors) != 1 else "a problem"
@@ -84,17 +83,24 @@ def compile_definition(document: JSON, *, fallback_id: str = "workflow") -> Defi
     return checked.definition
 
 
-def check(document: JSON, *, fallback_id: str = "workflow") -> Checked:
+def check(document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False) -> Checked:
     """Everything that is wrong with a document, and what it compiles to if nothing is.
 
-    `fallback_id` is the id of a definition that names none.
+    `fallback_id` is the id of a definition that names none. Of one that `is_saved` nothing is
+    asked that was not asked of it then.
     """
     report = Report()
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):
         definition = _compile(document, root, fallback_id)
-    return Checked(definition=None if report.has_errors else definition, problems=report.problems)
+    is_refused = report.has_errors and not (is_saved and _breaks_later_rules_only(report))
+    return Checked(definition=None if is_refused else definition, problems=report.problems)
+
+
+def _breaks_later_rules_only(report: Report) -> bool:
+    errors = (problem for problem in report.problems if problem.severity == "error")
+    return not report.is_full and all(problem.code in LATER_RULES for problem in errors)
 
 
 def _compile(document: Object, root: Place, fallback_id: str) -> Definition | None:

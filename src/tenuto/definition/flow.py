@@ -8,6 +8,9 @@ from tenuto.definition.draft import Draft, DraftNode
 from tenuto.definition.nodes.passing import END, START
 from tenuto.definition.shape import Arrows, Shape, leads_into
 
+MOST_LOOPS = 16
+"""So many loops may stand inside one another: the numbers of their iterations are part of keys."""
+
 _LONGEST_CYCLE = 50
 
 
@@ -20,6 +23,7 @@ def check_flow(
     _check_reached(draft, shape)
     _check_starts(draft, arrows, shape)
     _check_loops(draft, arrows, shape, around)
+    _check_depth(arrows, shape, around, nodes)
 
 
 def _check_cycles(shape: Shape, nodes: Mapping[str, DraftNode]) -> None:
@@ -71,3 +75,18 @@ def _check_loops(
     for node in draft.nodes:
         if node.row is END and not node.duplicate and around[node.id] is not None:
             node.place.wrong("TEN-1051", f"`{node.id}` is in the body of `{around[node.id]}`")
+
+
+def _check_depth(
+    arrows: Arrows,
+    shape: Shape,
+    around: Mapping[str, str | None],
+    nodes: Mapping[str, DraftNode],
+) -> None:
+    depth: dict[str | None, int] = {None: 0}
+    for name in shape.order:
+        if name in arrows.loops:
+            depth[name] = depth[around[name]] + 1
+            if depth[name] == MOST_LOOPS + 1:
+                what = f"`{name}`" if nodes[name].named else "this loop"
+                nodes[name].place.wrong("TEN-1054", f"{what} is inside of {MOST_LOOPS} loops")

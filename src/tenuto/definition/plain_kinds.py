@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, did_you_mean, shown
-from tenuto.model.ids import NAME
+from tenuto.model.ids import NAME, too_long
 from tenuto.model.json import JSON, kind_of
 
 LARGEST_WHOLE = 2**31 - 1
@@ -30,6 +31,16 @@ class Text:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+
+class TaskId(Text):
+    """The id of a task, which workers look for."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        text = super().read(value, place)
+        if isinstance(text, str):
+            check_length(text, place)
+        return text
 
 
 class Flag:
@@ -147,17 +158,28 @@ class Anything:
 class Id:
     """The id of a node, step, branch or arm."""
 
+    def __init__(self, pattern: re.Pattern[str] = NAME, what: str = "an id") -> None:
+        self._pattern = pattern
+        self._what = what
+
     def read(self, value: JSON, place: Place) -> object:
         if not isinstance(value, str):
             place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
             return UNUSABLE
-        if not NAME.match(value):
-            place.wrong("TEN-1020", f"{shown(value)} is not usable as an id")
+        if not self._pattern.match(value):
+            place.wrong("TEN-1020", f"{shown(value)} is not usable as {self._what}")
             return UNUSABLE
         return value
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+
+def check_length(text: str, place: Place) -> None:
+    """Report a text that is too long to be looked up by; it stays usable."""
+    problem = too_long(text)
+    if problem is not None:
+        place.wrong("TEN-1025", problem)
 
 
 def _digits(value: int) -> str:

@@ -15,7 +15,7 @@ from tenuto.definition.expressions import (
     is_templated,
 )
 from tenuto.definition.fields import UNUSABLE, is_object
-from tenuto.definition.plain_kinds import Id, Text
+from tenuto.definition.plain_kinds import Id, Text, check_length
 from tenuto.definition.report import Place, shown
 from tenuto.model.json import JSON, kind_of
 
@@ -43,7 +43,6 @@ RESERVED_VARIABLES = frozenset({"input", "output", "item", "index", "last"})
 _WORD = r"[^\s.*{}\x00-\x1f\x7f]+"
 _PATTERN = re.compile(rf"(?:{_WORD}|\*\*?)(?:\.(?:{_WORD}|\*\*?))*\Z")
 _PLAIN_PATTERN = re.compile(rf"{_WORD}(?:\.{_WORD})*\Z")
-_LONGEST_PATTERN = 512
 
 
 class _Verbatim:
@@ -136,9 +135,10 @@ class EventPattern(_Verbatim):
             check_template(text, place)
             return text
         pattern = _PATTERN if self._is_subscription else _PLAIN_PATTERN
-        if len(text) > _LONGEST_PATTERN or not pattern.match(text):
+        if not pattern.match(text):
             place.wrong("TEN-1034", f"{shown(text)} is not an event pattern")
             return UNUSABLE
+        check_length(text, place)
         return text
 
 

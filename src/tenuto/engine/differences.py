@@ -92,7 +92,7 @@ class Report:
     def waits(self, state: InstanceState, stored: set[tuple[str, str]]) -> None:
         folded = {
             (key.node, key.iteration)
-            for key in state.open
+            for key in state.open_nodes()
             if state.nodes[key].is_wait and not state.status.is_final
         }
         if stored != folded:

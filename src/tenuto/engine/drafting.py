@@ -13,12 +13,14 @@ from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import LookAgain, OfferJob, Request, TakenOver
+from tenuto.engine.requests import LookAgain, Matter, OfferJob, Request, TakenOver
 from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.failure import NOT_STORABLE
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
+from tenuto.store.protocol import Orphan
 
 log = logging.getLogger("tenuto.lane")
 
@@ -31,6 +33,9 @@ NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """Of an instance that is not there: nothing is decided on it but to take off its letters."""
 
 
+_NOTES = (LookAgain, TakenOver, OfferJob)
+
+
 class Drafter:
     """Decides on the newest state of instances, and keeps that state from turn to turn."""
 
@@ -40,21 +45,30 @@ class Drafter:
         loader: Loader,
         cache: Cache,
         clock: Clock,
-        unreadable: Callable[[Request], None],
+        left_alone: Callable[[Request], None],
         leave_to_owner: Callable[[Request], None],
+        unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
         leaves_to_others: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
+        """`left_alone`: a request stays where it came from, as nobody is there.
+
+        `leave_to_owner`: a letter is for the other process that owns its instance.
+        `unreadable`: what this program cannot read is for others, with all that was asked of it.
+        """
         self._loader = loader
         self._cache = cache
         self._clock = clock
-        self._unreadable = unreadable
+        self._left_alone = left_alone
         self._leave_to_owner = leave_to_owner
+        self._unreadable = unreadable
         self._leaves_to_others = leaves_to_others
         self._is_shared = is_shared
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
+        self._has_read = True
+        """Whether the last turn that had a choice was one of instances that had to be read."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -80,7 +94,12 @@ class Drafter:
             self._is_projecting = False
             for instance_id in self._unprojected:
                 grouped.setdefault(instance_id, [])
-        held = await self._hold(grouped)
+        held = self._at_hand(grouped)
+        if self._is_shared:
+            left += self._put_off(grouped, held)
+        missing = [instance_id for instance_id in grouped if instance_id not in held]
+        if missing:
+            held |= await self._read(missing, grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
         rows = size = 0
@@ -100,7 +119,8 @@ class Drafter:
                 continue
             draft = Draft.of(instance_id, found, self._leaves_to_others)
             draft.is_shared = self._is_shared
-            if found.is_fresh and found.is_owned and found.performed is None:
+            is_new_here = found.is_fresh and found.is_owned and found.performed is None
+            if is_new_here and not any(each.refusal for each in waiting):
                 _take_over(draft, waiting, now)
             for request in waiting:
                 _decide(draft, request, now)
@@ -109,39 +129,57 @@ class Drafter:
             size += draft.size
         return drafts, left
 
-    async def _hold(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+    def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        """Of those that requests are about, the ones that need not be read."""
         held: dict[str, Held] = {}
-        missing: list[str] = []
         for instance_id, requests in grouped.items():
             start = requests[0].start if requests else None
-            if start is None:
-                found = self._cache.get(instance_id)
-                if found is not None and _is_behind(found, requests):
-                    self._cache.drop(instance_id)
-                    found = None
-            else:
-                found = Held(blank(instance_id), start.plan, start.tenant)
+            if start is not None:
+                held[instance_id] = Held(blank(instance_id), start.plan, start.tenant)
+                continue
+            found = self._cache.get(instance_id)
             if found is None:
-                missing.append(instance_id)
+                continue
+            if _is_behind(found, requests):
+                self._cache.drop(instance_id)
             else:
                 held[instance_id] = found
-        if missing:
-            known = self._cache.known(missing)
-            loaded = await self._loader.load(missing, known)
-            for instance_id in missing:
-                found_or_error = loaded.get(instance_id)
-                if isinstance(found_or_error, Held):
-                    self._cache.reread(instance_id, found_or_error)
-                    held[instance_id] = found_or_error
-                    continue
-                dropped: list[Request] = []
-                if found_or_error is None:
-                    dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
-                others = [each for each in grouped[instance_id] if each not in dropped]
-                self._refuse_all(others, instance_id, found_or_error)
-                if dropped:
-                    grouped[instance_id] = dropped
-                    held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
+        return held
+
+    def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
+        """Leave those at hand, or those that have to be read, to the next turn; they take turns.
+
+        What others own has to be read. By then they may have done what is asked for, and whoever
+        loses to them takes nobody along who is at hand.
+        """
+        if not held or len(held) == len(grouped):
+            return []
+        self._has_read = not self._has_read
+        later = list(held) if self._has_read else [id for id in grouped if id not in held]
+        put_off: list[Request] = []
+        for instance_id in later:
+            put_off += grouped.pop(instance_id)
+            held.pop(instance_id, None)
+        return put_off
+
+    async def _read(self, missing: list[str], grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        loaded = await self._loader.load(missing, self._cache.known(missing))
+        for instance_id in missing:
+            found_or_error = loaded.get(instance_id)
+            if isinstance(found_or_error, Held):
+                self._cache.reread(instance_id, found_or_error)
+                held[instance_id] = found_or_error
+                continue
+            if found_or_error is not None:
+                self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                continue
+            dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+            others = [each for each in grouped[instance_id] if each not in dropped]
+            self._refuse_all(others, instance_id)
+            if dropped:
+                grouped[instance_id] = dropped
+                held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
         return held
 
     def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
@@ -155,12 +193,25 @@ class Drafter:
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 
-    def _refuse_all(
-        self, requests: list[Request], instance_id: str, error: TenutoError | None
-    ) -> None:
+    def _refuse_all(self, requests: list[Request], instance_id: str) -> None:
         for request in requests:
-            request.refuse(error or NotFound(f"there is no instance {instance_id}"))
-            self._unreadable(request)
+            request.refuse(NotFound(f"there is no instance {instance_id}"))
+            self._left_alone(request)
+
+    def _leave_to_others(
+        self, instance_id: str, requests: list[Request], error: TenutoError
+    ) -> None:
+        """Nothing can be decided here on an instance that a newer program has written to.
+
+        What this process does for it is stopped in good order. What it took over, and never began
+        with, is as its owner before has left it.
+        """
+        for request in requests:
+            request.refuse(error)
+        taken_over = _taken_over(requests)
+        clean = self._cache.is_at_work_for(instance_id) if taken_over is None else taken_over.clean
+        self._cache.forget(instance_id)
+        self._unreadable(Orphan(instance_id, clean), requests, error)
 
     # -- after it
 
@@ -220,25 +271,31 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
 
 
 def _decide(draft: Draft, request: Request, now: datetime) -> None:
-    plan = draft.held.plan
-    if isinstance(request.input, LookAgain | TakenOver):
-        draft.note(request)
-        return
-    if isinstance(request.input, OfferJob):
-        draft.offer(request, request.input)
+    if isinstance(request.input, _NOTES):
+        _take_note(draft, request, now)
         return
     if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
         draft.note(request)
         log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
         return
     try:
-        if request.refusal is not None and draft.state.version == 0:
-            draft.take(request, _refused(draft, request.input, request.refusal, now))
+        if request.refusal is None:
+            draft.take(request, decide(draft.held.plan, draft.state, request.input, now))
         else:
-            draft.take(request, decide(plan, draft.state, request.input, now))
+            draft.take(request, _given_up(draft, request.input, request.refusal, now))
     except Exception as error:  # one bad instance must not stop the others
         log.exception("instance %s cannot be decided on", draft.instance_id)
         draft.take(request, _quarantined(draft, request.input, now, error))
+
+
+def _take_note(draft: Draft, request: Request, now: datetime) -> None:
+    """What happened is no matter of the instance, but of the process that works for it."""
+    if request.refusal is not None:
+        draft.take(request, _given_up(draft, request.input, request.refusal, now))
+    elif isinstance(request.input, OfferJob):
+        draft.offer(request, request.input)
+    else:
+        draft.note(request)
 
 
 def _is_leased(draft: Draft, request: Request) -> bool:
@@ -266,10 +323,15 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
 
     Who decides on an old picture loses, and has to read it then.
     """
-    if not held.is_owned and _taken_over(requests):
-        return True
-    inputs = (request.input for request in requests)
-    return any(isinstance(each, LookAgain) and each.version > held.state.version for each in inputs)
+    for request in requests:
+        match request.input:
+            case LookAgain(version) if version > held.state.version:
+                return True
+            case TakenOver() if not held.is_owned:
+                return True
+            case _:
+                pass
+    return False
 
 
 def _taken_over(requests: list[Request]) -> TakenOver | None:
@@ -295,7 +357,21 @@ def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
             _decide(draft, Request(draft.instance_id, lost), now)
 
 
-def _refused(draft: Draft, input: Input, because: Rejection, now: datetime) -> Decision:
+def _given_up(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
+    """What becomes of an instance to which something happened that cannot be taken."""
+    if draft.state.version == 0:
+        return _refused(draft, input, because, now)
+    if isinstance(input, Started):
+        # It has begun after all, and what begins it a second time is refused for that.
+        return decide(draft.held.plan, draft.state, input, now)
+    if draft.state.status.is_final:
+        return Decision(state=draft.state, rejection=because)
+    deciding = Deciding(draft.held.plan, draft.state, now)
+    quarantine(deciding, because.message, NOT_STORABLE)
+    return deciding.done()
+
+
+def _refused(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
     """There is no instance, and there will be none; whoever waits for its end is told."""
     effects: tuple[Effect, ...] = ()
     if isinstance(input, Started) and input.parent is not None:

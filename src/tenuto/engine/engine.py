@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
@@ -21,6 +21,8 @@ from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
 from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
+from tenuto.engine.later import Later
+from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
@@ -37,7 +39,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import EventResult, JobKey, Store, WaitRow
+from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -48,6 +50,8 @@ T = TypeVar("T")
 _A_MOMENT = timedelta(milliseconds=1)
 _HINTED_BEATS = 0.5
 """Seconds between beats that a hint calls for: letters come with hints too."""
+_SOONER = 3
+"""By how much the next beat comes sooner after one that the store did not hear."""
 _SELDOM = 30.0
 """Seconds between looks for what nobody else can have left."""
 _LAST_WRITES = 10.0
@@ -61,8 +65,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     mail_every: float = 2.0
     """Seconds between looks into the mailbox, for what other processes left there."""
-    beat_every: float = 3.0
-    """Seconds between heartbeats, by which processes that share a store know of each other."""
     timers_every: float = 5.0
     """Seconds between looks for timers that other processes set and did not live to see."""
     jobs_every: float = 2.0
@@ -120,8 +122,17 @@ class Engine:
             is_missing=self._is_missing,
             limits=self.settings.limits,
         )
+        self._left_to_others = LeftToOthers(
+            store=store, clock=clock, errand=self._errand, given_back=self._given_back
+        )
         self._mailroom = Mailroom(
-            store=store, plans=self.plans, clock=clock, report=self._report, errand=self._errand
+            store=store,
+            plans=self.plans,
+            clock=clock,
+            report=self._report,
+            errand=self._errand,
+            unreadable=self._unreadable_letter,
+            may_start=lambda: self._left_to_others.instances_of_letters,
         )
         self._dispatcher = Dispatcher(
             runner=self.runner,
@@ -140,16 +151,23 @@ class Engine:
             report=self._report,
             start=self._start_job,
             stop=self._stop_job,
+            unreadable=self._unreadable_job,
         )
         self._heart = Heart(
             store=store,
             clock=clock,
             ids=ids,
-            recovery=Recovery(store=store, postmaster=self.postmaster, report=self._report),
+            recovery=Recovery(
+                store=store,
+                postmaster=self.postmaster,
+                report=self._report,
+                has_room=lambda: not self._left_to_others.is_full,
+            ),
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
+        self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
@@ -189,10 +207,12 @@ class Engine:
     async def _begin(self) -> int:
         for lane in self.lanes:
             self._loops.start("lane", lane.run())
+        self._loops.start("later", self._later.run())
         if self.store.is_shared:
             # First of all: however long it takes to begin, the others know that it lives.
+            every = self.store.beat_every.total_seconds()
             self._loops.tick(
-                "heart", self.settings.beat_every, self._heart.beat, hint=self._beat_hint
+                "heart", every, self._heart.beat, hint=self._beat_hint, again=every / _SOONER
             )
             self._loops.tick("watchers", self.settings.watch_every, self._watchers.run_once)
         return 0 if self.settings.is_guest else await self._begin_to_work()
@@ -351,6 +371,10 @@ class Engine:
         """Tell other processes that there is something for instances of theirs."""
         _ = self._errand(self._hinted(owners))
 
+    def later(self, request: Request) -> None:
+        """Try an input again after a while, since the store takes nothing that follows from it."""
+        self._later.put(request)
+
     async def fenced(self, process_id: str) -> None:
         """The store took `process_id` for dead."""
         await self._heart.fenced(process_id)
@@ -366,8 +390,9 @@ class Engine:
                 loader=self.loader,
                 cache=self._caches[number],
                 clock=self.clock,
-                unreadable=self._unreadable,
+                left_alone=self._left_alone,
                 leave_to_owner=self._leave_to_owner,
+                unreadable=self._unreadable,
                 is_shared=self.store.is_shared,
                 leaves_to_others=(
                     self._leaves_to_others if self.settings.unknown_tasks == "wait" else None
@@ -404,10 +429,12 @@ class Engine:
             lane.let_all_go()
         self.timekeeper.let_all_go()
         self._mailroom.let_all_go()
+        self._later.let_all_go()
         self._jobs.let_all_go()
         return self.runner.abandon()
 
     async def _look_at_timers(self) -> None:
+        await self._left_to_others.run_once()
         self.timekeeper.look()
 
     async def _hinted(self, owners: Collection[str]) -> None:
@@ -437,7 +464,35 @@ class Engine:
         self._intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future
 
-    def _unreadable(self, request: Request) -> None:
+    def _unreadable(self, orphan: Orphan, requests: Sequence[Request], error: TenutoError) -> None:
+        if not self.store.is_shared:
+            # There is nobody to give it to: it stays for the next program that opens the store.
+            for request in requests:
+                self._left_alone(request)
+            return
+        self.runner.abandon(orphan.instance_id)
+        self.timekeeper.forget(orphan.instance_id)
+        self._jobs.forget(orphan.instance_id)
+        self._watchers.cannot_see(orphan.instance_id, error)
+        for request in requests:
+            if request.mail_id is not None:
+                self._mailroom.given_back(MailKey(request.mail_id, request.instance_id))
+        self._left_to_others.instance(orphan, requests, error)
+
+    def _unreadable_letter(self, letter: MailKey) -> None:
+        if self.store.is_shared:
+            self._mailroom.given_back(letter)
+            self._left_to_others.letter(letter.id, letter.instance_id)
+
+    def _unreadable_job(self, lease: Lease, error: TenutoError) -> None:
+        if self.store.is_shared:
+            self._left_to_others.job(lease, error)
+
+    def _given_back(self, request: Request) -> None:
+        if isinstance(request.input, TimerDue):
+            self.timekeeper.let_go(request.instance_id, request.input)
+
+    def _left_alone(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.set_aside(request.instance_id, request.input)
         self._mailroom.let_go(request)

@@ -68,7 +68,8 @@ class Heart:
                 await self._clock.sleep(BAD_WEATHER)
                 continue
             self._inherited()
-            log.info("took over %d instances of a process that is gone", taken_over)
+            if taken_over:
+                log.info("took over %d instances of a process that is gone", taken_over)
 
     async def take_over(self) -> int:
         """Go on with what others have left; returns how many instances that were."""

@@ -127,6 +127,10 @@ class Cache:
         if held.performed is not None or held.owner_elsewhere is not None:
             self.read(instance_id, held.state)
 
+    def is_at_work_for(self, instance_id: str) -> bool:
+        """Whether this process does something for an instance that has to be read anew."""
+        return instance_id in self._performed
+
     def forget(self, instance_id: str) -> None:
         """Nothing that this process did for it counts any more."""
         self._owned.pop(instance_id, None)

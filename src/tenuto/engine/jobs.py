@@ -16,7 +16,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.requests import Request
 from tenuto.model.effects import StartAttempt
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
 from tenuto.store.protocol import JobKey, Lapsed, Lease, Store
@@ -44,7 +44,9 @@ class JobOffice:
         report: Callable[[Request], None],
         start: Callable[[str, StartAttempt, Held], None],
         stop: Callable[[JobKey], None],
+        unreadable: Callable[[Lease, TenutoError], None],
     ) -> None:
+        """`unreadable`: a job is for a process whose program can read what is to be done."""
         self._store = store
         self._loader = loader
         self._registry = registry
@@ -52,6 +54,7 @@ class JobOffice:
         self._report = report
         self._start = start
         self._stop = stop
+        self._unreadable = unreadable
         self._leases: dict[JobKey, int] = {}
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
@@ -66,6 +69,11 @@ class JobOffice:
     def stop(self) -> None:
         """Take on nothing more: what would be taken on now nobody would begin."""
         self._is_stopping = True
+
+    def forget(self, instance_id: str) -> None:
+        """Hold on no more to jobs of an instance: what was begun of them is lost."""
+        for key in [key for key in self._leases if key.instance_id == instance_id]:
+            del self._leases[key]
 
     def let_all_go(self) -> None:
         """What this process had leased is lost."""
@@ -126,9 +134,12 @@ class JobOffice:
         loaded = await self._loader.load(sorted({lease.key.instance_id for lease in leases}))
         for key, token in leases:
             held = loaded.get(key.instance_id)
-            order = _order(held, key) if isinstance(held, Held) else None
-            # One that is not owed any more, or that this program cannot read, is left to lapse.
-            if order is not None and isinstance(held, Held):
+            if isinstance(held, TenutoError):
+                self._unreadable(Lease(key, token), held)
+                continue
+            order = None if held is None else _order(held, key)
+            # One that is not owed any more is left to lapse.
+            if order is not None and held is not None:
                 self._leases[key] = token
                 self._start(key.instance_id, order, held)
 

@@ -11,14 +11,15 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from tenuto.core import Rejection
 from tenuto.engine.batch import Batch
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.intake import Intake
 from tenuto.engine.requests import Answer, Request
 from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
-from tenuto.model.failure import Failure
-from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.failure import NOT_STORABLE, Failure
+from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
 from tenuto.store.protocol import (
     CommitUnknown,
@@ -48,6 +49,9 @@ class Process(Protocol):
 
     def hint(self, owners: Collection[str]) -> None:
         """There is something new for instances that other processes own."""
+
+    def later(self, request: Request) -> None:
+        """Not even that an input was refused could be written: it is tried again after a while."""
 
     async def fenced(self, process_id: str) -> None:
         """The store took `process_id` for dead: go on under another name."""
@@ -140,7 +144,11 @@ class Lane:
             return 0
         except DataRefused as error:
             self._drafter.forget(drafts)
-            self._take_apart(batch, error)
+            if batch.size == 1 and len(drafts) > len(batch.requests):
+                # It was not alone: rows of other instances were brought up to date beside it.
+                self._intake.try_apart([batch])
+            else:
+                self._take_apart(batch, error)
             return 0
         self._is_available, self._pause = True, _FIRST_PAUSE
         for event in batch.events:
@@ -250,33 +258,31 @@ class Lane:
             return
         for request in batch.requests:
             self._refused(request, error)
-        batch.refuse(TenutoError(f"the store refused the data: {error}", code="TEN-2004"))
+        batch._replace(requests=[]).refuse(_as_answer(error))
 
     def _refused(self, request: Request, error: DataRefused) -> None:
-        """One input stands alone with data that no store takes."""
-        log.error(
-            "instance %s: the store refused %r: %s", request.instance_id, request.input, error
-        )
-        if isinstance(request.input, TaskSucceeded | TaskFailed) and request.mail_id is None:
-            failure = Failure(
-                code="NOT_STORABLE",
-                message=f"the store refused the result: {error}",
-                retryable=False,
-            )
-            report = request.input
-            is_second_time = isinstance(report, TaskFailed) and report.error == failure
-            if not is_second_time:
-                self._intake.report(
-                    Request(
-                        request.instance_id,
-                        TaskFailed(
-                            node=report.node,
-                            iteration=report.iteration,
-                            attempt=report.attempt,
-                            error=failure,
-                        ),
-                    )
-                )
+        """What follows from one input is data that the store does not take.
+
+        Whoever waits to hear if it is accepted is told. What was promised is not forgotten: the
+        task has failed, or the instance is set aside where people see it. A store that does not
+        even take that is asked again, ever less often.
+        """
+        kind = type(request.input).__name__
+        reason = _reason(error)
+        log.error("instance %s: the store refused %s: %s", request.instance_id, kind, reason)
+        if request.is_new and not isinstance(request.input, EventMatched):
+            request.refuse(_as_answer(error))
+        elif request.refusal is not None:
+            request.refuse(_as_answer(error))
+            if request.refusal.code == _REFUSED:
+                request.refusal = None  # perhaps the store takes what follows, next time
+            self._process.later(request)
+        elif (failed := _failed_instead(request, error)) is not None:
+            self._intake.report(failed)
+        else:
+            message = f"the store refused what follows from {kind}: {reason}"
+            request.refusal = Rejection(code=_REFUSED, message=message)
+            self._intake.report(request)
 
     async def _enter_anew(self, process_id: str) -> None:
         try:
@@ -293,6 +299,35 @@ class Lane:
 
 
 _WON = WriteResult(Outcome.WON)
+_REFUSED = "TEN-2004"
+_LONGEST_REASON = 500
+
+
+def _failed_instead(request: Request, error: DataRefused) -> Request | None:
+    """A task whose result the store refused has failed, unless that is what it refused."""
+    report = request.input
+    if not isinstance(report, TaskSucceeded | TaskFailed):
+        return None
+    if isinstance(report, TaskFailed) and report.error.code == NOT_STORABLE:
+        return None
+    message = f"the store refused the result: {_reason(error)}"
+    failed = TaskFailed(
+        node=report.node,
+        iteration=report.iteration,
+        attempt=report.attempt,
+        error=Failure(code=NOT_STORABLE, message=message, retryable=False),
+    )
+    return Request(request.instance_id, failed, mail_id=request.mail_id, lease=request.lease)
+
+
+def _reason(error: DataRefused) -> str:
+    """The store's words; they may quote what it does not take."""
+    text = str(error)[:_LONGEST_REASON].replace("\0", "")
+    return text.encode("utf-8", "replace").decode()
+
+
+def _as_answer(error: DataRefused) -> TenutoError:
+    return TenutoError(f"the store refused the data: {_reason(error)}", code=_REFUSED)
 
 
 def _again(request: Request) -> Request:

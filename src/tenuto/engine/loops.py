@@ -32,9 +32,14 @@ class Loops:
         seconds: float,
         once: Callable[[], Awaitable[object]],
         hint: asyncio.Event | None = None,
+        again: float | None = None,
     ) -> None:
-        """Run one pass every so often, or when hinted at; a store that is away is waited for."""
-        self.start(name, self._ticking(name, seconds, once, hint))
+        """Run one pass every so often, or when hinted at; a store that is away is waited for.
+
+        After a pass for which it was away the next one comes `again` seconds later, if that is
+        another time than usual.
+        """
+        self.start(name, self._ticking(name, seconds, once, hint, again or seconds))
 
     async def stop(self) -> None:
         """End every loop."""
@@ -49,17 +54,21 @@ class Loops:
         seconds: float,
         once: Callable[[], Awaitable[object]],
         hint: asyncio.Event | None,
+        again: float,
     ) -> None:
+        pause = seconds
         while True:
             if hint is None:
-                await self._clock.sleep(seconds)
+                await self._clock.sleep(pause)
             else:
-                await self._clock.wait(hint, seconds)
+                await self._clock.wait(hint, pause)
                 hint.clear()
+            pause = seconds
             try:
                 await once()
             except StoreUnavailable as error:
                 log.warning("%s: %s", name, error)
+                pause = again
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -8,7 +8,7 @@ comes before every other one for it; until it has been taken, the others stay wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 
 import msgspec
 
@@ -41,12 +41,20 @@ class Mailroom:
         clock: Clock,
         report: Callable[[Request], None],
         errand: Callable[[Coroutine[None, None, None]], object],
+        unreadable: Callable[[MailKey], None],
+        may_start: Callable[[], Collection[str]],
     ) -> None:
+        """`unreadable`: a letter is for a process whose program can read it.
+
+        `may_start`: instances for whom such a letter, perhaps their start, has come before.
+        """
         self._store = store
         self._plans = plans
         self._clock = clock
         self._report = report
         self._errand = errand
+        self._unreadable = unreadable
+        self._may_start = may_start
         self._in_hand: dict[MailKey, bool] = {}
         """Letters that were handed over and are not taken yet; whether each is a start."""
         self._taken: set[MailKey] | None = None
@@ -119,6 +127,10 @@ class Mailroom:
             self._in_hand.pop(key, None)
             self._others.append(key)
 
+    def given_back(self, key: MailKey) -> None:
+        """A letter is for a newer program; should it come here again, it is handed over anew."""
+        self._in_hand.pop(key, None)
+
     async def put_back(self) -> None:
         """Put back what is others', for them to find."""
         others, self._others = self._others, []
@@ -146,7 +158,9 @@ class Mailroom:
         return len(left)
 
     def _starting(self) -> set[str]:
-        return {key.instance_id for key, is_start in self._in_hand.items() if is_start}
+        """Who is not there, and may be once a letter that is known of was taken."""
+        starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
+        return starting.union(self._may_start())
 
     async def _hand_over(self, letters: list[Mail]) -> None:
         tenants = _Tenants(self._store)
@@ -158,6 +172,9 @@ class Mailroom:
                 input = _decode(letter.input)
             except msgspec.MsgspecError as error:
                 log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
+                self._in_hand[key] = True  # for all that is known, its start
+                starting.add(letter.instance_id)
+                self._unreadable(key)
                 continue
             request = Request(letter.instance_id, input, mail_id=letter.id)
             if isinstance(input, Started):
@@ -202,6 +219,8 @@ class Mailroom:
             self._refuse(request, str(error), error.code)
         except TenutoError as error:
             log.warning("the instance %s is not started here: %s", request.instance_id, error)
+            if request.mail_id is not None:
+                self._unreadable(MailKey(request.mail_id, request.instance_id))
         else:
             request.start = StartFacts(plan=deployed.plan, tenant=tenant)
             self._report(request)

@@ -78,7 +78,9 @@ class Plans:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
-        return known or self._keep(row, self.compile(msgspec.json.decode(row.content)))
+        return known or self._keep(
+            row, self.compile(msgspec.json.decode(row.content), is_saved=True)
+        )
 
     def known(self, tenant: str, id: str, version: int) -> Deployed | None:
         """A version, if it is at hand."""
@@ -97,10 +99,10 @@ class Plans:
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
 
-    def compile(self, document: JSON) -> Plan:
+    def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
         return Plan(
-            compile_definition(document),
+            compile_definition(document, is_saved=is_saved),
             tasks=self._tasks,
             retry=self._retry,
             limits=self._limits,

@@ -24,11 +24,18 @@ class Recovery:
     """Takes over what is owned and what is due, never what is merely stored."""
 
     def __init__(
-        self, *, store: Store, postmaster: Postmaster, report: Callable[[Request], None]
+        self,
+        *,
+        store: Store,
+        postmaster: Postmaster,
+        report: Callable[[Request], None],
+        has_room: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`has_room`: whether more can be taken over now."""
         self._store = store
         self._postmaster = postmaster
         self._report = report
+        self._has_room = has_room
 
     async def run(self) -> int:
         """Take over what has no living owner; returns how many instances that were."""
@@ -39,13 +46,14 @@ class Recovery:
 
     async def _take_over(self) -> int:
         count = 0
-        while True:
+        while self._has_room():
             orphans = await self._store.claim_orphans(BATCH)
             if not orphans:
-                return count
+                break
             for orphan in orphans:
                 self._report(Request(orphan.instance_id, TakenOver(orphan.clean)))
             count += len(orphans)
+        return count
 
     async def _finish_matching(self) -> None:
         left_alone: set[int] = set()

@@ -72,7 +72,9 @@ class Request(Struct, eq=False):
     lease: int | None = None
     """Of a report about a job: the token under which it came about."""
     refusal: Rejection | None = None
-    """A start: why there can be no such instance."""
+    """Why nothing can follow from it: there can be no such instance, or the store refuses that."""
+    setbacks: int = 0
+    """How often not even its refusal could be written."""
 
     @property
     def is_new(self) -> bool:

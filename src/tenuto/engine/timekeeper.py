@@ -84,9 +84,14 @@ class Timekeeper:
         """Forget a near timer."""
         self._armed.pop((instance_id, key), None)
 
+    def forget(self, instance_id: str) -> None:
+        """Forget all near timers of an instance."""
+        for armed in [each for each in self._armed if each[0] == instance_id]:
+            del self._armed[armed]
+
     def decided(self, instance_id: str, report: TimerDue, rejection: Rejection | None) -> None:
         """A reported timer was decided on; one that was not due after all is reported again."""
-        was_a_row = self._let_go(instance_id, report)
+        was_a_row = self.let_go(instance_id, report)
         if rejection is None or rejection.code != NOT_DUE:
             return
         if was_a_row:
@@ -96,11 +101,11 @@ class Timekeeper:
         self._wake.set()
 
     def set_aside(self, instance_id: str, report: TimerDue) -> None:
-        """Its instance cannot be read here: the row stays, for a program that can read it."""
-        if self._let_go(instance_id, report):
+        """Its instance is not there, or cannot be read here: the row stays as it is."""
+        if self.let_go(instance_id, report):
             self._set_aside.add((instance_id, report.key, report.due))
 
-    def _let_go(self, instance_id: str, report: TimerDue) -> bool:
+    def let_go(self, instance_id: str, report: TimerDue) -> bool:
         """Whether the timer was a row in hand; it is not any more."""
         hand = (instance_id, report.key, report.due)
         if hand not in self._in_hand:

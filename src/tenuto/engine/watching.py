@@ -56,6 +56,12 @@ class Watchers:
             if not future.done():
                 future.set_result(held)
 
+    def cannot_see(self, instance_id: str, error: TenutoError) -> None:
+        """An instance goes on, or has ended, in a way that this program cannot read."""
+        for future in self._futures.get(instance_id, ()):
+            if not future.done():
+                future.set_exception(error)
+
     def abandon(self, error: TenutoError) -> None:
         """This process will see no more ends."""
         for futures in self._futures.values():
@@ -85,6 +91,8 @@ class Watchers:
         for instance_id, held in (await self._loader.load(ended)).items() if ended else ():
             if isinstance(held, Held):
                 self.saw(instance_id, held)
+            else:
+                self.cannot_see(instance_id, held)
         return len(ended)
 
     async def _look(self, instance_id: str) -> Held:

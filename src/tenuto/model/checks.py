@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.ids import LONGEST_ID, too_long
 from tenuto.model.json import json_problem
 
 
@@ -23,6 +24,28 @@ def refuse_bad_text(**texts: str | None) -> None:
     ]
     if problems:
         raise InvalidInput("text that cannot be kept", problems)
+
+
+def refuse_bad_ids(**ids: str | None) -> None:
+    """InvalidInput unless each of `ids`, by its name in JSON, is what every store can look up."""
+    refuse_bad_text(**ids)
+    problems = [
+        problem
+        for name, text in ids.items()
+        if isinstance(text, str)
+        for problem in length_problems(text, f"$.{name}")
+    ]
+    if problems:
+        raise InvalidInput("too long to be looked up by", problems)
+
+
+def length_problems(text: str, path: str) -> list[Problem]:
+    """Why a text is too long to be an id or a name."""
+    problem = too_long(text)
+    if problem is None:
+        return []
+    advice = f"Choose one of up to {LONGEST_ID} characters, or a hash of the longer one."
+    return [Problem(code="TEN-2012", path=path, message=problem, advice=advice)]
 
 
 def aware(moment: datetime | None, name: str) -> datetime | None:

@@ -143,6 +143,12 @@ _NAMES = {
         "`when_1`, `onError_1`, …).",
         "Choose another id.",
     ),
+    "TEN-1025": Code(
+        "Too long to be looked up by",
+        "The id of a task and the pattern of events have up to 255 characters, so that every store "
+        "can index them.",
+        "Choose a shorter one.",
+    ),
 }
 
 _EXPRESSIONS = {
@@ -255,6 +261,12 @@ _FLOW = {
         "Has no effect",
         "The setting means nothing together with the others of this node.",
         "Remove it.",
+    ),
+    "TEN-1054": Code(
+        "Loops too deep inside one another",
+        "Up to 16 loops may stand inside one another: what happens in one is looked up by the "
+        "numbers of all iterations around it.",
+        "Make the inner loops a workflow of their own, and start it with a subWorkflow node.",
     ),
 }
 
@@ -515,6 +527,12 @@ _REQUESTS = {
         "A step whose outcome the rerun would take over is another one in that version.",
         "Rerun from that step or one before it, or by the version that the instance had.",
     ),
+    "TEN-2012": Code(
+        "Too long to be looked up by",
+        "A key, a correlation id, an event's id and its name have up to 255 characters, so that "
+        "every store can index them.",
+        "Choose a shorter one, or a hash of the longer one.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
@@ -685,6 +703,12 @@ _STORE = {
         "Name the server itself for listening.",
     ),
     "TEN-4014": Code(
+        "Rhythm that cannot be kept",
+        "Processes that share a store would be taken for dead while they live, or never be found "
+        "dead: how often they say that they live, and how long they may be silent, do not fit.",
+        "Let `dead_after` be three times as long as `beat_every`, or longer.",
+    ),
+    "TEN-4015": Code(
         "Not taken in time",
         "A command was left in the mailbox, and the processes at work have not taken it yet.",
         "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",

@@ -9,6 +9,11 @@ from msgspec import Struct
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
 """What node, step, branch and arm ids look like."""
 
+LONGEST_ID = 255
+"""Characters that a key, a correlation id, an event's id or name, or a task's id may have."""
+# In UTF-8 they are at most 1,020 bytes. PostgreSQL indexes rows of up to 2,704, and the longest of
+# them holds an event's pattern beside INDEXED_BYTES, an instance, a node and an iteration.
+
 
 class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_like=True):
     """One activation of a node: the node, and which iteration of the loops around it."""
@@ -35,6 +40,13 @@ def path_of(iteration: str) -> tuple[int, ...]:
 def index_of(iteration: str) -> int:
     """Which iteration of its loop it is."""
     return int(iteration.rpartition("/")[2])
+
+
+def too_long(text: str) -> str | None:
+    """What is wrong with the length of an id, if anything is."""
+    if len(text) <= LONGEST_ID:
+        return None
+    return f"{len(text):,} characters are more than the limit of {LONGEST_ID} (TOO_LONG)"
 
 
 def idempotency_key(instance_id: str, key: NodeKey) -> str:

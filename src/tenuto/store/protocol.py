@@ -29,6 +29,9 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 
+BEAT_EVERY = timedelta(seconds=3)
+"""How often a process beats unless its store says otherwise."""
+
 WRONG_CLOCK = timedelta(days=1)
 """Who is so far ahead has a clock that is wrong; who is less far ahead is followed."""
 
@@ -420,6 +423,17 @@ class Orphan(NamedTuple):
     clean: bool
 
 
+class Unread(Struct, frozen=True, gc=False, kw_only=True):
+    """What came to a process whose program cannot read it."""
+
+    instances: tuple[Orphan, ...] = ()
+    """`clean` where nothing was under way for it, or it was stopped in good order."""
+    letters: tuple[str, ...] = ()
+    """Ids of mail: of those instances, or such as is itself not to be read."""
+    leases: tuple[Lease, ...] = ()
+    """On jobs that were not begun."""
+
+
 class Pulse(NamedTuple):
     """What a process hears when it says that it lives."""
 
@@ -436,6 +450,8 @@ class Store(Protocol):
     """How many commits may be under way at once."""
     is_shared: bool
     """Whether several engine processes may have it open at once."""
+    beat_every: timedelta
+    """How often a process has to `beat`, or it is taken for dead; where it is shared."""
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
@@ -562,6 +578,22 @@ class Store(Protocol):
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         """Become the owner of instances whose owner is gone; Fenced."""
+
+    async def give_back(self, unread: Unread) -> bool:
+        """Let others have what this process cannot read; whether there was anything to give.
+
+        Instances that it owned are orphans, their timers and the letters that came to it are
+        nobody's, and jobs are as if they had not been leased. Where a store has one process there
+        is nobody to give to, and nothing happens.
+        """
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        """From now on leave these to others, and no others any more: they do not come here.
+
+        No orphans, due timers and jobs of these instances, nor mail for those of them that this
+        process does not own; and none of these letters. Such mail that had been passed on to it is
+        nobody's after its next look. Where a store has one process everything goes on coming.
+        """
 
     async def claim_jobs(
         self,

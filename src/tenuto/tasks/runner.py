@@ -126,11 +126,19 @@ class Runner:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
 
-    def abandon(self) -> int:
-        """End everything without a report: it counts as lost already; how many that were."""
-        attempts = list(self._attempts.values())
+    def abandon(self, instance_id: str | None = None) -> int:
+        """End everything, or all of one instance, without a report; how many that were.
+
+        It counts as lost already.
+        """
+        attempts = [
+            attempt
+            for key, attempt in self._attempts.items()
+            if instance_id is None or key[0] == instance_id
+        ]
         self._forget(attempts)
-        self._deadlines.rest()
+        if not self._attempts:
+            self._deadlines.rest()
         return len(attempts)
 
     async def drain(self, grace: float) -> int:

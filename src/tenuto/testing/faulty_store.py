@@ -29,6 +29,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -58,6 +59,7 @@ class FaultyStore:
         """`happened` hears of every fault when it strikes."""
         self.lanes = inner.lanes
         self.is_shared = inner.is_shared
+        self.beat_every = inner.beat_every
         self._inner = inner
         self._loop = loop
         self._weather = weather
@@ -107,6 +109,12 @@ class FaultyStore:
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         return await self._write("claim", lambda: self._inner.claim_orphans(limit))
+
+    async def give_back(self, unread: Unread) -> bool:
+        return await self._write("give back", lambda: self._inner.give_back(unread))
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        await self._read(lambda: self._inner.pass_over(instance_ids, mail_ids))
 
     async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
         return await self._read(lambda: self._inner.load(instance_ids))

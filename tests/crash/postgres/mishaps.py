@@ -8,10 +8,13 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from tenuto.store.postgres.queries import QUERIES
+from tests.crash.postgres.crew import until
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer
 
-_LISTENERS = "query LIKE 'LISTEN%'"
+_LISTENERS = f"(query LIKE 'LISTEN%' OR query = '{QUERIES['ping'].sql}')"
+"""Once in a while one that listens asks whether it is still connected."""
 
 
 async def restart_immediate(server: PostgresServer) -> None:
@@ -57,9 +60,8 @@ async def terminate_backends(server: PostgresServer) -> None:
 
 async def terminate_listeners(server: PostgresServer) -> None:
     """`pg_terminate_backend` of those that hear hints."""
-    listeners = await _pids(server, _LISTENERS)
-    assert listeners, "nobody was listening"
-    await _terminate(server, listeners)
+    # After another mishap they may still be on their way back.
+    await _terminate(server, await until(lambda: _pids(server, _LISTENERS)))
 
 
 MISHAPS: tuple[Callable[[PostgresServer], Awaitable[None]], ...] = (

@@ -94,7 +94,7 @@ CLOSED = Outage(
     _take_nobody,
     _take_everybody,
     # The server's state for it, 55000, is shared with much else.
-    frozenset({"TEN-4001"}),
+    frozenset({"TEN-4001", "TEN-4009"}),
 )
 READ_ONLY = Outage("nothing may be written", _write_nothing, _write_again, frozenset({"TEN-4004"}))
 FULL = Outage(

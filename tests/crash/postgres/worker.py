@@ -55,7 +55,6 @@ class Worker:
         self._app = Tenuto(
             self._store,
             settings=Settings(
-                beat_every=orders.beat_every,
                 mail_every=orders.mail_every,
                 watch_every=0.2,
                 project_every=0.5,

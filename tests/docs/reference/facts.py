@@ -8,11 +8,11 @@ from typing import get_args
 
 import msgspec
 
-from tenuto.definition import compiler, soundness
+from tenuto.definition import compiler, flow, soundness
 from tenuto.definition.time_kinds import iso_duration
 from tenuto.engine.engine import Settings
 from tenuto.expr import bounds
-from tenuto.model import entries, policy
+from tenuto.model import entries, ids, policy
 from tenuto.model.durations import Duration
 from tenuto.model.policy import Limits, RetryPolicy
 from tests.docs.reference.notes import notes_of, one_line, table
@@ -33,6 +33,8 @@ def limits_page() -> str:
         "## Sizes\n",
         f"`Limits`: {one_line(Limits.__doc__)}\n",
         _struct(Limits),
+        "## Ids and names\n",
+        _constants(ids),
         "## Retries\n",
         f"`RetryPolicy`: {one_line(RetryPolicy.__doc__)} In Python: `Retry`.\n",
         _struct(RetryPolicy),
@@ -42,7 +44,7 @@ def limits_page() -> str:
         "## Times and counts\n",
         _constants(policy),
         "## Definitions\n",
-        _constants(compiler, soundness),
+        _constants(compiler, flow, soundness),
         "## Expressions\n",
         _constants(bounds),
     ]

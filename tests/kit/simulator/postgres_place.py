@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.protocol import BEAT_EVERY
 from tenuto.testing.faulty_store import Handle
 from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres_place import TestedStore, let_time_pass
@@ -43,6 +44,7 @@ class _Blocking:
     """A store whose every verb has been done when it returns."""
 
     lanes = 1
+    beat_every = BEAT_EVERY
     is_shared = False
     """Simulated processes come one after the other, and hear of each other's ends at once."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from random import Random
 
 from tenuto.engine.draft import Draft
@@ -25,6 +26,7 @@ from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.wire import Report, Wire
 from tests.kit.workload import TASKS, Behaviours
 
+_BEAT_EVERY = timedelta(seconds=5)
 _UNTIL_REST = 250.0
 """Seconds after which whatever could still move has moved: longer than any nap or back-off."""
 
@@ -137,6 +139,7 @@ class Process:
         names = TASKS[number :: self._scenario.engines] if divided else TASKS
         tasks = ScriptedTasks(self.clock, self._ledgers, behaviours_of)
         knobs = self._scenario.knobs
+        store.beat_every = _BEAT_EVERY
         engine = Engine(
             store,
             registry=tasks.registry(names),
@@ -147,7 +150,6 @@ class Process:
                 jobs_every=2.0 if divided else knobs.mail_every,
                 unknown_tasks="wait" if divided else "fail",
                 project_every=knobs.project_every,
-                beat_every=5.0,
                 timers_every=20.0,
                 watch_every=20.0,
             ),

@@ -52,6 +52,15 @@ async def test_a_wrong_password_user_or_database_is_named(
 
 
 @pytest.mark.asyncio
+async def test_a_database_that_lets_nobody_in_is_named(server: PostgresServer) -> None:
+    async with connected(server.url()) as connection:
+        await connection.execute("CREATE DATABASE closed ALLOW_CONNECTIONS false")
+    closed = await refused(f"postgresql://tenuto:{SECRET}@127.0.0.1:{server.port}/closed")
+    assert (closed.code, "refuses connections" in closed.message) == ("TEN-4009", True)
+    assert "ALLOW_CONNECTIONS true" in closed.advice
+
+
+@pytest.mark.asyncio
 async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> None:
     closed = await refused(f"postgresql://ada:{SECRET}@127.0.0.1:1/orders")
     assert closed.code == "TEN-4008"

@@ -10,11 +10,13 @@ import pytest
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, migrations
 from tenuto.store.postgres.address import read_address
-from tenuto.store.postgres.driver import Row
-from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, Migration, migrate
+from tenuto.store.postgres.driver import Connection, Row
+from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, migrate
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
+from tenuto.store.sql import Migration
 from tests.kit.postgres_database import connected
+from tests.kit.tcp_proxy import proxy_to
 from tests.store.postgres.conftest import Opener
 from tests.store.situations import NOON, begin, turn
 
@@ -92,6 +94,50 @@ async def test_a_migration_that_is_killed_in_the_middle_leaves_nothing(
         await migrate(session, newest=deadly.version)
     assert await ask(empty_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'tenuto'") == []
     await session.close()
+    monkeypatch.undo()
+    await opened(empty_url)
+
+
+async def test_a_migration_whose_answer_was_lost_is_done_once(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C1: "cut the response, retry; same answer"."""
+    command = Session._command
+    async with proxy_to(empty_url) as proxy:
+        url = proxy.url(empty_url)
+
+        async def unanswered(session: Session, connection: Connection, name: str) -> None:
+            if name != "commit":
+                await command(session, connection, name)
+                return
+            monkeypatch.undo()
+            proxy.lose_answers()
+            under_way = asyncio.create_task(command(session, connection, name))
+            await proxy.lost.wait()
+            proxy.mend()
+            proxy.cut()
+            await under_way
+
+        monkeypatch.setattr(Session, "_command", unanswered)
+        done = await PostgresStore(url).migrate()
+    assert done == [f"{each.version:04} {each.name}" for each in MIGRATIONS]
+    assert await PostgresStore(empty_url).migrate() == []
+
+
+async def test_a_migration_whose_answer_is_lost_each_time_is_told_as_bad_weather(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, opened: Opener
+) -> None:
+    command = Session._command
+
+    async def broken(session: Session, connection: Connection, name: str) -> None:
+        if name == "commit":
+            raise ConnectionResetError
+        await command(session, connection, name)
+
+    monkeypatch.setattr(Session, "_command", broken)
+    refused = await refusal(PostgresStore(empty_url))
+    assert refused.code == "TEN-4001"
+    assert "migration" in refused.message
     monkeypatch.undo()
     await opened(empty_url)
 

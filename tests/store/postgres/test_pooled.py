@@ -22,7 +22,7 @@ from tests.store.test_differential import Scenario, compare_on
 ACCEPTING = (
     "ignore_startup_parameters = extra_float_digits, idle_in_transaction_session_timeout,"
     " lock_timeout, statement_timeout, enable_seqscan, enable_hashjoin, enable_mergejoin,"
-    " plan_cache_mode, jit"
+    " plan_cache_mode, jit, default_transaction_isolation"
 )
 
 
@@ -98,7 +98,7 @@ async def test_a_lost_answer_is_settled(pooled: str | None, opened: Opener) -> N
         store = await opened(proxy.url(pooled), "p1")
         await store.commit(turn("t0", begin("i1"), process_id="p1"))
         sent = turn("t1", step("i1", 1, mail_sent=(mail("m1", "i2"),)), process_id="p1")
-        proxy.lose_answers_after(b"COMMIT")
+        proxy.lose_answers_after(b"COMMIT;")
         under_way = asyncio.create_task(store.commit(sent))
         await proxy.lost.wait()
         proxy.cut()

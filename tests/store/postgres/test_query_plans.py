@@ -19,7 +19,6 @@ from tenuto.store.postgres.queries import (
     QUERIES,
     Statement,
     page_of_instances,
-    read_queries,
     statement,
     turn_statement,
 )
@@ -182,7 +181,8 @@ async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
 
 def test_a_pooled_connection_has_the_same_settings_in_each_transaction() -> None:
     there = dict(re.findall(r"SET LOCAL (\w+) = '?(\w+)'?;", QUERIES["begin_pooled"].sql))
-    kept = {"plan_cache_mode", "application_name"}
+    # The isolation is in BEGIN itself.
+    kept = {"plan_cache_mode", "application_name", "default_transaction_isolation"}
     assert there == {name: value for name, value in _SETTINGS.items() if name not in kept}
 
 
@@ -236,12 +236,6 @@ def test_no_module_has_sql_in_it() -> None:
     assert [
         file.name for file in folder.glob("*.py") if looks_like_sql.search(file.read_text())
     ] == []
-
-
-def test_a_query_without_description_or_with_a_name_taken_is_refused() -> None:
-    for text in ("-- name: a\nSELECT 1;\n", "-- name: a\n-- One.\nSELECT 1;\n" * 2):
-        with pytest.raises(ValueError, match="without description"):
-            read_queries(text)
 
 
 def test_another_schema_has_its_own_tables_everywhere() -> None:

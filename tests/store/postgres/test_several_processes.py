@@ -268,18 +268,6 @@ async def test_claimants_that_are_dead_claim_nothing(url: str, opened: Opener) -
         await first.claim_orphans(10)
 
 
-async def test_epochs_rise_with_every_change_of_hands(url: str, opened: Opener) -> None:
-    first = await opened(url, "p1")
-    await first.commit(turn("t0", aside("i1", ownership=Ownership.TAKE), process_id="p1"))
-    for number in range(2, 5):
-        await opened.stores[-1].close(NOON, clean=True)
-        following = await opened(url, f"p{number}")
-        await following.claim_orphans(10)
-    async with connected(url) as connection:
-        [row] = await connection.fetch("SELECT process_id, epoch FROM tenuto.owners")
-    assert tuple(row) == ("p4", 4)
-
-
 async def test_two_lanes_are_committed_at_once(url: str, opened: Opener) -> None:
     """New instances in one lane must not wait for those in the other."""
     store = await opened(url)

@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.sqlite import Inline, SqliteStore
-from tenuto.store.sqlite.migrations import MIGRATIONS, NEWEST, migrate
+from tenuto.store.sqlite.migrations import NEWEST, migrate
 from tenuto.store.sqlite.session import Session
 from tests.store.situations import NOON, begin, turn
 
@@ -26,11 +26,6 @@ def schema(session: Session) -> str:
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type <> 'table', type, name"
     )
     return "".join(f"{sql};\n\n" for (sql,) in rows)
-
-
-def test_migrations_are_numbered_without_holes() -> None:
-    assert [each.version for each in MIGRATIONS] == list(range(1, NEWEST + 1))
-    assert all(each.oldest_program <= each.version for each in MIGRATIONS)
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))

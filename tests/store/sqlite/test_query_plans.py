@@ -11,8 +11,9 @@ import apsw
 import pytest
 
 import tenuto.store.sqlite
+from tenuto.store.sql import Named
 from tenuto.store.sqlite.migrations import migrate
-from tenuto.store.sqlite.queries import QUERIES, WIDTHS, Query, read_queries
+from tenuto.store.sqlite.queries import QUERIES, WIDTHS, Query
 from tenuto.store.sqlite.session import Session
 
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
@@ -77,9 +78,7 @@ def test_no_query_walks_a_table_that_grows(session: Session, query: Query) -> No
 
 def test_a_walk_would_be_seen(session: Session) -> None:
     """The test above is not vacuous."""
-    (walk,) = read_queries(
-        "-- name: walk\n-- All.\nSELECT * FROM events WHERE payload = ?;\n"
-    ).values()
+    walk = Query(Named("walk", "All.", "SELECT * FROM events WHERE payload = ?;"))
     assert plan(session, walk) == ["SCAN events"]
     assert aliases(walk.sql) == {"events": "events"}
 
@@ -127,11 +126,8 @@ def test_wide_forms_are_valid_and_stay_prepared(session: Session) -> None:
                 assert len(sql.encode()) < 16_384, query.name
 
 
-def test_a_query_without_description_or_with_a_name_taken_is_refused() -> None:
-    for text in ("-- name: a\nSELECT 1;\n", "-- name: a\n-- One.\nSELECT 1;\n" * 2):
-        with pytest.raises(ValueError, match="without description"):
-            read_queries(text)
-    (plain,) = read_queries("-- name: a\n-- One.\nSELECT 1;\n").values()
+def test_a_query_that_repeats_nothing_has_no_wide_forms() -> None:
+    plain = Query(Named("a", "One.", "SELECT 1;"))
     with pytest.raises(LookupError):
         _ = plain.wide
     assert repr(plain) == "<a: One.>"

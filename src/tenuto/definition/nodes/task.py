@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.plain_kinds import ListOf, Text
+from tenuto.definition.plain_kinds import ListOf, TaskId
 from tenuto.definition.spoken_kinds import DeclaredHandle, Template
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import DEFAULT, Task
@@ -14,7 +14,7 @@ TASK = NodeType(
     step="TASK",
     make=Task,
     fields=Fields(
-        Field("taskId", "task_id", Text(), required=True),
+        Field("taskId", "task_id", TaskId(), required=True),
         Field("input", "input", Template(with_secrets=True), presence="has_input"),
         Field("handles", "handles", ListOf(DeclaredHandle())),
         Field("heartbeatTimeout", "heartbeat_timeout", Span(may_be_zero=False)),

@@ -28,6 +28,7 @@ from tenuto.store.memory.disk import (
     pack,
     unpack,
 )
+from tenuto.store.outcomes import LOST, WON
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
@@ -45,9 +46,6 @@ from tenuto.store.protocol import (
     WaitKey,
     WriteResult,
 )
-
-WON = WriteResult(Outcome.WON)
-LOST = WriteResult(Outcome.LOST)
 
 
 def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:

@@ -6,17 +6,16 @@ import msgspec
 
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import InstanceColumns, instance_row
-from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.memory.disk import MemoryDisk, unpack
+from tenuto.store.pages import begins_below
 from tenuto.store.protocol import InstancePage, InstanceQuery
 
 _decode_names = msgspec.json.Decoder(list[str]).decode
 
 
 def list_instances(disk: MemoryDisk, query: InstanceQuery) -> InstancePage:
-    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
-    if query.created_before is not None:
-        below = min(below, Position(epoch_ms(query.created_before), ""))
+    below = begins_below(query)
     rows = (unpack(InstanceColumns, row) for row in disk.instances.values())
     fitting = sorted(
         (row for row in rows if _position(row) < below and _fits(row, query)),

@@ -31,6 +31,7 @@ from tenuto.store.memory.commit import commit_turn, put_mail
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     WRONG_CLOCK,
     DeadLetterRow,
     DefinitionRow,
@@ -50,6 +51,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -60,12 +62,15 @@ class MemoryStore:
     """Keeps everything on a `MemoryDisk`; hand the disk, or the store, to the next engine."""
 
     lanes = 1
+    beat_every = BEAT_EVERY
 
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
         """With `shared`, engines that also say so may have the same disk open at once."""
         self.disk = MemoryDisk() if disk is None else disk
         self.is_shared = shared
         self._process_id: str | None = None
+        self._passed_over: frozenset[str] = frozenset()
+        self._letters_passed_over: frozenset[str] = frozenset()
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         disk = self.disk
@@ -260,7 +265,7 @@ class MemoryStore:
         timers = (
             unpack(TimerColumns, row)
             for key, row in self.disk.timers.items()
-            if self._may_claim(key)
+            if key[0] not in self._passed_over and self._may_claim(key)
         )
         first = nsmallest(limit + 1, timers, key=lambda timer: (timer.due, timer))
         due = [timer_row(timer) for timer in first[:limit] if timer.due <= moment]
@@ -307,10 +312,47 @@ class MemoryStore:
             owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]
             for owner, id in sorted(owners, key=lambda item: (item[0].process_id, item[1])):
                 process = unpack(Process, disk.processes[owner.process_id])
-                if not disk.lives(owner.process_id) and len(claimed) < limit:
+                if disk.lives(owner.process_id) or id in self._passed_over:
+                    continue
+                if len(claimed) < limit:
                     disk.put(disk.owners, id, pack(Owner(process_id, owner.epoch + 1)))
                     claimed.append(Orphan(id, process.clean))
         return claimed
+
+    async def give_back(self, unread: Unread) -> bool:
+        process_id, disk = self._require_open(), self.disk
+        if not self.is_shared:
+            return False
+        given = 0
+        with disk.transaction():
+            for id, clean in unread.instances:
+                row = disk.owners.get(id)
+                owner = None if row is None else unpack(Owner, row)
+                if owner and owner.process_id == process_id:
+                    heirless = Owner(self._nobody(clean=clean), owner.epoch)
+                    disk.put(disk.owners, id, pack(heirless))
+                    given += 1
+            for lease in unread.leases:
+                row = disk.jobs.get(lease.key)
+                job = None if row is None else unpack(Job, row)
+                if job and (job.token, job.leased_by) == (lease.token, process_id):
+                    disk.put(disk.jobs, lease.key, pack(job._replace(leased_by=None)))
+                    given += 1
+        ids, letters = {each.instance_id for each in unread.instances}, set(unread.letters)
+        timers = {key for key in disk.timers if key[0] in ids}
+        numbers = {number for key, number in disk.mail_numbers.items() if key[0] in letters}
+        for claimed in timers | numbers:
+            if disk.claims.get(claimed) == process_id:
+                del disk.claims[claimed]
+                given += 1
+        disk.unseen -= numbers - disk.claims.keys()
+        return given > 0
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        self._require_open()
+        if self.is_shared:
+            self._passed_over = frozenset(instance_ids)
+            self._letters_passed_over = frozenset(mail_ids)
 
     async def claim_jobs(
         self,
@@ -322,7 +364,11 @@ class MemoryStore:
         lapsed: int = 100,
     ) -> JobClaims:
         process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
-        jobs = sorted((unpack(Job, row).offered_at, key) for key, row in disk.jobs.items())
+        jobs = sorted(
+            (unpack(Job, row).offered_at, key)
+            for key, row in disk.jobs.items()
+            if key.instance_id not in self._passed_over
+        )
         claims = JobClaims([], [])
         with disk.transaction():
             for _, key in jobs:
@@ -394,22 +440,41 @@ class MemoryStore:
             self.disk.put(self.disk.processes, id, pack(process))
         return bool(dead)
 
+    def _nobody(self, *, clean: bool) -> str:
+        """The name under which there is what was given back: that of a process that is gone."""
+        name = "given-back-clean" if clean else "given-back"
+        stopped = Process(started_at=0, stopped_at=0, clean=clean, seen_at=0)
+        self.disk.put(self.disk.processes, name, pack(stopped))
+        return name
+
     def _may_see(self, number: int, *, again: bool) -> bool:
         """Whether a letter is nobody's, a dead process's, or this one's and not in its hands."""
         is_mine = self.disk.claims.get(number) == self._process_id
         return self._may_claim(number) and (again or not is_mine or number in self.disk.unseen)
 
     def _is_for_me(self, number: int, mail: MailColumns) -> bool:
-        """Claim a letter, or pass it on to the other process that owns its instance."""
-        row = self.disk.owners.get(mail.instance_id)
+        """Claim a letter, or let go of it: for the other owner of its instance, or for anybody.
+
+        What is passed over and nobody's, or of an instance that is this process's own, stays so.
+        """
+        disk, row = self.disk, self.disk.owners.get(mail.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
-        if owner is None or owner == self._process_id or not self.disk.lives(owner):
-            self.disk.unseen.discard(number)
-            self._claim([number])
-            return True
-        self.disk.claims[number] = owner
-        self.disk.unseen.add(number)
-        return False
+        is_mine = owner == self._process_id
+        is_passed_over = mail.id in self._letters_passed_over or (
+            mail.instance_id in self._passed_over and not is_mine
+        )
+        if is_passed_over and (is_mine or number not in disk.claims):
+            return False
+        disk.unseen.discard(number)
+        if owner is not None and not is_mine and disk.lives(owner):
+            disk.claims[number] = owner
+            disk.unseen.add(number)
+            return False
+        if is_passed_over:
+            del disk.claims[number]
+            return False
+        self._claim([number])
+        return True
 
     def _may_claim(self, what: object) -> bool:
         claimed_by = self.disk.claims.get(what)

@@ -8,6 +8,7 @@ from typing import Any
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.store.columns import DEFAULT_TENANT, event_columns
+from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, key_taken, known_event
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import CONTENDED, may_go_again, sqlstate
 from tenuto.store.postgres.parts import (
@@ -29,18 +30,10 @@ from tenuto.store.protocol import (
     EventResult,
     Fenced,
     InstanceWrite,
-    Outcome,
     Turn,
     TurnResult,
     WriteResult,
 )
-
-WON = WriteResult(Outcome.WON)
-LOST = WriteResult(Outcome.LOST)
-
-Outcomes = dict[str, WriteResult]
-UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
-"""(tenant, key) → the instance that has it, and the hash of what its start asked for."""
 
 
 class _AlreadyCommitted(Exception):
@@ -151,7 +144,7 @@ async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple
 async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     """Who goes through: asides are among the outcomes only where they lose."""
     used = await _used_keys(transaction, turn.writes)
-    taken_keys = {write.instance_id: _key_taken(write, used) for write in turn.writes}
+    taken_keys = {write.instance_id: key_taken(write, used) for write in turn.writes}
     foreign = await _through(transaction, "owned_elsewhere", taken(turn.writes), turn)
     foreign |= await _without_lease(transaction, turn.writes)
     allowed = [
@@ -176,7 +169,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     await _take_back(transaction, turn, _of(won, beaten), owned - owned_before)
     used_now = await _used_keys(transaction, late)
     outcomes = {
-        write.instance_id: _key_taken(write, used_now) or taken_keys[write.instance_id] or LOST
+        write.instance_id: key_taken(write, used_now) or taken_keys[write.instance_id] or LOST
         for write in turn.writes
     }
     outcomes |= {write.instance_id: WON for write in _without(won, beaten)}
@@ -256,16 +249,6 @@ async def _used_keys(asked: Session | Transaction, writes: Iterable[InstanceWrit
     return {(tenant, key): (id, content_hash) for tenant, key, id, content_hash in found}
 
 
-def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
-    if write.create is None or write.create.key is None:
-        return None
-    instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
-    if instance_id is None:
-        return None
-    is_same = content_hash == write.create.content_hash
-    return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
-
-
 def _parameters(turn: Turn, parts: Iterable[Part]) -> dict[str, Column]:
     parameters: dict[str, Column] = {
         "process_id": turn.process_id,
@@ -290,7 +273,7 @@ async def _settled(session: Session, turn: Turn) -> TurnResult:
     winners = await _own_rows(session, turn.id, gated)
     used = await _used_keys(session, gated)
     outcomes = {
-        write.instance_id: WON if write.instance_id in winners else _key_taken(write, used) or LOST
+        write.instance_id: WON if write.instance_id in winners else key_taken(write, used) or LOST
         for write in gated
     }
     return TurnResult(outcomes, await _event_results(session, turn, None))
@@ -324,8 +307,10 @@ async def _known_events(session: Session, ids: list[str]) -> dict[str, Row]:
 
 def _event_result(event: Event, turn_id: str, facts: Row) -> EventResult:
     content_hash, stored_by, number, resumed, matched_at = facts
-    if content_hash != event_columns(event).content_hash:
-        return EventResult("conflict")
-    if stored_by == turn_id and matched_at is None:
-        return EventResult("stored", number=number)
-    return EventResult("duplicate", resumed, matched_at is not None, number)
+    return known_event(
+        is_same=content_hash == event_columns(event).content_hash,
+        is_own=stored_by == turn_id,
+        is_matched=matched_at is not None,
+        resumed=resumed,
+        number=number,
+    )

@@ -21,6 +21,9 @@ CONTENDED = "TEN01"
 
 READ_ONLY = "25006"
 
+_NOT_IN_STATE = "55000"
+"""Of a connection: the database lets nobody in."""
+
 _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
 
@@ -157,6 +160,13 @@ def translated(error: Exception, shown: str) -> Exception:
 
 def translated_connect(error: Exception, shown: str) -> Exception:
     """What it means that no connection came about."""
+    if sqlstate(error) == _NOT_IN_STATE:
+        return StoreUnavailable(
+            f"{shown} refuses connections ({error})",
+            code="TEN-4009",
+            advice="Correct the name in the URL, or let programs in: ALTER DATABASE name WITH "
+            "ALLOW_CONNECTIONS true.",
+        )
     if sqlstate(error) and not sqlstate(error).startswith("08"):
         return translated(error, shown)
     if isinstance(error, socket.gaierror):

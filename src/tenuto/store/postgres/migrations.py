@@ -3,56 +3,49 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
-from typing import NamedTuple
+from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.queries import in_schema
-from tenuto.store.postgres.session import Session, Transaction
+from tenuto.store.postgres.session import TRIES, Session, Transaction
+from tenuto.store.protocol import CommitUnknown
+from tenuto.store.sql import Migration, migrations_of
 
 _PATIENCE = 24 * 3600.0
 """An index over a long log takes its time."""
 
 
-class Migration(NamedTuple):
-    """One step of the schema."""
-
-    version: int
-    name: str
-    oldest_program: int
-    """The program that knows this many migrations may still use a database that has this one."""
-    sql: str
-
-    @property
-    def tables(self) -> list[str]:
-        """The tables that it makes."""
-        return re.findall(r"^CREATE TABLE tenuto\.(\w+)", self.sql, re.MULTILINE)
-
-
-def _read_migrations() -> list[Migration]:
-    folder = files("tenuto.store.postgres").joinpath("migrations")
-    found = []
-    for file in folder.iterdir():
-        if file.name.endswith(".sql"):
-            sql = file.read_text("utf-8")
-            oldest = re.match(r"-- Oldest program: (\d+)\n", sql)
-            if oldest is None:
-                raise ValueError(f"{file.name} does not name the oldest program that may use it")
-            number, _, name = file.name.removesuffix(".sql").partition("_")
-            found.append(Migration(int(number), name, int(oldest.group(1)), sql))
-    return sorted(found)
-
-
-MIGRATIONS = _read_migrations()
+MIGRATIONS = migrations_of("tenuto.store.postgres")
 NEWEST = MIGRATIONS[-1].version
 
 
+def tables_of(migration: Migration) -> list[str]:
+    """The tables that it makes."""
+    return re.findall(r"^CREATE TABLE tenuto\.(\w+)", migration.sql, re.MULTILINE)
+
+
 async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
-    """Bring the schema up to date, in one transaction; the migrations that were needed."""
+    """Bring the schema up to date, in one transaction; the migrations that were needed.
+
+    One whose answer got lost is asked for again: it waits for the first, and finds what that did.
+    """
     if await checked_version(session) >= newest:
         return []
-    return await session.transaction(
-        lambda transaction: _migrate(session, transaction, newest), begin="begin_migration"
+    in_doubt: list[Migration] = []
+
+    async def work(transaction: Transaction) -> list[Migration]:
+        nonlocal in_doubt
+        if missing := await _migrate(session, transaction, newest):
+            in_doubt = missing
+        return in_doubt
+
+    for _ in range(TRIES):
+        with suppress(CommitUnknown):
+            return await session.transaction(work, begin="begin_migration")
+    raise StoreUnavailable(
+        f"the connection to {session.server.shown} broke each time that a migration was done",
+        advice="Look at the network and at the server's log, and try again: a migration is done "
+        "once, whole or not at all.",
     )
 
 
@@ -74,7 +67,9 @@ async def checked_version(session: Session) -> int:
             code="TEN-4005",
             advice="Update Tenuto.",
         )
-    expected = {table for each in MIGRATIONS if each.version <= version for table in each.tables}
+    expected = {
+        table for each in MIGRATIONS if each.version <= version for table in tables_of(each)
+    }
     missing = expected - tables
     if missing:
         raise _half(session, f"there is no {', no '.join(sorted(missing))}")
@@ -118,7 +113,7 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
 def _require_empty(session: Session, tables: set[str]) -> None:
     if not tables:
         return
-    ours = tables & {table for each in MIGRATIONS for table in each.tables}
+    ours = tables & {table for each in MIGRATIONS for table in tables_of(each)}
     if ours:
         raise _half(session, f"{', '.join(sorted(ours))} without schema_info")
     raise StoreUnavailable(

@@ -8,39 +8,23 @@ never buried in the middle of one; from then on its turns find that it may not w
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Iterable
-from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from datetime import datetime
+from typing import TypeVar
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.queries import Column, statement
+from tenuto.store.postgres.rhythm import Rhythm
 from tenuto.store.postgres.session import Session, Transaction
 from tenuto.store.protocol import WRONG_CLOCK, CommitUnknown, Fenced, Orphan, Pulse
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-class Rhythm(NamedTuple):
-    """How often a process says that it lives, and when its silence means that it does not."""
-
-    beat_every: timedelta
-    dead_after: timedelta
-
-    def parameters(self, process_id: str) -> dict[str, Column]:
-        return {
-            "process_id": process_id,
-            "dead_after": self.dead_after // _MILLISECOND,
-            # Whoever misses no more than this cannot see another as dead because the server was
-            # away: the other one has then been silent for this and one beat at most.
-            "longest_gap": (self.dead_after // 2) // _MILLISECOND,
-        }
 
 
 async def enter(
@@ -86,9 +70,19 @@ async def leave(session: Session, process_id: str, now: datetime, *, clean: bool
 
 
 async def beat(session: Session, process_id: str, rhythm: Rhythm) -> Pulse:
-    # On a connection that has gone silent there is time for another before others take over.
-    patience = rhythm.beat_every.total_seconds()
-    found = await session.rows("beat", rhythm.parameters(process_id), patience=patience)
+    """Say that a process lives, within the rhythm's patience or not at all.
+
+    A connection on which that failed is given up, so that the next beat has another.
+    """
+    try:
+        async with asyncio.timeout(rhythm.patience):
+            found = await session.rows("beat", rhythm.parameters(process_id))
+    except TimeoutError as error:
+        raise StoreUnavailable(
+            f"{session.server.shown} has not answered a heartbeat for {rhythm.patience:g} s",
+            advice="Look at the network, and at pg_stat_activity for what the server is busy with. "
+            "It is tried again on another connection.",
+        ) from error
     if not found:
         raise Fenced(process_id)
     at, has_orphans = found[0]
@@ -106,9 +100,14 @@ class Claims:
         self._number = 0
 
     async def take(
-        self, session: Session, process_id: str, rhythm: Rhythm, limit: int
+        self,
+        session: Session,
+        process_id: str,
+        rhythm: Rhythm,
+        limit: int,
+        passed_over: list[str],
     ) -> list[Orphan]:
-        """Own what the dead have left."""
+        """Own what the dead have left, but for what is `passed_over`."""
         await _bury(session, process_id, rhythm)
         if self.is_in_doubt and (found := await self._asked_again(session, process_id)):
             return found
@@ -118,6 +117,7 @@ class Claims:
             "process_id": process_id,
             "limit": limit,
             "claim": self._number,
+            "passed_over": passed_over,
         }
         try:
             return _orphans(await session.commit(sent, claim))

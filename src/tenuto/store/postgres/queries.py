@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple, TypeAlias
+
+from tenuto.store.sql import queries_of
 
 Column: TypeAlias = object
 """What a parameter may be: text, a whole number, bytes, a truth value, None, or an array."""
 Parameters: TypeAlias = Mapping[str, Column]
 
-_NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 _SCHEMA = re.compile(r"\btenuto(?=[.;])")
-
-
-class Named(NamedTuple):
-    """A statement as its file has it, with `:name` for each parameter."""
-
-    name: str
-    description: str
-    sql: str
 
 
 class Statement(NamedTuple):
@@ -35,19 +27,8 @@ class Statement(NamedTuple):
         return [values[name] for name in self.parameters]
 
 
-def read_queries(text: str) -> dict[str, Named]:
-    """Name → statement; every one has a description."""
-    queries = {
-        name: Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
-        for name, description, sql in _NAMED.findall(text)
-    }
-    names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
-    if names != list(queries):
-        raise ValueError(f"without description, or twice: {sorted(set(names) - set(queries))}")
-    return queries
-
-
-QUERIES = read_queries(files("tenuto.store.postgres").joinpath("queries.sql").read_text("utf-8"))
+QUERIES = queries_of("tenuto.store.postgres")
+"""Statements with `:name` for each parameter."""
 
 
 def in_schema(sql: str, schema: str) -> str:

@@ -13,12 +13,12 @@
 ---------------------------------------------------------------------------------------- transactions
 
 -- name: begin
--- Start a transaction.
-BEGIN;
+-- Start a transaction; whatever the database's default is, it sees what others have committed.
+BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: begin_pooled
 -- Start a transaction on a connection that is somebody else's a moment later: it keeps no settings.
-BEGIN;
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
 SET LOCAL idle_in_transaction_session_timeout = '15s';
@@ -29,7 +29,7 @@ SET LOCAL jit = off;
 
 -- name: begin_migration
 -- Start a transaction that may take its time: others wait for it, and do not give up.
-BEGIN;
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = 0;
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = '60s';
@@ -870,7 +870,9 @@ WITH offered AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT job.instance_id, job.node, job.iteration, job.attempt, job.offered_at
         FROM tenuto.jobs AS job
-        WHERE job.leased_by IS NULL AND job.task_id = wanted.task_id
+        WHERE
+            job.leased_by IS NULL AND job.task_id = wanted.task_id
+            AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS first
@@ -908,6 +910,7 @@ lapsed AS MATERIALIZED (
     FROM tenuto.jobs AS job
     WHERE
         job.leased_by IS NOT NULL
+        AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             job.leased_until <= tenuto.clock_ms()
             OR (
@@ -945,6 +948,7 @@ WITH due AS MATERIALIZED (
     FROM tenuto.timers AS timer
     WHERE
         timer.due <= :now
+        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
@@ -983,6 +987,7 @@ CROSS JOIN LATERAL (
     WHERE
         (timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration)
         > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
+        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
@@ -1008,8 +1013,10 @@ ORDER BY instance_id, kind, node, iteration;
 -- name: claim_mail
 -- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
 -- came to it before; oldest first. What is for an instance that another living process owns is passed
--- on, and told with that owner. Nothing that others have is read: claimers are found one by one, and
--- the letters of each by a range that only one index has.
+-- on, and told with that owner. What is passed over stays as it is where it is nobody's; where it had
+-- been passed on to this process, which does not own its instance any more, it is nobody's again.
+-- Nothing that others have is read: claimers are found one by one, and the letters of each by a range
+-- that only one index has.
 WITH RECURSIVE claimer (id) AS (
     (
         SELECT mail.claimed_by FROM tenuto.mailbox AS mail
@@ -1047,7 +1054,16 @@ start AS MATERIALIZED (
 nobodys AS MATERIALIZED (
     SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
     FROM tenuto.mailbox AS mail
-    WHERE mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
+    WHERE
+        mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
+        AND mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
+        AND (
+            mail.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+            OR (
+                SELECT true FROM tenuto.owners AS owner
+                WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+            )
+        )
     ORDER BY mail.number LIMIT :limit
     FOR NO KEY UPDATE OF mail SKIP LOCKED
 ),
@@ -1064,6 +1080,13 @@ in_hand AS MATERIALIZED (
             > (hand.id, hand.is_unseen, (SELECT start.number FROM start))
             AND (mail.claimed_by, mail.is_unseen, mail.number)
             <= (hand.id, hand.is_unseen, 9223372036854775807)
+            AND (
+                mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
+                OR (
+                    SELECT true FROM tenuto.owners AS owner
+                    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+                ) IS NULL
+            )
         ORDER BY mail.claimed_by, mail.is_unseen, mail.number LIMIT :limit
         FOR NO KEY UPDATE OF mail SKIP LOCKED
     ) AS first
@@ -1081,24 +1104,42 @@ page AS MATERIALIZED (
                     SELECT true FROM tenuto.processes AS living
                     WHERE living.id = owner.process_id AND living.stopped_at IS NULL
                 )
-        ) AS owner
+        ) AS owner,
+        (
+            mail.id IN (SELECT unnest(:letters_passed_over::text[]))
+            OR mail.instance_id IN (SELECT unnest(:passed_over::text[]))
+        )
+        AND (
+            SELECT true FROM tenuto.owners AS owner
+            WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+        ) IS NULL AS is_passed_over
     FROM (SELECT * FROM nobodys UNION ALL SELECT * FROM in_hand) AS mail
     ORDER BY mail.number LIMIT :limit
 ),
 
 claimed AS (
     UPDATE tenuto.mailbox AS mail
-    SET claimed_by = coalesce(page.owner, :process_id), is_unseen = page.owner IS NOT NULL
-    FROM page
+    SET claimed_by = heir.id, is_unseen = page.owner IS NOT NULL
+    FROM
+        page
+        CROSS JOIN LATERAL (
+            SELECT
+                CASE
+                    WHEN page.is_passed_over THEN page.owner
+                    ELSE coalesce(page.owner, :process_id)
+                END AS id
+        ) AS heir
     WHERE
         mail.number = page.number
         AND (
-            mail.claimed_by IS DISTINCT FROM coalesce(page.owner, :process_id)
+            mail.claimed_by IS DISTINCT FROM heir.id
             OR mail.is_unseen <> (page.owner IS NOT NULL)
         )
 )
 
-SELECT page.id, page.instance_id, page.input, page.created_at, page.number, page.owner
+SELECT
+    page.id, page.instance_id, page.input, page.created_at, page.number, page.owner,
+    page.is_passed_over
 FROM page ORDER BY page.number;
 
 -- name: put_back_mail
@@ -1258,7 +1299,9 @@ orphan AS MATERIALIZED (
     CROSS JOIN tenuto.processes AS gone
     CROSS JOIN LATERAL (
         SELECT owner.instance_id FROM tenuto.owners AS owner
-        WHERE owner.process_id = gone.id
+        WHERE
+            owner.process_id = gone.id
+            AND owner.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY owner.instance_id LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ) AS left_behind
@@ -1280,6 +1323,69 @@ claimed AS (
 
 SELECT claimed.instance_id, claimed.is_clean FROM claimed
 ORDER BY claimed.process_id, claimed.instance_id;
+
+-- name: give_back
+-- What a process cannot read is others': its instances as if they belonged to a process that is gone,
+-- whose row is made, or made to stay another day, in the same statement. How much that was.
+WITH unread AS MATERIALIZED (
+    SELECT
+        mine.instance_id,
+        CASE WHEN given.is_clean THEN 'given-back-clean' ELSE 'given-back' END AS process_id,
+        given.is_clean
+    FROM unnest(:instance_id::text[], :is_clean::boolean[]) AS given (instance_id, is_clean)
+    CROSS JOIN LATERAL (
+        SELECT owner.instance_id FROM tenuto.owners AS owner
+        WHERE owner.instance_id = given.instance_id AND owner.process_id = :process_id
+        LIMIT 1
+        FOR UPDATE
+    ) AS mine
+),
+
+gone AS (
+    INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, stopped_at, is_clean)
+    SELECT DISTINCT
+        unread.process_id, clock.now_ms, clock.now_ms, clock.now_ms, clock.now_ms, unread.is_clean
+    FROM unread CROSS JOIN (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
+    ORDER BY 1
+    ON CONFLICT (id) DO UPDATE SET stopped_at = excluded.stopped_at
+),
+
+orphaned AS (
+    UPDATE tenuto.owners AS owner
+    SET process_id = unread.process_id, claim = NULL, is_clean = NULL
+    FROM unread
+    WHERE owner.instance_id = unread.instance_id
+    RETURNING 1
+),
+
+timers AS (
+    UPDATE tenuto.timers AS timer SET claimed_by = NULL
+    WHERE timer.instance_id = ANY(:instance_id::text[]) AND timer.claimed_by = :process_id
+    RETURNING 1
+),
+
+letters AS (
+    UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
+    WHERE mail.id = ANY(:letters::text[]) AND coalesce(mail.claimed_by, '') = :process_id
+    RETURNING 1
+),
+
+jobs AS (
+    UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL
+    FROM unnest(
+        :job_instance_id::text[], :job_node::text[], :job_iteration::text[], :job_attempt::bigint[],
+        :job_token::bigint[]
+    ) AS held (instance_id, node, iteration, attempt, token)
+    WHERE
+        job.instance_id = held.instance_id AND job.node = held.node
+        AND job.iteration = held.iteration AND job.attempt = held.attempt
+        AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+    RETURNING 1
+)
+
+SELECT
+    (SELECT count(*) FROM orphaned) + (SELECT count(*) FROM timers)
+    + (SELECT count(*) FROM letters) + (SELECT count(*) FROM jobs);
 
 -- name: notify
 -- Tell whoever listens; outside of any turn, because commits that notify go one after the other.

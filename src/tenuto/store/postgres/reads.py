@@ -21,7 +21,8 @@ from tenuto.store.columns import (
     instance_row,
     wait_row,
 )
-from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.pages import page_bounds
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, page_of_instances
@@ -38,8 +39,6 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-
-OLDEST_MS = -(1 << 63)
 
 _COLUMNS = len(InstanceColumns._fields)
 _JOB_COLUMNS = 4
@@ -78,17 +77,8 @@ async def entries_at(pool: Pool, instance_id: str, seqs: Sequence[int]) -> list[
 
 
 async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
-    """One row more than a page is asked for, so that it is known whether there is another."""
-    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
-    if query.created_before is not None:
-        below = min(below, Position(epoch_ms(query.created_before), ""))
-    oldest = OLDEST_MS if query.created_from is None else epoch_ms(query.created_from)
     filters: dict[str, Column] = {
-        "tenant": query.tenant,
-        "below_created": below.created_ms,
-        "below_id": below.id,
-        "from_created": oldest,
-        "limit": query.limit + 1,
+        **page_bounds(query),
         "ids": list(dict.fromkeys(query.ids)),
         "statuses": [status.value for status in query.statuses or Status],
         "definition_id": query.definition_id,

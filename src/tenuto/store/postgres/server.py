@@ -19,6 +19,9 @@ _SETTINGS = {
     "idle_in_transaction_session_timeout": "15s",
     "lock_timeout": "10s",
     "statement_timeout": "30s",
+    # What waited for a lock goes on with the row as it is then; a database may have another level
+    # as its default, in which it would be refused, or see what was there before.
+    "default_transaction_isolation": "read committed",
     # Every statement here is a look-up in an index, also while a table's statistics are out of
     # date, and it is planned once.
     "enable_seqscan": "off",
@@ -54,9 +57,11 @@ class Server:
         if not self._is_known:
             try:
                 connection = await self._introduced(connection)
-            except Exception as error:
+            except BaseException as error:
                 connection.terminate()
-                raise translated(error, self.shown) from error
+                if isinstance(error, Exception):
+                    raise translated(error, self.shown) from error
+                raise
         return connection
 
     async def _connect(self) -> Connection:

@@ -51,28 +51,17 @@ class Session:
         if connection is not None:
             connection.terminate()
 
-    async def rows(
-        self,
-        name: str,
-        parameters: Parameters | None = None,
-        *,
-        patience: float | None = None,
-    ) -> list[Row]:
-        return await self.fetch(statement(name, self.schema), parameters or {}, patience=patience)
+    async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
+        return await self.fetch(statement(name, self.schema), parameters or {})
 
-    async def fetch(
-        self, sent: Statement, parameters: Parameters, *, patience: float | None = None
-    ) -> list[Row]:
-        """One statement that may be repeated, so that a connection that broke is no matter.
-
-        One that has not answered for `patience` counts as broken.
-        """
+    async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
+        """One statement that may be repeated, so that a connection that broke is no matter."""
         has_been_broken = False
         async with self._in_use:
             for attempt in range(1, TRIES + 1):
                 connection = await self._connected()
                 try:
-                    return await self._alone(connection, sent, parameters, patience)
+                    return await self._alone(connection, sent, parameters)
                 except BaseException as error:
                     await self._leave(connection, error)
                     if not isinstance(error, Exception):
@@ -95,11 +84,7 @@ class Session:
             try:
                 return await self._send(connection, sent, parameters)
             except BaseException as error:
-                await self._leave(connection, error)
-                if is_broken(error):
-                    raise CommitUnknown(str(error)) from error
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error, may_be_durable=True)
                 raise
 
     async def transaction(
@@ -112,18 +97,12 @@ class Session:
                 await self._command(connection, begin or self._begin)
                 result = await work(Transaction(self, connection))
             except BaseException as error:
-                await self._leave(connection, error)
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error)
                 raise
             try:
                 await self._command(connection, "commit")
             except BaseException as error:
-                await self._leave(connection, error)
-                if is_broken(error):
-                    raise CommitUnknown(str(error)) from error
-                if isinstance(error, Exception):
-                    raise self._translated(error) from error
+                await self._fail(connection, error, may_be_durable=True)
                 raise
             return result
 
@@ -132,16 +111,12 @@ class Session:
         return "begin_pooled" if self.server.is_pooled else "begin"
 
     async def _alone(
-        self,
-        connection: Connection,
-        sent: Statement,
-        parameters: Parameters,
-        patience: float | None,
+        self, connection: Connection, sent: Statement, parameters: Parameters
     ) -> list[Row]:
         if not self.server.is_pooled:
-            return await self._send(connection, sent, parameters, patience)
+            return await self._send(connection, sent, parameters)
         await self._command(connection, self._begin)
-        found = await self._send(connection, sent, parameters, patience)
+        found = await self._send(connection, sent, parameters)
         await self._command(connection, "commit")
         return found
 
@@ -158,17 +133,13 @@ class Session:
         await connection.execute(sql)
 
     async def _send(
-        self,
-        connection: Connection,
-        sent: Statement,
-        parameters: Parameters,
-        patience: float | None = None,
+        self, connection: Connection, sent: Statement, parameters: Parameters
     ) -> list[Row]:
         self.statements += 1
         arguments = sent.arguments(parameters)
         if self.recorder is not None:
             self.recorder(sent.sql, arguments)
-        return await connection.fetch(sent.sql, *arguments, timeout=patience)
+        return await connection.fetch(sent.sql, *arguments)
 
     async def _leave(self, connection: Connection, error: BaseException) -> None:
         """After an error no transaction stays open; a connection in doubt is given up."""
@@ -184,6 +155,16 @@ class Session:
                 if not is_broken(second):
                     raise
         self.abandon()
+
+    async def _fail(
+        self, connection: Connection, error: BaseException, *, may_be_durable: bool = False
+    ) -> None:
+        """Leave, and raise what the store protocol knows instead, unless `error` is no failure."""
+        await self._leave(connection, error)
+        if may_be_durable and is_broken(error):
+            raise CommitUnknown(str(error)) from error
+        if isinstance(error, Exception):
+            raise self._translated(error) from error
 
     def _translated(self, error: Exception) -> Exception:
         return translated(error, self.server.shown)

@@ -31,13 +31,15 @@ from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.ownership import Claims, Rhythm, beat, enter, leave
+from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, statement
+from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
@@ -56,13 +58,12 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
 )
 
-BEAT_EVERY = timedelta(seconds=3)
-DEAD_AFTER = timedelta(seconds=9)
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
 
@@ -86,12 +87,13 @@ class PostgresStore:
     ) -> None:
         """`listen_url` is the server itself where `url` is a pooler, behind which nothing is heard.
 
-        A process beats at least every `beat_every`; after `dead_after` of silence others may take
-        over from it. Who reads waits for one of `readers` connections for `patience` at most.
+        A process beats every `beat_every`; after `dead_after` of silence, which is three times as
+        long or longer, others may take over from it: both are the same in all processes. Who reads
+        waits for one of `readers` connections for `patience` at most.
         """
         self.lanes = lanes
         self.beat_every = beat_every
-        self._rhythm = Rhythm(beat_every, dead_after)
+        self._rhythm = checked_rhythm(beat_every, dead_after)
         self._address = read_address(url, schema)
         self._listen_address = (
             read_address(listen_url, self._address.schema) if listen_url else self._address
@@ -101,6 +103,8 @@ class PostgresStore:
         self._may_write = True
         self._is_guest = False
         self._process_id: str | None = None
+        self._passed_over: list[str] = []
+        self._letters_passed_over: list[str] = []
 
     @classmethod
     def reader(cls, url: str, *, schema: str | None = None) -> PostgresStore:
@@ -279,7 +283,12 @@ class PostgresStore:
             due = [timer for timer in timers[:limit] if timer.due <= moment]
             following = [timer.due for timer in timers[len(due) :]]
         else:
-            claim = {"process_id": self._process_id, "now": moment, "limit": limit}
+            claim: dict[str, Column] = {
+                "process_id": self._process_id,
+                "now": moment,
+                "limit": limit,
+                "passed_over": self._passed_over,
+            }
             found = await self._reading.rows("claim_timers", claim)
             due = sorted(
                 (TimerColumns._make(row) for row in found if row[0] is not None), key=_order
@@ -304,8 +313,8 @@ class PostgresStore:
         while True:
             room = limit - len(found)
             rows = await self._claim_mail(room, after, last, again=again)
-            mine = [mail_row(MailColumns._make(row[:4])) for row in rows if row[5] is None]
-            found += mine
+            mine = [row[:4] for row in rows if row[5] is None and not row[6]]
+            found += [mail_row(MailColumns._make(row)) for row in mine]
             owners.update(row[5] for row in rows if row[5] is not None)
             if len(mine) == len(rows) or len(rows) < room:
                 break
@@ -325,6 +334,8 @@ class PostgresStore:
             "after": after,
             "after_number": after_number,
             "again": again,
+            "passed_over": self._passed_over,
+            "letters_passed_over": self._letters_passed_over,
         }
         if not again:
             async with self._reading.session() as session:
@@ -349,7 +360,26 @@ class PostgresStore:
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
         async with self._pool.session() as session:
-            return await self._claims.take(session, process_id, self._rhythm, limit)
+            return await self._claims.take(
+                session, process_id, self._rhythm, limit, self._passed_over
+            )
+
+    async def give_back(self, unread: Unread) -> bool:
+        given: dict[str, Column] = {
+            "process_id": self._require_writer(),
+            "instance_id": [each.instance_id for each in unread.instances],
+            "is_clean": [each.clean for each in unread.instances],
+            "letters": list(unread.letters),
+        }
+        held = part("leases", [(*each.key, each.token) for each in unread.leases]).parameters()
+        given |= {f"job_{name}": column for name, column in held.items()}
+        [(count,)] = await self._reading.rows("give_back", given)
+        return bool(count)
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        self._require_writer()
+        self._passed_over = sorted(instance_ids)
+        self._letters_passed_over = sorted(mail_ids)
 
     async def claim_jobs(
         self,
@@ -367,6 +397,7 @@ class PostgresStore:
             "limit": limit,
             "lease": lease // _MILLISECOND,
             "lapsed": lapsed,
+            "passed_over": self._passed_over,
         }
         claims = JobClaims([], [])
         for is_clean, *key, token, _ in await self._reading.rows("claim_jobs", claim):

@@ -16,29 +16,22 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, key_taken, known_event
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
     EventResult,
     InstanceWrite,
     MatchWrite,
-    Outcome,
     Ownership,
     Turn,
     TurnResult,
     WaitRow,
-    WriteResult,
 )
 from tenuto.store.sqlite.faults import REFUSED
 from tenuto.store.sqlite.reads import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
 
-WON = WriteResult(Outcome.WON)
-LOST = WriteResult(Outcome.LOST)
-
-Outcomes = dict[str, WriteResult]
-UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
-"""(tenant, key) → the instance that has it, and the hash of what its start asked for."""
 _Gate = Callable[[Session, str, list[InstanceWrite], set[str]], Outcomes]
 
 
@@ -116,7 +109,7 @@ def _gate_each(
 ) -> Outcomes:
     """First entries alone tell who goes through; those who do write the others."""
     used = _used_keys(session, gated)
-    taken = {write.instance_id: _key_taken(write, used) for write in gated}
+    taken = {write.instance_id: key_taken(write, used) for write in gated}
     outcomes = {
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
@@ -210,16 +203,6 @@ def _used_keys(session: Session, writes: Iterable[InstanceWrite]) -> UsedKeys:
     }
 
 
-def _key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
-    if write.create is None or write.create.key is None:
-        return None
-    instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
-    if instance_id is None:
-        return None
-    is_same = content_hash == write.create.content_hash
-    return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
-
-
 def _share_keys(session: Session, allowed: list[InstanceWrite], outcomes: Outcomes) -> None:
     """Give each key to the first winner that asks for it; the others of this turn take back."""
     claimed: UsedKeys = {}
@@ -229,7 +212,7 @@ def _share_keys(session: Session, allowed: list[InstanceWrite], outcomes: Outcom
         new = write.create
         if new is None or new.key is None or outcomes[write.instance_id] is not WON:
             continue
-        taken = _key_taken(write, claimed)
+        taken = key_taken(write, claimed)
         if taken is None or taken.existing_id == write.instance_id:
             claimed[new.tenant, new.key] = (write.instance_id, new.content_hash)
             claiming.append(write)
@@ -261,7 +244,7 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
         {
             write.instance_id: WON
             if write.instance_id in winners
-            else _key_taken(write, used) or LOST
+            else key_taken(write, used) or LOST
             for write in gated
         },
         _event_results(session, turn) if turn.events else {},
@@ -380,11 +363,13 @@ def _event_result(
     event: Event, turn_id: str, content_hash: str, stored_by: str, *facts: int
 ) -> EventResult:
     number, resumed, is_matched = facts
-    if bytes.fromhex(content_hash) != event_columns(event).content_hash:
-        return EventResult("conflict")
-    if stored_by == turn_id and not is_matched:
-        return EventResult("stored", number=number)
-    return EventResult("duplicate", resumed, bool(is_matched), number)
+    return known_event(
+        is_same=bytes.fromhex(content_hash) == event_columns(event).content_hash,
+        is_own=stored_by == turn_id,
+        is_matched=bool(is_matched),
+        resumed=resumed,
+        number=number,
+    )
 
 
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:

@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
-from typing import NamedTuple
-
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.sql import Migration, migrations_of
 from tenuto.store.sqlite.session import Session
 
-
-class Migration(NamedTuple):
-    """One step of the schema."""
-
-    version: int
-    name: str
-    oldest_program: int
-    """The program that knows this many migrations may still use a database that has this one."""
-    sql: str
-
-
-def _read_migrations() -> list[Migration]:
-    folder = files("tenuto.store.sqlite").joinpath("migrations")
-    found = []
-    for file in folder.iterdir():
-        if file.name.endswith(".sql"):
-            sql = file.read_text("utf-8")
-            oldest = re.match(r"-- Oldest program: (\d+)\n", sql)
-            if oldest is None:
-                raise ValueError(f"{file.name} does not name the oldest program that may use it")
-            number, _, name = file.name.removesuffix(".sql").partition("_")
-            found.append(Migration(int(number), name, int(oldest.group(1)), sql))
-    return sorted(found)
-
-
-MIGRATIONS = _read_migrations()
+MIGRATIONS = migrations_of("tenuto.store.sqlite")
 NEWEST = MIGRATIONS[-1].version
 
 

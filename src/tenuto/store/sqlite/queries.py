@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from importlib.resources import files
-from typing import NamedTuple
+
+from tenuto.store.sql import Named, queries_of
 
 WIDTHS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 """How many rows a statement may take at once: few enough to be kept prepared."""
@@ -14,16 +14,7 @@ WIDTHS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 _LONGEST_KEPT = 16_000
 """Longer statements are not kept prepared by apsw."""
 
-_NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
 _FOR_EACH_ROW = re.compile(r"(\([^()]*\)) /\* for each row(, or null)? \*/")
-
-
-class Named(NamedTuple):
-    """A statement as its file has it."""
-
-    name: str
-    description: str
-    sql: str
 
 
 class Query:
@@ -65,18 +56,4 @@ class Query:
                 return
 
 
-def read_queries(text: str) -> dict[str, Query]:
-    """Name → statement; every one has a description."""
-    queries = {
-        name: Query(
-            Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
-        )
-        for name, description, sql in _NAMED.findall(text)
-    }
-    names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
-    if names != list(queries):
-        raise ValueError(f"without description, or twice: {sorted(set(names) - set(queries))}")
-    return queries
-
-
-QUERIES = read_queries(files("tenuto.store.sqlite").joinpath("queries.sql").read_text("utf-8"))
+QUERIES = {name: Query(named) for name, named in queries_of("tenuto.store.sqlite").items()}

@@ -8,7 +8,6 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -24,7 +23,8 @@ from tenuto.store.columns import (
     mail_row,
     wait_row,
 )
-from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
     DeadLetterRow,
     Delivery,
@@ -40,8 +40,6 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tenuto.store.sqlite.session import Column, Session, as_json
-
-OLDEST_MS = -(1 << 63)
 
 _seq = attrgetter("seq")
 
@@ -187,17 +185,7 @@ def _instances(session: Session, ids: tuple[str]) -> list[InstanceRow]:
 
 def _positions(session: Session, query: InstanceQuery) -> list[Position]:
     """One more than a page, so that it is known whether there is another."""
-    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
-    if query.created_before is not None:
-        below = min(below, Position(epoch_ms(query.created_before), ""))
-    oldest = OLDEST_MS if query.created_from is None else epoch_ms(query.created_from)
-    page: dict[str, Column] = {
-        "tenant": query.tenant,
-        "below_created": below.created_ms,
-        "below_id": below.id,
-        "from_created": oldest,
-        "limit": query.limit + 1,
-    }
+    page: dict[str, Column] = {**page_bounds(query)}
     name, filters = _narrowest(query)
     found = (
         [Position(*each) for each in session.packed(name, page | filters)]

@@ -27,6 +27,7 @@ from tenuto.store.columns import (
     timer_row,
 )
 from tenuto.store.protocol import (
+    BEAT_EVERY,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -42,6 +43,7 @@ from tenuto.store.protocol import (
     TimerRow,
     Turn,
     TurnResult,
+    Unread,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -73,6 +75,8 @@ _SETTINGS = (
 
 class SqliteStore:
     """Keeps everything in one file; a sidecar lock keeps a second engine away from it."""
+
+    beat_every = BEAT_EVERY
 
     def __init__(
         self,
@@ -318,6 +322,14 @@ class SqliteStore:
         return await self._writer.run(
             lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
         )
+
+    async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
+        """A file has one program: what that cannot read waits for the next."""
+        self._require_writer()
+        return False
+
+    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+        """What is left to others here would be left to nobody."""
 
     async def claim_jobs(
         self,

@@ -1,0 +1,32 @@
+"""The part of the list of instances that a query asks for."""
+
+from __future__ import annotations
+
+from tenuto.model.durations import epoch_ms
+from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor
+from tenuto.store.protocol import InstanceQuery
+
+_OLDEST_MS = -(1 << 63)
+
+
+def begins_below(query: InstanceQuery) -> Position:
+    """The page has what lies below this position; InvalidInput if the query's cursor is none."""
+    below = BEFORE_ALL if query.after is None else read_cursor(query.after)
+    if query.created_before is not None:
+        below = min(below, Position(epoch_ms(query.created_before), ""))
+    return below
+
+
+def page_bounds(query: InstanceQuery) -> dict[str, str | int]:
+    """What every statement that reads positions is told.
+
+    One row more than a page is asked for, so that it is known whether there is another.
+    """
+    below = begins_below(query)
+    return {
+        "tenant": query.tenant,
+        "below_created": below.created_ms,
+        "below_id": below.id,
+        "from_created": _OLDEST_MS if query.created_from is None else epoch_ms(query.created_from),
+        "limit": query.limit + 1,
+    }

@@ -1,0 +1,73 @@
+"""How often a process says that it lives, and when its silence means that it does not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from tenuto.model.errors import TenutoError
+from tenuto.store.postgres.queries import Column
+
+DEAD_AFTER = timedelta(seconds=9)
+
+_MILLISECOND = timedelta(milliseconds=1)
+_SHORTEST_BEAT = timedelta(milliseconds=10)
+_SHORTEST_SILENCE = timedelta(seconds=1)
+_BEATS_IN_SILENCE = 3
+_PATIENCE = 4
+
+
+class Rhythm(NamedTuple):
+    """The same for all processes of a store: each is judged by what the others expect."""
+
+    beat_every: timedelta
+    dead_after: timedelta
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a beat may take, with whatever it takes to connect.
+
+        Two in a row that nobody answers are over before the others may take over.
+        """
+        return self.dead_after.total_seconds() / _PATIENCE
+
+    def parameters(self, process_id: str) -> dict[str, Column]:
+        return {
+            "process_id": process_id,
+            "dead_after": self.dead_after // _MILLISECOND,
+            # Whoever misses no more than this cannot see another as dead because the server was
+            # away: the other one has then been silent for this and one beat at most.
+            "longest_gap": (self.dead_after // 2) // _MILLISECOND,
+        }
+
+
+def checked_rhythm(beat_every: timedelta, dead_after: timedelta) -> Rhythm:
+    """A rhythm in which the living are heard and the dead are found; TenutoError for others."""
+    if beat_every < _SHORTEST_BEAT:
+        raise _refusal(
+            f"a process cannot say every {_seconds(beat_every)} that it lives: "
+            "each time is a write",
+            f"Give the store a beat_every of {_seconds(_SHORTEST_BEAT)} or more.",
+        )
+    if dead_after < _SHORTEST_SILENCE:
+        raise _refusal(
+            f"nobody can be taken for dead after {_seconds(dead_after)} of silence: a connection "
+            "alone may take as long",
+            f"Give the store a dead_after of {_seconds(_SHORTEST_SILENCE)} or more.",
+        )
+    if dead_after < _BEATS_IN_SILENCE * beat_every:
+        raise _refusal(
+            f"a process that says every {_seconds(beat_every)} that it lives would be taken for "
+            f"dead after {_seconds(dead_after)}, as soon as one or two of its words are late",
+            f"Give the store a dead_after of {_seconds(_BEATS_IN_SILENCE * beat_every)} or more, "
+            f"or a beat_every of {_seconds(dead_after / _BEATS_IN_SILENCE)} or less.",
+        )
+    return Rhythm(beat_every, dead_after)
+
+
+def _refusal(message: str, advice: str) -> TenutoError:
+    return TenutoError(message, code="TEN-4014", advice=advice)
+
+
+def _seconds(length: timedelta) -> str:
+    return f"{length.total_seconds():g} s"

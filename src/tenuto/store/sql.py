@@ -1,0 +1,64 @@
+"""What a store has in files of SQL: statements by name, and numbered migrations."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import NamedTuple
+
+_NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
+_OLDEST_PROGRAM = re.compile(r"-- Oldest program: (\d+)\n")
+
+
+class Named(NamedTuple):
+    """A statement as its file has it."""
+
+    name: str
+    description: str
+    sql: str
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    version: int
+    name: str
+    oldest_program: int
+    """The program that knows this many migrations may still use a database that has this one."""
+    sql: str
+
+
+def queries_of(package: str) -> dict[str, Named]:
+    """The statements of the package's `queries.sql`."""
+    return read_queries(files(package).joinpath("queries.sql").read_text("utf-8"))
+
+
+def read_queries(text: str) -> dict[str, Named]:
+    """Name → statement; every one has a description."""
+    queries = {
+        name: Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
+        for name, description, sql in _NAMED.findall(text)
+    }
+    names = re.findall(r"^-- name: (\w+)$", text, re.MULTILINE)
+    if names != list(queries):
+        raise ValueError(f"without description, or twice: {sorted(set(names) - set(queries))}")
+    return queries
+
+
+def migrations_of(package: str) -> list[Migration]:
+    """The package's `migrations/<number>_<name>.sql`, in their order."""
+    found = files(package).joinpath("migrations").iterdir()
+    return sorted(
+        read_migration(file.name, file.read_text("utf-8"))
+        for file in found
+        if file.name.endswith(".sql")
+    )
+
+
+def read_migration(file_name: str, sql: str) -> Migration:
+    """One migration, whose first line names the oldest program that may use its schema."""
+    oldest = _OLDEST_PROGRAM.match(sql)
+    if oldest is None:
+        raise ValueError(f"{file_name} does not name the oldest program that may use it")
+    number, _, name = file_name.removesuffix(".sql").partition("_")
+    return Migration(int(number), name, int(oldest.group(1)), sql)

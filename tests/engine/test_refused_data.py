@@ -1,0 +1,227 @@
+"""Data that the store refuses never leave an instance standing still where nobody sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
+from tenuto.engine import later
+from tenuto.engine.later import Later
+from tenuto.engine.requests import Request
+from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tenuto.ports import SystemClock
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import DataRefused, InstanceWrite, Turn, TurnResult
+from tests.engine.situations import at_rest, until
+
+pytestmark = pytest.mark.asyncio
+
+STARTED = "0190a0b0-0000-7000-8000-000000000001"
+"""The one instance that is no child."""
+
+CHILD: Object = {"id": "child", "steps": [{"stepId": "c", "type": "TASK", "taskId": "work"}]}
+FLOW: Object = {
+    "id": "flow",
+    "steps": [
+        {"stepId": "a", "type": "TASK", "taskId": "work", "transitions": {"default": "nap"}},
+        {
+            "stepId": "nap",
+            "type": "DELAY",
+            "duration": "PT0.005S",
+            "transitions": {"default": "wait"},
+        },
+        {
+            "stepId": "wait",
+            "type": "EVENT_WAIT",
+            "eventPattern": "go",
+            "transitions": {"default": "sub"},
+        },
+        {
+            "stepId": "sub",
+            "type": "SUB_WORKFLOW",
+            "workflowId": "child",
+            "transitions": {"default": "each"},
+        },
+        {"stepId": "each", "type": "LOOP", "source": [1, 2], "transitions": {"loop": "b"}},
+        {"stepId": "b", "type": "TASK", "taskId": "work", "transitions": {"default": "each"}},
+    ],
+}
+
+
+class Picky(MemoryStore):
+    """Never takes what `refuses` says; its words quote what no store keeps."""
+
+    def __init__(self, disk: MemoryDisk | None = None) -> None:
+        super().__init__(disk)
+        self.refuses: Callable[[InstanceWrite], bool] = lambda _: False
+        self.refused = 0
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        if any(map(self.refuses, turn.writes)):
+            self.refused += 1
+            raise DataRefused("not this: \0 \ud800")
+        return await super().commit(turn, lane)
+
+
+def entry(seq: int, *, of_children: bool = False) -> Callable[[InstanceWrite], bool]:
+    """Whether a write has an entry of this number, unless it sets the instance aside."""
+
+    def refuses(write: InstanceWrite) -> bool:
+        is_child = write.instance_id != STARTED
+        kinds = {row.seq: row.event_type for row in write.rows}
+        return is_child is of_children and seq in kinds and "SYSTEM_SET" not in kinds.values()
+
+    return refuses
+
+
+def app_on(store: MemoryStore, clock: SystemClock | None = None) -> Tenuto:
+    app = Tenuto(store, settings=Settings(stop_grace=0.0), clock=clock)
+
+    @app.task
+    async def work(input: object) -> object:
+        return input
+
+    @app.task
+    async def hang(input: object) -> None:
+        await asyncio.Event().wait()
+
+    return app
+
+
+async def played(app: Tenuto, *, event_first: bool) -> InstanceRef:
+    """Run the flow; its event comes before the wait for it is open, or while it is."""
+    await app.deploy(CHILD)
+    await app.deploy(FLOW)
+    run = await app.start("flow", {}, instance_id=STARTED)
+
+    async def is_there() -> bool:
+        return await run.status() in ("WAITING_FOR_EVENT", "FAILED")
+
+    if not event_first:
+        await until(app, is_there)
+        await at_rest(app)
+    await app.publish("go", {})
+    await run.result(10)
+    return run
+
+
+@pytest.mark.parametrize("event_first", [True, False])
+@pytest.mark.parametrize("of_children", [True, False])
+async def test_an_instance_is_set_aside_visibly_wherever_the_store_refuses_to_go_on(
+    event_first: bool, of_children: bool
+) -> None:
+    async with app_on(Picky()) as app:
+        run = await played(app, event_first=event_first)
+        [child] = [each for each in await app.instances() if each.id != run.id]
+        length = len(await app.engine.store.entries(child.id if of_children else run.id))
+    codes = []
+    for seq in range(1, length + 1):
+        store = Picky()
+        store.refuses = entry(seq, of_children=of_children)
+        async with app_on(store) as app:
+            with pytest.raises(TenutoError) as refused:
+                await played(app, event_first=event_first)
+            assert store.refused, "vacuous: nothing was refused"
+            error = refused.value
+            codes.append(error.error.code if isinstance(error, WorkflowFailed) else error.code)
+            found = {each.id: each.status for each in await app.instances()}
+            assert found.get(STARTED, Status.FAILED) is Status.FAILED
+            assert STARTED not in {each.instance_id for each in await store.mail(10)}
+    # A start that is refused is told to whoever asked; a child's to its parent.
+    starts = codes.count("TEN-2004")
+    aside = "CHILD_FAILED" if of_children else "NOT_STORABLE"
+    assert codes == ["TEN-2004"] * starts + [aside] * (length - starts)
+    assert (starts > 0) is not of_children
+
+
+class TwoHoursLater(SystemClock):
+    """Shows what the machine's clock will show then."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"stepId": "s", "type": "TASK", "taskId": "hang"},
+        {"stepId": "s", "type": "DELAY", "duration": "PT1H"},
+    ],
+    ids=["an attempt that was lost", "a timer that is a row"],
+)
+async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
+    disk = MemoryDisk()
+    async with app_on(MemoryStore(disk)) as app:
+        await app.deploy({"id": "flow", "steps": [step]})
+        run = await app.start("flow", {}, instance_id=STARTED)
+        length = len(await app.engine.store.entries(run.id))
+    store = Picky(disk)
+    store.refuses = entry(length + 1)
+    async with app_on(store, TwoHoursLater()) as app:
+        with pytest.raises(WorkflowFailed) as failed:
+            await (await app.instance(run.id)).result(10)
+        assert failed.value.error.code == "NOT_STORABLE"
+        assert "not this" in failed.value.error.message
+        assert await store.due_timers(app.engine.clock.now(), 10) == ([], None)
+
+
+async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(later, "FIRST_PAUSE", 0.001)
+    store = Picky()
+
+    def refuses(write: InstanceWrite) -> bool:
+        is_fired = any(row.event_type == "TIMER_FIRED" for row in write.rows)
+        is_aside = any(row.event_type == "SYSTEM_SET" for row in write.rows)
+        return (is_fired or is_aside) and store.refused < 8
+
+    store.refuses = refuses
+    async with app_on(store) as app:
+        run = await played(app, event_first=True)
+        assert await run.status() == "COMPLETED"
+        assert store.refused == 8
+
+
+async def test_pauses_grow_until_they_are_long() -> None:
+    class Leaping(SystemClock):
+        """Nobody waits for its time to pass."""
+
+        at = 0.0
+
+        def ticks(self) -> float:
+            return self.at
+
+        async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+            await asyncio.sleep(0)
+            self.at += seconds
+            return event.is_set()
+
+    clock, done = Leaping(), asyncio.Event()
+    moments: list[float] = []
+
+    def report(request: Request) -> None:
+        moments.append(clock.at)
+        if len(moments) < 40:
+            waiting.put(request)
+        else:
+            done.set()
+
+    waiting = Later(clock, report)
+    key = TimerKey(TimerKind.DELAY, "nap")
+    waiting.put(Request("i", TimerDue(key=key, due=clock.now())))
+    running = asyncio.ensure_future(waiting.run())
+    async with asyncio.timeout(5):
+        await done.wait()
+    running.cancel()
+    pauses = [after - before for before, after in pairwise(moments)]
+    assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == later.LONGEST_PAUSE

@@ -1,0 +1,177 @@
+"""What a process cannot read: it gives it back, others take it, and it does not come again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tenuto.store.protocol import JobKey, JobRow, Lapsed, Lease, Orphan, Outcome, Ownership, Unread
+from tests.store.conftest import UNSHARED, Handle, Place
+from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
+
+pytestmark = pytest.mark.asyncio
+
+LEASE = timedelta(seconds=30)
+
+
+async def own(store: Handle, process_id: str, *ids: str) -> None:
+    new = [begin(id) for id in ids]
+    await store.commit(turn(f"new {ids}", *new, process_id=process_id))
+    taken = [step(id, 1, ownership=Ownership.TAKE) for id in ids]
+    await store.commit(turn(f"own {ids}", *taken, process_id=process_id))
+
+
+async def both(place: Place) -> tuple[Handle, Handle]:
+    return await place.opened("old", shared=True), await place.opened("new", shared=True)
+
+
+async def test_what_is_given_back_is_an_orphan_as_clean_as_it_is_said(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2", "i3")
+    given = Unread(instances=(Orphan("i1", clean=True), Orphan("i2", clean=False)))
+    await old.pass_over(["i1", "i2"], [])
+    assert await old.give_back(given)
+    assert (await new.beat()).has_orphans
+    assert sorted(await new.claim_orphans(10)) == [
+        Orphan("i1", clean=True),
+        Orphan("i2", clean=False),
+    ]
+    owners = {id: each.owner for id, each in (await new.load(["i1", "i2", "i3"])).items()}
+    assert owners == {"i1": "new", "i2": "new", "i3": "old"}
+    assert not (await new.beat()).has_orphans
+    won = await new.commit(turn("t1", step("i1", 2, ownership=Ownership.TAKE), process_id="new"))
+    assert won.writes["i1"].outcome is Outcome.WON
+
+
+async def test_what_is_given_back_does_not_come_again_until_that_is_wanted(
+    shared_place: Place,
+) -> None:
+    old, _ = await both(shared_place)
+    await own(old, "old", "i1", "i2")
+    await old.pass_over(["i1", "i2"], [])
+    await old.give_back(Unread(instances=(Orphan("i1", clean=True), Orphan("i2", clean=True))))
+    assert await old.claim_orphans(10) == []
+    await old.pass_over(["i1"], [])
+    assert await old.claim_orphans(10) == [Orphan("i2", clean=True)]
+    await old.pass_over([], [])
+    assert await old.claim_orphans(10) == [Orphan("i1", clean=True)]
+
+
+async def test_nobody_gives_back_what_is_anothers(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    await own(new, "new", "i1")
+    await new.commit(turn("t1", aside("i2", timers_set=(timer("i2", 1),)), process_id="new"))
+    await new.due_timers(moment(9), 10)
+    await new.send([mail("m1", "i2")])
+    await new.mail(10)
+    orphans = (Orphan("i1", clean=True), Orphan("i2", clean=True))
+    assert not await old.give_back(Unread(instances=orphans, letters=("m1",)))
+    assert not await old.give_back(Unread())
+    assert await old.claim_orphans(10) == []
+    assert await old.mail(10) == []
+    assert await old.due_timers(moment(9), 10) == ([], None)
+
+
+async def test_timers_that_were_given_back_come_to_another(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    timers = [timer("i1", 1), timer("i1", 2, "b"), timer("i2", 3)]
+    for each in timers:
+        setting = aside(each.instance_id, timers_set=(each,))
+        await old.commit(turn(f"t{each.due}", setting, process_id="old"))
+    assert (await old.due_timers(moment(9), 10))[0] == timers
+    await old.pass_over(["i1"], [])
+    assert await old.give_back(Unread(instances=(Orphan("i1", clean=False),)))
+    assert await old.due_timers(moment(9), 10) == (timers[2:], None)
+    # The one that would follow is no reason to look again either.
+    assert await old.due_timers(moment(0), 10) == ([], moment(3))
+    assert await new.due_timers(moment(9), 10) == (timers[:2], None)
+    assert not await old.give_back(Unread(instances=(Orphan("i1", clean=False),)))
+
+
+async def test_letters_that_were_given_back_come_to_another(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    sent = [mail("m1", "i1"), mail("m2", "i2"), mail("m3", "i3"), mail("m4", "i1")]
+    await old.send(sent)
+    assert await old.mail(10) == sent
+    await old.pass_over(["i1"], ["m2"])
+    assert await old.give_back(Unread(letters=("m1", "m2")))
+    assert await old.mail(10, again=False) == []
+    assert await new.mail(10) == sent[:2]
+    # What it did not name, and does not know of if it has to ask again, goes the same way.
+    assert await old.mail(10) == [sent[2]]
+    assert await new.mail(10, again=False) == sent[3:]
+
+
+async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_another(
+    shared_place: Place,
+) -> None:
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2", "i3")
+    sent = [mail(f"m{number}", f"i{number}") for number in (1, 2, 3)]
+    await new.send(sent)
+    await old.pass_over(["i1"], ["m2"])
+    await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
+    assert await old.mail(1, again=False) == [sent[2]]
+    assert await new.mail(10) == [sent[0]]
+    # That of an instance of its own waits for what becomes of it.
+    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    await new.claim_orphans(10)
+    assert await old.mail(10, again=False) == []
+    assert await new.mail(10, again=False) == [sent[1]]
+
+
+async def test_an_owner_gets_the_mail_also_of_what_it_passes_over(shared_place: Place) -> None:
+    """Otherwise it would never hear that another program has gone on with it."""
+    old, new = await both(shared_place)
+    await own(old, "old", "i1")
+    await old.pass_over(["i1"], ["m2"])
+    await new.send([mail("m1", "i1"), mail("m2", "i1")])
+    assert [each.id for each in await old.mail(10)] == ["m1"]
+    assert await new.mail(10) == []
+
+
+async def test_a_job_that_was_given_back_is_granted_anew_and_no_loss(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    key = JobKey("i1", "a", "", 1)
+    await old.commit(turn("t1", begin("i1"), process_id="old"))
+    offer = aside("i1", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+    await old.commit(turn("t2", offer, process_id="old"))
+    [lease] = (await old.claim_jobs(["ship"], 10, LEASE, NOON)).granted
+    assert not await old.give_back(Unread(leases=(lease._replace(token=9),)))
+    await old.pass_over(["i1"], [])
+    assert await old.give_back(Unread(leases=(lease,)))
+    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
+    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([Lease(key, 2)], [])
+    assert await old.extend_leases([lease], LEASE, NOON) == set()
+    late = step("i1", 1, leases=(lease,))
+    lost = await old.commit(turn("t3", late, process_id="old"))
+    assert lost.writes["i1"].outcome is Outcome.LOST
+
+
+async def test_a_lapsed_lease_of_what_is_passed_over_is_told_to_others(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    key = JobKey("i1", "a", "", 1)
+    await old.commit(turn("t1", begin("i1"), process_id="old"))
+    offer = aside("i1", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+    await old.commit(turn("t2", offer, process_id="old"))
+    await old.claim_jobs(["ship"], 10, timedelta(0), NOON)
+    await old.pass_over(["i1"], [])
+    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
+    lapsed = Lapsed(Lease(key, 1), clean=False)
+    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [lapsed])
+
+
+@pytest.mark.parametrize("place", UNSHARED, indirect=True)
+async def test_where_there_is_one_process_nothing_is_given_back(place: Place) -> None:
+    store = await place.opened("p1")
+    await own(store, "p1", "i1")
+    await store.send([mail("m1", "i2")])
+    assert [each.id for each in await store.mail(10)] == ["m1"]
+    await store.pass_over(["i1", "i2"], ["m1"])
+    assert not await store.give_back(Unread(instances=(Orphan("i1", clean=True),), letters=("m1",)))
+    assert [each.id for each in await store.mail(10)] == ["m1"]
+    assert (await store.load(["i1"]))["i1"].owner == "p1"
+    await store.close(NOON, clean=True)
+    following = await place.opened("p2")
+    assert await following.claim_orphans(10) == [Orphan("i1", clean=True)]

@@ -1,0 +1,37 @@
+"""Files of SQL are read whole or refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto.store.sql import Migration, Named, migrations_of, read_migration, read_queries
+
+
+def test_a_query_has_its_name_and_its_description() -> None:
+    text = "-- name: a\n-- One,\n-- and no more.\nSELECT 1;\n\n-- name: b\n-- Two.\nSELECT\n2;\n"
+    assert read_queries(text) == {
+        "a": Named("a", "One, and no more.", "SELECT 1;"),
+        "b": Named("b", "Two.", "SELECT\n2;"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["-- name: a\nSELECT 1;\n", "-- name: a\n-- One.\nSELECT 1;\n" * 2]
+)
+def test_a_query_without_description_or_with_a_name_taken_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="without description"):
+        read_queries(text)
+
+
+def test_a_migration_names_the_oldest_program_that_may_use_it() -> None:
+    sql = "-- Oldest program: 3\n--\nSELECT 1;\n"
+    assert read_migration("0007_a_thing.sql", sql) == Migration(7, "a_thing", 3, sql)
+    with pytest.raises(ValueError, match=r"0007_a_thing\.sql does not name the oldest program"):
+        read_migration("0007_a_thing.sql", "SELECT 1;\n")
+
+
+@pytest.mark.parametrize("package", ["tenuto.store.sqlite", "tenuto.store.postgres"])
+def test_migrations_are_numbered_without_holes(package: str) -> None:
+    found = migrations_of(package)
+    assert [each.version for each in found] == list(range(1, len(found) + 1))
+    assert all(each.oldest_program <= each.version for each in found)
