@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
+from tenuto.cli import mailing
 from tests.cli.beside import in_use
 from tests.cli.conftest import WAIT, Terminal, one_of_each
 
@@ -55,6 +57,24 @@ def test_pause_resume_and_cancel_are_done_and_recorded(waiting: Terminal) -> Non
     assert waiting.call("cancel", "@last").code == 0, "asking again is no mistake"
     assert waiting.call("resume", "@last").code == 4
     assert waiting.call("verify").code == 0
+
+
+def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailing, "PATIENCE", 1.5)
+    with in_use(terminal) as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            asked = terminal.call("cancel", "@last", "--reason", "enough")
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert (asked.code, "TEN-4015" in asked.err) == (5, True), asked.err
+        assert "left it for the process at work on the store" in asked.err
+        assert "doing it here" not in asked.err
+        process.communicate(timeout=30)
+        assert process.returncode == 1, "it was done as soon as the process went on"
+    assert "by cli: enough" in terminal.call("show", "@last").out
 
 
 def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> None:

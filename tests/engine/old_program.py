@@ -29,9 +29,9 @@ class _Old:
         found = await super().load(instance_ids)  # type: ignore[misc]
         return {id: _as_seen(each) for id, each in found.items()}
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
         self.asked["mail"] += 1
-        found = await super().mail(limit, after)  # type: ignore[misc]
+        found = await super().mail(limit, after, again=again)  # type: ignore[misc]
         return [_letter_as_seen(each) for each in found]
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
@@ -43,10 +43,16 @@ class _Old:
         return await super().claim_orphans(limit)  # type: ignore[misc,no-any-return]
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         self.asked["claim_jobs"] += 1
-        return await super().claim_jobs(task_ids, limit, lease, now)  # type: ignore[misc,no-any-return]
+        return await super().claim_jobs(task_ids, limit, lease, now, lapsed=lapsed)  # type: ignore[misc,no-any-return]
 
 
 class OldMemory(_Old, MemoryStore):

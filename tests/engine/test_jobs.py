@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tenuto.engine.engine import Engine, Settings
-from tenuto.engine.jobs import LEASE
+from tenuto.engine.jobs import LEASE, MOST_AT_ONCE
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import JobKey
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
@@ -167,6 +168,55 @@ def test_a_long_job_keeps_its_lease() -> None:
         stage.holding["two"].set()
         await one.final_state(id)
         assert len([call for call in stage.ran if call[1] == "far"]) == 1
+
+    Stage().play(story)
+
+
+def test_a_job_that_a_clean_stop_ends_is_no_loss_and_goes_to_another_at_once() -> None:
+    """SEMANTICS: "Clean stops do not count.\"."""
+
+    async def story(stage: Stage) -> None:
+        one = stage.engine("one", "near")
+        await one.open()
+        id = await stage.started(one)
+        for number in range(8):
+            name = f"two {number}"
+            stage.holding[name] = asyncio.Event()
+            two = stage.engine(name, "far")
+            await two.open()
+            await stage.clock.sleep(5)
+            assert (name, "far", number + 1) in stage.ran
+            await two.close()
+        three = stage.engine("three", "far")
+        await three.open()
+        before = stage.clock.now()
+        held = await one.final_state(id)
+        assert held.state.status == "COMPLETED", held.state.last_error
+        assert stage.clock.now() - before < LEASE / 3
+        assert stage.ran[-1] == ("three", "far", 9)
+
+    Stage().play(story)
+
+
+def test_who_has_no_room_for_jobs_tells_of_those_that_were_dropped() -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding["two"] = stage.holding["three"] = asyncio.Event()
+        one, two, three = (
+            stage.engine(*each) for each in (("one", "near"), ("two", "far"), ("three", "far"))
+        )
+        await one.open()
+        await two.open()
+        ids = [await stage.started(one) for _ in range(3)]
+        await stage.clock.sleep(5)
+        # It has as many as it may, and one that nobody can act upon.
+        await three.open()
+        three._jobs._leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
+        told: list[str] = []
+        three._jobs._report = lambda request: told.append(request.instance_id)
+        stage.disk.bury(two.process_id)
+        two.store.abandon()  # type: ignore[attr-defined]
+        assert await three._jobs.run_once() == 0
+        assert sorted(told) == sorted(ids)
 
     Stage().play(story)
 

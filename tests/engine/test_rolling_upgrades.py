@@ -280,6 +280,27 @@ def test_a_letter_that_came_to_an_old_program_is_taken_by_a_new_one() -> None:
     played(story)
 
 
+def test_a_letter_that_cannot_be_read_is_given_back_each_time_that_it_comes() -> None:
+    async def story(stage: Stage) -> None:
+        new, (old, _) = stage.new(), stage.old()
+        await old.open()
+        ids = [await stage.started(old, nap("plain")) for _ in range(2)]
+        await new.open()
+        await new.ask(ids[0], PauseAsked(by="test"))  # from now on the old one cannot read it
+        await new.close()
+        await stage.send(ids[0], ResumeAsked(by="test"))
+        await stage.send(ids[1], CancelAsked(by="test"))
+        for _ in range(2):
+            await stage.clock.sleep(FIRST_PAUSE * 1.5)
+            assert len(stage.disk.mail) == 2
+        heir = stage.new("heir")
+        await heir.open()
+        await stage.clock.sleep(TAKE_OVER)
+        assert stage.disk.mail == {}
+
+    played(story)
+
+
 def test_behind_a_letter_that_cannot_be_read_none_is_dropped() -> None:
     """It may be the start of whoever the others are for."""
 

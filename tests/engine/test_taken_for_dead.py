@@ -24,9 +24,9 @@ class StandsStill(MemoryStore):
         self._at_claim = at_claim
         self.names: list[str] = []
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         self.names.append(process_id)
-        return await super().open(process_id, now)
+        return await super().open(process_id, now, is_guest=is_guest)
 
     async def enter(self, process_id: str, now: datetime) -> None:
         self.names.append(process_id)

@@ -51,6 +51,28 @@ async def test_a_flood_of_due_timers_is_read_once_each() -> None:
     assert len(fired) == read == 5 * BATCH
 
 
+async def test_a_timer_that_was_set_aside_is_forgotten_once_it_is_gone() -> None:
+    clock = SystemClock()
+    key = TimerKey(TimerKind.DELAY, "nap")
+    stored = [TimerRow(instance_id=f"i{n}", key=key, due=clock.now()) for n in range(3)]
+
+    class Rows(MemoryStore):
+        async def due_timers(self, now, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+            return stored[:limit], None
+
+    reported: list[Request] = []
+    timekeeper = Timekeeper(Rows(), clock, reported.append)
+    await timekeeper.run_once()
+    for request in reported:
+        assert isinstance(request.input, TimerDue)
+        timekeeper.set_aside(request.instance_id, request.input)
+    for left in (3, 1, 0):
+        del stored[left:]
+        timekeeper.look()
+        assert await timekeeper.run_once() == 0
+        assert len(timekeeper._set_aside) == left
+
+
 class TwoHoursLater(SystemClock):
     """Shows what the machine's clock will show then."""
 

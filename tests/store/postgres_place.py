@@ -32,8 +32,8 @@ class TestedStore(PostgresStore):
         self._url = direct or url
         self._gone = gone
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
-        latest = await super().open(process_id, now)
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
+        latest = await super().open(process_id, now, is_guest=is_guest)
         if self._gone:
             await let_time_pass(self._url, *self._gone)
             await self.claim_orphans(0)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tenuto.store.protocol import JobKey, JobRow, Lease, Orphan, Outcome, Ownership, Unread
+from tenuto.store.protocol import JobKey, JobRow, Lapsed, Lease, Orphan, Outcome, Ownership, Unread
 from tests.store.conftest import UNSHARED, Handle, Place
 from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
 
@@ -96,8 +96,29 @@ async def test_letters_that_were_given_back_come_to_another(shared_place: Place)
     assert await old.mail(10) == sent
     await old.pass_over(["i1"], ["m2"])
     assert await old.give_back(Unread(letters=("m1", "m2")))
-    assert await old.mail(10) == [sent[2]]
+    assert await old.mail(10, again=False) == []
     assert await new.mail(10) == sent[:2]
+    # What it did not name, and does not know of if it has to ask again, goes the same way.
+    assert await old.mail(10) == [sent[2]]
+    assert await new.mail(10, again=False) == sent[3:]
+
+
+async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_another(
+    shared_place: Place,
+) -> None:
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2", "i3")
+    sent = [mail(f"m{number}", f"i{number}") for number in (1, 2, 3)]
+    await new.send(sent)
+    await old.pass_over(["i1"], ["m2"])
+    await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
+    assert await old.mail(1, again=False) == [sent[2]]
+    assert await new.mail(10) == [sent[0]]
+    # That of an instance of its own waits for what becomes of it.
+    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    await new.claim_orphans(10)
+    assert await old.mail(10, again=False) == []
+    assert await new.mail(10, again=False) == [sent[1]]
 
 
 async def test_an_owner_gets_the_mail_also_of_what_it_passes_over(shared_place: Place) -> None:
@@ -137,7 +158,8 @@ async def test_a_lapsed_lease_of_what_is_passed_over_is_told_to_others(shared_pl
     await old.claim_jobs(["ship"], 10, timedelta(0), NOON)
     await old.pass_over(["i1"], [])
     assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
-    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [Lease(key, 1)])
+    lapsed = Lapsed(Lease(key, 1), clean=False)
+    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [lapsed])
 
 
 @pytest.mark.parametrize("place", UNSHARED, indirect=True)

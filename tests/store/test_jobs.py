@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tenuto.store.protocol import JobKey, JobRow, Lease, Outcome
+from tenuto.store.protocol import JobKey, JobRow, Lapsed, Lease, Outcome
 from tests.store.conftest import Handle, Place
 from tests.store.situations import NOON, aside, begin, moment, step, turn
 
@@ -109,11 +109,38 @@ async def test_a_lease_of_a_process_that_is_gone_is_shown_until_somebody_acts(
     await second.claim_orphans(10)
     for _ in range(2):
         claims = await second.claim_jobs([], 10, LEASE, NOON)
-        assert (claims.granted, claims.lapsed) == ([], [lease])
+        assert (claims.granted, claims.lapsed) == ([], [Lapsed(lease, clean=False)])
     lost = step(lease.key.instance_id, 1, leases=(lease,), jobs_withdrawn=(lease.key,))
     won = await second.commit(turn("t1", lost, process_id="p2"))
     assert won.writes[lease.key.instance_id].outcome is Outcome.WON
     assert (await second.claim_jobs([], 10, LEASE, NOON)).lapsed == []
+
+
+async def test_a_lease_of_a_process_that_stopped_in_good_order_is_shown_as_such(
+    place: Place,
+) -> None:
+    first = await place.opened("p1")
+    await offer(first, job("i1"))
+    [lease] = (await first.claim_jobs(["ship"], 1, LEASE, NOON)).granted
+    await first.close(NOON, clean=True)
+    for number in (2, 3):  # also when others have come and gone since
+        later = await place.opened(f"p{number}")
+        [lapsed] = (await later.claim_jobs(["ship"], 1, LEASE, NOON)).lapsed
+        assert lapsed == Lapsed(lease, clean=True)
+        await later.close(NOON, clean=True)
+
+
+async def test_lapsed_leases_are_shown_also_to_who_has_no_room(place: Place) -> None:
+    first = await place.opened("p1")
+    await offer(first, *[job(f"i{number}", number) for number in range(4)])
+    leases = (await first.claim_jobs(["ship"], 3, LEASE, NOON)).granted
+    first.abandon()
+    second = await place.opened("p2")
+    await second.claim_orphans(10)
+    claims = await second.claim_jobs(["ship"], 0, LEASE, NOON)
+    assert (claims.granted, [each.lease for each in claims.lapsed]) == ([], leases)
+    fewer = await second.claim_jobs(["ship"], 1, LEASE, NOON, lapsed=2)
+    assert (len(fewer.granted), fewer.lapsed) == (1, claims.lapsed[:2])
 
 
 async def test_two_processes_share_jobs_and_neither_has_the_others(shared_place: Place) -> None:

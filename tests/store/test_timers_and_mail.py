@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto.model.inputs import TimerKind
-from tenuto.store.protocol import Ownership
+from tenuto.store.protocol import MailKey, Ownership
 from tests.store.conftest import Handle, Place
 from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
 
@@ -122,6 +122,46 @@ async def test_a_letter_is_handed_over_by_who_sent_it_with_a_turn(shared_place: 
     await first.commit(turn("t1", sending, process_id="p1"))
     assert [each.id for each in await second.mail(10)] == ["m2"]
     assert [each.id for each in await first.mail(10)] == ["m1"]
+
+
+async def test_what_came_to_a_process_comes_again_only_if_asked_for(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
+    await first.send([mail(f"m{number}", f"i{number}") for number in range(3)])
+    sending = step("i9", 0, mail_sent=(mail("m3", "i3"),))
+    await first.commit(turn("t1", sending, process_id="p1"))
+    mine = await first.mail(2, again=False)
+    assert [each.id for each in mine] == ["m0", "m1"]
+    assert [each.id for each in await first.mail(10, again=False)] == ["m2"]
+    assert await first.mail(10, again=False) == await second.mail(10) == []
+    assert [each.id for each in await first.mail(10)] == ["m0", "m1", "m2", "m3"]
+
+
+async def test_a_letter_that_was_put_back_comes_to_whoever_owns_its_instance(
+    shared_place: Place,
+) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
+    await first.send([mail("m1", "i1"), mail("m2", "i2")])
+    assert len(await first.mail(10)) == 2
+    await second.commit(turn("t1", aside("i1", ownership=Ownership.TAKE), process_id="p2"))
+    assert await second.mail(10, again=False) == []
+    await second.put_back([MailKey("m2", "i2")])
+    await first.put_back([MailKey("m1", "i1"), MailKey("m1", "i2"), MailKey("gone", "i1")])
+    assert await first.mail(10, again=False) == []
+    assert [each.id for each in await second.mail(10, again=False)] == ["m1"]
+
+
+async def test_letters_that_are_passed_on_take_no_place_of_ones_own(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
+    theirs = [mail(f"m{number}", f"i{number}") for number in range(5)]
+    await first.send([*theirs, mail("m5", "i5"), mail("m6", "i6")])
+    taking = [aside(each.instance_id, ownership=Ownership.TAKE) for each in theirs]
+    await second.commit(turn("t1", *taking, process_id="p2"))
+    for again in (False, True):
+        assert [each.id for each in await first.mail(2, again=again)] == ["m5", "m6"]
+    assert await second.mail(10, again=False) == theirs
 
 
 async def test_a_due_timer_comes_to_one_process_while_that_lives(shared_place: Place) -> None:

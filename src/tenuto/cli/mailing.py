@@ -1,8 +1,7 @@
 """Leaves a letter for whoever works for an instance, and waits until it was taken.
 
-A file has at most one engine, and where a letter is left for it another process holds the lock.
-A database may have any number, also none: a letter that nobody takes at once is taken by this
-process, which becomes an engine for as long as that needs.
+As long as a process lives that takes letters, it is waited for, also if it is slow: the store knows
+of it. When there is none, this process becomes an engine, for as long as that needs.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ T = TypeVar("T")
 Look = Callable[[], Awaitable[T | None]]
 
 LOCKED: Final = "TEN-4002"
-TAKEN_WITHIN: Final = 10.0
-"""Seconds that the engine on a file has to take a letter from its mailbox."""
-_TAKEN_SOON: Final = 3.0
-"""Seconds after which no engine is at work on a database: each looks for mail more often."""
+_NOT_TAKEN: Final = "TEN-4015"
+PATIENCE: Final = 30.0
+"""Seconds that living processes have to take a letter from the mailbox."""
+_ASK_EVERY: Final = 1.0
+"""Seconds between questions whether they still live."""
 _TAKEN_OVER_WITHIN: Final = 20.0
 """Seconds within which this process has taken over from one that is gone."""
 _LOOK_EVERY: Final = 0.1
@@ -69,12 +69,8 @@ async def handed_in(
 ) -> AsyncIterator[tuple[T, Tenuto | None]]:
     """Leave `mail` and give what `look` sees once it was taken, with the engine if that is ours."""
     await reader.store.send([mail])
-    if not reader.store.is_shared:
-        say("left it for the process that has the store open …", style="dim")
-        yield _required(await _seen(reader, look, TAKEN_WITHIN), TAKEN_WITHIN), None
-        return
     await reader.store.hint([])
-    seen = await _seen(reader, look, _TAKEN_SOON)
+    seen = await _taken(reader, look)
     if seen is not None:
         yield seen, None
         return
@@ -82,7 +78,28 @@ async def handed_in(
     with redirect_stdout(sys.stderr):
         async with engine(reader.url, is_brief=True) as app:
             seen = await _seen(reader, look, _TAKEN_OVER_WITHIN)
-            yield _required(seen, _TAKEN_SOON + _TAKEN_OVER_WITHIN), app
+            if seen is None:
+                raise _not_taken("this process", _TAKEN_OVER_WITHIN)
+            yield seen, app
+
+
+async def _taken(reader: Reader, look: Look[T]) -> T | None:
+    """What is seen once a living process took the letter; None when there is none."""
+    since = reader.clock.ticks()
+    has_said = False
+    while workers := await reader.store.workers():
+        seen = await _seen(reader, look, min(_ASK_EVERY, PATIENCE))
+        if seen is not None:
+            return seen
+        waited = reader.clock.ticks() - since
+        others = "the process" if workers == 1 else f"the {workers} processes"
+        if waited >= PATIENCE:
+            raise _not_taken(f"{others} at work on the store", PATIENCE)
+        if not has_said:
+            has_said = True
+            say(f"left it for {others} at work on the store, and waiting …", style="dim")
+    # It may have been taken by one that has just stopped.
+    return await look()
 
 
 async def _seen(reader: Reader, look: Look[T], seconds: float) -> T | None:
@@ -95,12 +112,10 @@ async def _seen(reader: Reader, look: Look[T], seconds: float) -> T | None:
         return None
 
 
-def _required(seen: T | None, seconds: float) -> T:
-    if seen is None:
-        raise StoreUnavailable(
-            f"it was left, but not taken within {seconds:g} s",
-            code=LOCKED,
-            advice="It stays in the mailbox, and is done as soon as a process that has the store "
-            "open looks there.",
-        )
-    return seen
+def _not_taken(by: str, seconds: float) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"it was left in the mailbox, but not taken by {by} within {seconds:g} s",
+        code=_NOT_TAKEN,
+        advice="It stays there, and is done as soon as somebody takes it: do not ask again. See "
+        "whether that process is busy, stuck or stopped (its log says).",
+    )

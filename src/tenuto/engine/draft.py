@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 import msgspec
@@ -107,6 +107,11 @@ class Draft(Struct, eq=False, gc=False):
     def size(self) -> int:
         """Bytes that it adds to the log, about."""
         return self._bytes
+
+    @property
+    def mail_taken(self) -> Sequence[str]:
+        """The letters that the instance's log takes with it."""
+        return () if self._owed is None else self._owed.mail_taken
 
     def wait_opened(self, node: str, iteration: str) -> WaitRow | None:
         """The row of a wait that this turn opens and does not close again."""

@@ -46,18 +46,21 @@ class Drafter:
         cache: Cache,
         clock: Clock,
         left_alone: Callable[[Request], None],
+        leave_to_owner: Callable[[Request], None],
         unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
         leaves_to_others: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
-        """`left_alone`: a request stays where it came from, for the owner, or as nobody is there.
+        """`left_alone`: a request stays where it came from, as nobody is there.
 
+        `leave_to_owner`: a letter is for the other process that owns its instance.
         `unreadable`: what this program cannot read is for others, with all that was asked of it.
         """
         self._loader = loader
         self._cache = cache
         self._clock = clock
         self._left_alone = left_alone
+        self._leave_to_owner = leave_to_owner
         self._unreadable = unreadable
         self._leaves_to_others = leaves_to_others
         self._is_shared = is_shared
@@ -186,7 +189,7 @@ class Drafter:
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
-            self._left_alone(request)
+            self._leave_to_owner(request)
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 

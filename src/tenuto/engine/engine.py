@@ -39,7 +39,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import EventResult, JobKey, Lease, Orphan, Store, WaitRow
+from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -187,7 +187,9 @@ class Engine:
             raise StoreUnavailable(
                 "an engine that has stopped stays so", advice="Make another: Tenuto(...)."
             )
-        self._go_on_from(await self.store.open(self.process_id, self.clock.now()))
+        is_guest = self.settings.is_guest
+        opening = self.store.open(self.process_id, self.clock.now(), is_guest=is_guest)
+        self._go_on_from(await opening)
         self._is_open = self._was_open = True
         try:
             return await self._begin()
@@ -357,6 +359,8 @@ class Engine:
 
     def concluded(self, draft: Draft) -> None:
         """An instance's share of a turn is durable: the world is told."""
+        if draft.mail_taken:
+            self._mailroom.taken(draft.instance_id, draft.mail_taken)
         self._dispatcher.perform(draft)
         if draft.state.status.is_final:
             self._watchers.saw(draft.instance_id, draft.held)
@@ -387,6 +391,7 @@ class Engine:
                 cache=self._caches[number],
                 clock=self.clock,
                 left_alone=self._left_alone,
+                leave_to_owner=self._leave_to_owner,
                 unreadable=self._unreadable,
                 is_shared=self.store.is_shared,
                 leaves_to_others=(
@@ -435,6 +440,7 @@ class Engine:
     async def _hinted(self, owners: Collection[str]) -> None:
         # They look by themselves too, only later.
         with suppress(StoreUnavailable):
+            await self._mailroom.put_back()
             await self.store.hint(owners)
 
     def _report(self, request: Request) -> None:
@@ -468,11 +474,15 @@ class Engine:
         self.timekeeper.forget(orphan.instance_id)
         self._jobs.forget(orphan.instance_id)
         self._watchers.cannot_see(orphan.instance_id, error)
+        for request in requests:
+            if request.mail_id is not None:
+                self._mailroom.given_back(MailKey(request.mail_id, request.instance_id))
         self._left_to_others.instance(orphan, requests, error)
 
-    def _unreadable_letter(self, mail_id: str, instance_id: str) -> None:
+    def _unreadable_letter(self, letter: MailKey) -> None:
         if self.store.is_shared:
-            self._left_to_others.letter(mail_id, instance_id)
+            self._mailroom.given_back(letter)
+            self._left_to_others.letter(letter.id, letter.instance_id)
 
     def _unreadable_job(self, lease: Lease, error: TenutoError) -> None:
         if self.store.is_shared:
@@ -481,14 +491,14 @@ class Engine:
     def _given_back(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.let_go(request.instance_id, request.input)
-        if request.mail_id is not None:
-            self._mailroom.let_go(request.mail_id)
 
     def _left_alone(self, request: Request) -> None:
         if isinstance(request.input, TimerDue):
             self.timekeeper.set_aside(request.instance_id, request.input)
-        if request.mail_id is not None:
-            self._mailroom.let_go(request.mail_id)
+        self._mailroom.let_go(request)
+
+    def _leave_to_owner(self, request: Request) -> None:
+        self._mailroom.leave_to_owner(request)
 
     def _leaves_to_others(self, task_id: str) -> bool:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry

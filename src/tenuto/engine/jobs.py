@@ -1,7 +1,8 @@
 """Attempts that another process left to whoever has their task: leased, run here, and reported.
 
 A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
-recorded as lost. A report counts only while its lease does; one that comes too late is refused.
+recorded as lost: at once when its process is gone, and as stopped when that was in good order. A
+report counts only while its lease does; one that comes too late is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.protocol import JobKey, Lease, Store
+from tenuto.store.protocol import JobKey, Lapsed, Lease, Store
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.jobs")
@@ -55,7 +56,7 @@ class JobOffice:
         self._stop = stop
         self._unreadable = unreadable
         self._leases: dict[JobKey, int] = {}
-        self._reported_lapsed: set[Lease] = set()
+        self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
 
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
@@ -91,12 +92,14 @@ class JobOffice:
 
     async def run_once(self) -> int:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""
-        room = min(BATCH, MOST_AT_ONCE - len(self._leases))
+        room = 0 if self._is_stopping else min(BATCH, MOST_AT_ONCE - len(self._leases))
         claims = await self._store.claim_jobs(
-            tuple(self._registry) if room > 0 and not self._is_stopping else (),
-            max(room, 1),
+            tuple(self._registry) if room > 0 else (),
+            max(room, 0),
             LEASE,
             self._clock.now(),
+            # Those of instances that nobody can read stay, and hide no others.
+            lapsed=BATCH + len(self._reported_lapsed),
         )
         self._tell_of(claims.lapsed)
         await self._begin(claims.granted)
@@ -116,11 +119,13 @@ class JobOffice:
                 self._stop(lost.key)
         return len(held)
 
-    def _tell_of(self, lapsed: Iterable[Lease]) -> None:
+    def _tell_of(self, lapsed: Iterable[Lapsed]) -> None:
         fresh = set(lapsed) - self._reported_lapsed
         self._reported_lapsed = set(lapsed)
-        for key, token in sorted(fresh):
-            lost = AttemptLost(node=key.node, iteration=key.iteration, attempt=key.attempt)
+        for (key, token), clean in sorted(fresh):
+            lost = AttemptLost(
+                node=key.node, iteration=key.iteration, attempt=key.attempt, clean=clean
+            )
             self._report(Request(key.instance_id, lost, lease=token))
 
     async def _begin(self, leases: list[Lease]) -> None:

@@ -8,7 +8,7 @@ comes before every other one for it; until it has been taken, the others stay wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable
 
 import msgspec
 
@@ -21,7 +21,7 @@ from tenuto.model.inputs import Input, Started
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import Mail, Store
+from tenuto.store.protocol import Mail, MailKey, Store
 
 log = logging.getLogger("tenuto.mail")
 
@@ -41,10 +41,10 @@ class Mailroom:
         clock: Clock,
         report: Callable[[Request], None],
         errand: Callable[[Coroutine[None, None, None]], object],
-        unreadable: Callable[[str, str], None],
+        unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
     ) -> None:
-        """`unreadable`: a letter, to an instance, is for a process whose program can read it.
+        """`unreadable`: a letter is for a process whose program can read it.
 
         `may_start`: instances for whom such a letter, perhaps their start, has come before.
         """
@@ -55,16 +55,26 @@ class Mailroom:
         self._errand = errand
         self._unreadable = unreadable
         self._may_start = may_start
-        self._in_hand: dict[str, str | None] = {}
-        """Letters that were handed over and may still be there; of a start, whom it is for."""
+        self._in_hand: dict[MailKey, bool] = {}
+        """Letters that were handed over and are not taken yet; whether each is a start."""
+        self._taken: set[MailKey] | None = None
+        """During a look: letters that were taken since, and that its answer may have still."""
+        self._left: list[Request] = []
+        """Letters in hand that nobody could take."""
+        self._others: list[MailKey] = []
+        """Letters that this process had and that are another's."""
+        self._is_in_doubt = False
+        """Whether letters may have come to this process and not have been handed over."""
 
     def send(self, letter: SendMail, tenant: str) -> None:
         """Hand over a letter that has just become durable."""
+        key = MailKey(letter.id, letter.to)
+        if key in self._in_hand:
+            return  # a look was faster
+        self._in_hand[key] = isinstance(letter.input, Started)
         if not isinstance(letter.input, Started):
-            self._in_hand[letter.id] = None
             self._report(Request(letter.to, letter.input, mail_id=letter.id))
             return
-        self._in_hand[letter.id] = letter.to
         request = Request(letter.to, letter.input, mail_id=letter.id)
         known = self._plans.known(
             tenant, letter.input.definition_id, letter.input.definition_version
@@ -77,53 +87,116 @@ class Mailroom:
 
     async def run_once(self) -> int:
         """Fetch what is new; returns how many letters were handed over."""
+        await self.put_back()
         count = 0
+        again, self._is_in_doubt = self._is_in_doubt, True
         while True:
-            letters = await self._store.mail(BATCH + len(self._in_hand))
-            here = {letter.id for letter in letters}
-            fresh = [letter for letter in letters if letter.id not in self._in_hand]
-            self._in_hand = {id: to for id, to in self._in_hand.items() if id in here}
+            taken = self._taken = set()
+            try:
+                letters = await self._store.mail(BATCH + len(self._in_hand), again=again)
+            finally:
+                self._taken = None
+            known = self._in_hand.keys() | taken
+            fresh = [letter for letter in letters if _key(letter) not in known]
             await self._hand_over(fresh)
             count += len(fresh)
             if len(fresh) < BATCH:
-                return count
+                break
+        self._is_in_doubt = False
+        return count + self._hand_over_again()
 
-    def let_go(self, mail_id: str) -> None:
+    def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
+        """The log of an instance has taken letters: they are gone."""
+        for mail_id in mail_ids:
+            key = MailKey(mail_id, instance_id)
+            self._in_hand.pop(key, None)
+            if self._taken is not None:
+                self._taken.add(key)
+
+    def let_go(self, request: Request) -> None:
         """Nobody was there to take a letter: it is handed over again another time."""
-        self._in_hand.pop(mail_id, None)
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.setdefault(key, isinstance(request.input, Started))
+            self._left.append(request)
+
+    def leave_to_owner(self, request: Request) -> None:
+        """A letter is for an instance that another process owns: that one takes it."""
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.pop(key, None)
+            self._others.append(key)
+
+    def given_back(self, key: MailKey) -> None:
+        """A letter is for a newer program; should it come here again, it is handed over anew."""
+        self._in_hand.pop(key, None)
+
+    async def put_back(self) -> None:
+        """Put back what is others', for them to find."""
+        others, self._others = self._others, []
+        if others:
+            try:
+                await self._store.put_back(others)
+            except StoreUnavailable:
+                self._others += others
+                raise
 
     def let_all_go(self) -> None:
         """What this process had in hand may be another's now."""
         self._in_hand.clear()
+        self._left.clear()
+        self._others.clear()
+
+    def _hand_over_again(self) -> int:
+        """Once all that is there was fetched: what nobody could take before, perhaps now."""
+        left, self._left = self._left, []
+        starting = self._starting()
+        for request in left:
+            if not isinstance(request.input, Started):
+                request.drops_if_gone = request.instance_id not in starting
+            self._report(request)
+        return len(left)
+
+    def _starting(self) -> set[str]:
+        """Who is not there, and may be once a letter that is known of was taken."""
+        starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
+        return starting.union(self._may_start())
 
     async def _hand_over(self, letters: list[Mail]) -> None:
         tenants = _Tenants(self._store)
-        starting = {to for to in self._in_hand.values() if to is not None}
-        starting.update(self._may_start())
+        starting = self._starting()
         for letter in letters:
-            self._in_hand[letter.id] = None
+            key = _key(letter)
+            self._in_hand[key] = False
             try:
                 input = _decode(letter.input)
             except msgspec.MsgspecError as error:
                 log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
-                self._in_hand[letter.id] = letter.instance_id  # for all that is known, its start
+                self._in_hand[key] = True  # for all that is known, its start
                 starting.add(letter.instance_id)
-                self._unreadable(letter.id, letter.instance_id)
+                self._unreadable(key)
                 continue
             request = Request(letter.instance_id, input, mail_id=letter.id)
             if isinstance(input, Started):
-                self._in_hand[letter.id] = letter.instance_id
+                self._in_hand[key] = True
                 starting.add(letter.instance_id)
-                tenant = await tenants.of(input)
-                if tenant is None:
-                    self._refuse(request, "the instance that it comes from is gone", _GONE)
-                else:
-                    await self._start(request, input, tenant)
+                try:
+                    await self._start_of_known(request, input, await tenants.of(input))
+                except StoreUnavailable:
+                    # The next look brings it again, and what comes after it.
+                    self._in_hand.pop(key, None)
+                    raise
             else:
                 # Letters come oldest first: without its start before it, whoever is not there now
                 # will never be.
                 request.drops_if_gone = letter.instance_id not in starting
                 self._report(request)
+
+    async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
+        if tenant is None:
+            self._refuse(request, "the instance that it comes from is gone", _GONE)
+        else:
+            await self._start(request, started, tenant)
 
     async def _start_later(self, request: Request, started: Started, tenant: str) -> None:
         while True:
@@ -147,7 +220,7 @@ class Mailroom:
         except TenutoError as error:
             log.warning("the instance %s is not started here: %s", request.instance_id, error)
             if request.mail_id is not None:
-                self._unreadable(request.mail_id, request.instance_id)
+                self._unreadable(MailKey(request.mail_id, request.instance_id))
         else:
             request.start = StartFacts(plan=deployed.plan, tenant=tenant)
             self._report(request)
@@ -157,6 +230,10 @@ class Mailroom:
         request.drops_if_gone = True
         request.refusal = Rejection(code=code, message=message)
         self._report(request)
+
+
+def _key(letter: Mail) -> MailKey:
+    return MailKey(letter.id, letter.instance_id)
 
 
 class _Tenants:

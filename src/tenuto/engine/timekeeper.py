@@ -54,6 +54,7 @@ class Timekeeper:
         self._near.clear()
         self._armed.clear()
         self._in_hand.clear()
+        self._set_aside.clear()
         self.look()
 
     def look(self) -> None:
@@ -157,11 +158,14 @@ class Timekeeper:
         # What is set while the store is asked may be missing from its answer, so first forget.
         self._must_look, self._next_row = False, None
         try:
-            known = len(self._in_hand) + len(self._set_aside)
-            rows, following = await self._store.due_timers(now, BATCH + known)
+            limit = BATCH + len(self._in_hand) + len(self._set_aside)
+            rows, following = await self._store.due_timers(now, limit)
         except StoreUnavailable:
             self._must_look = True
             raise
+        if len(rows) < limit:
+            # All that are due: what is not among them was cleared by a program that can read it.
+            self._set_aside &= {(row.instance_id, row.key, row.due) for row in rows}
         reported = 0
         for row in rows:
             hand = (row.instance_id, row.key, row.due)

@@ -708,6 +708,11 @@ _STORE = {
         "dead: how often they say that they live, and how long they may be silent, do not fit.",
         "Let `dead_after` be three times as long as `beat_every`, or longer.",
     ),
+    "TEN-4015": Code(
+        "Not taken in time",
+        "A command was left in the mailbox, and the processes at work have not taken it yet.",
+        "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",
+    ),
     "TEN-4290": Code(
         "Overloaded",
         "Too much is waiting; nothing was accepted.",

@@ -160,6 +160,13 @@ class Mail(Struct, frozen=True, gc=False, kw_only=True):
     created_at: datetime
 
 
+class MailKey(NamedTuple):
+    """Which letter."""
+
+    id: str
+    instance_id: str
+
+
 class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
     """Something that could not be done, kept for people to look at."""
 
@@ -201,11 +208,18 @@ class Lease(NamedTuple):
     token: int
 
 
+class Lapsed(NamedTuple):
+    """A lease that nobody holds any more; `clean` when its process stopped in good order."""
+
+    lease: Lease
+    clean: bool
+
+
 class JobClaims(NamedTuple):
     """Jobs that a process may work on from now on, and leases of others that nobody extended."""
 
     granted: list[Lease]
-    lapsed: list[Lease]
+    lapsed: list[Lapsed]
 
 
 class Ownership(StrEnum):
@@ -439,10 +453,11 @@ class Store(Protocol):
     beat_every: timedelta
     """How often a process has to `beat`, or it is taken for dead; where it is shared."""
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
 
-        A process id is used once: what an earlier process left behind is found by its id.
+        A process id is used once: what an earlier process left behind is found by its id. A guest
+        takes no mail.
         Returns how far time has come: `now`, or the latest at which anybody has created an
         instance, stored an event or let go. Who was more than `WRONG_CLOCK` ahead does not count.
         """
@@ -452,6 +467,9 @@ class Store(Protocol):
 
     async def beat(self) -> Pulse:
         """Say that this process lives, and hear of those that do not; Fenced."""
+
+    async def workers(self) -> int:
+        """How many living processes take mail, as far as is known: one too many for a while."""
 
     async def listen(self, hear: Callable[[], None]) -> None:
         """From now on `hear` is called when somebody hints at something for this process.
@@ -539,12 +557,20 @@ class Store(Protocol):
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         """All timers of these instances, ordered by instance and key; none of them is claimed."""
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
         """Mail for instances that this process may advance, oldest first, until it is taken.
 
-        That is mail for instances that it owns, and for those that nobody owns; of the latter,
-        what came to one process, or was sent by it, does not come to another while the first lives.
-        An `after` that was taken meanwhile starts from the beginning.
+        That is mail for instances that it owns, and for those that nobody owns. What came to one
+        process, or was sent by it to an instance that no other owned, does not come to another
+        while the first lives and does not put it back. Unless `again` is asked for, a store may
+        leave out what came to this process before. An `after` that was taken meanwhile starts from
+        the beginning.
+        """
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        """Let go of letters that came to this process, or were sent by it, and were not taken.
+
+        They come again, to whoever may advance their instances then.
         """
 
     async def send(self, mail: Sequence[Mail]) -> None:
@@ -565,16 +591,22 @@ class Store(Protocol):
         """From now on leave these to others, and no others any more: they do not come here.
 
         No orphans, due timers and jobs of these instances, nor mail for those of them that this
-        process does not own; and none of these letters. Where a store has one process everything
-        goes on coming.
+        process does not own; and none of these letters. Such mail that had been passed on to it is
+        nobody's after its next look. Where a store has one process everything goes on coming.
         """
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         """Lease jobs of these tasks, those that were offered first first, `limit` at most.
 
-        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `limit` at
+        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
         most, until its job is withdrawn: such a job is not leased again. Time is the store's own
         where it has a clock, else `now`.
         """

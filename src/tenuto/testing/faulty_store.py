@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Never, Protocol, TypeVar
 
 from tenuto.model.errors import StoreUnavailable
@@ -20,6 +21,7 @@ from tenuto.store.protocol import (
     JobClaims,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     Store,
@@ -69,14 +71,18 @@ class FaultyStore:
         self._is_dead = True
         self._inner.abandon()
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
-        return await self._write("open", lambda: self._inner.open(process_id, now))
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
+        opening = partial(self._inner.open, process_id, now, is_guest=is_guest)
+        return await self._write("open", opening)
 
     async def enter(self, process_id: str, now: datetime) -> None:
         await self._write("enter", lambda: self._inner.enter(process_id, now))
 
     async def beat(self) -> Pulse:
         return await self._write("beat", self._inner.beat)
+
+    async def workers(self) -> int:
+        return await self._read(self._inner.workers)
 
     async def listen(self, hear: Callable[[], None]) -> None:
         await self._read(lambda: self._inner.listen(hear))
@@ -168,13 +174,25 @@ class FaultyStore:
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         return await self._read(lambda: self._inner.timers(instance_ids))
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        return await self._read(lambda: self._inner.mail(limit, after))
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+        claim = partial(self._inner.mail, limit, after, again=again)
+        return await self._read(claim, is_claim=True)
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        await self._read(lambda: self._inner.put_back(letters), is_claim=True)
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
-        return await self._read(lambda: self._inner.claim_jobs(task_ids, limit, lease, now))
+        return await self._read(
+            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed)
+        )
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
@@ -218,13 +236,16 @@ class FaultyStore:
             await asyncio.sleep(self._weather.seconds())
         return result
 
-    async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, read: Callable[[], Awaitable[T]], *, is_claim: bool = False) -> T:
+        """With `is_claim` it may have been done although nobody hears of it."""
         self._refuse_the_dead()
         fault = self._weather.on_read()
         if fault is None:
             return await read()
         self._happened(fault)
         if fault is Fault.READ_UNAVAILABLE:
+            if is_claim:
+                await read()
             raise StoreUnavailable("simulated: the store cannot be read")
         await asyncio.sleep(self._weather.seconds())
         result = await read()

@@ -50,7 +50,7 @@ class Place(Protocol):
 class _MemoryReader(MemoryStore):
     """Reads without opening: nothing of it is written, and no lock is taken."""
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         """Nothing is needed."""
         return now
 

@@ -25,6 +25,7 @@ SMALL = {
 }
 
 IN_INDEX_ORDER = {
+    "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
     "lapsed_jobs": "reads the partial index of leases: as many as are being worked on",
     "first_timers": "reads the first rows of the index of due times, and stops at its limit",

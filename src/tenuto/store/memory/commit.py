@@ -91,7 +91,12 @@ def put_mail(disk: MemoryDisk, mail: Mail, sender: str | None = None) -> None:
         number = disk.next_number()
         disk.put(disk.mail_numbers, key, number)
         disk.put(disk.mail, number, pack(columns))
-        if sender is not None:
+        row = disk.owners.get(columns.instance_id)
+        owner = None if row is None else unpack(Owner, row).process_id
+        if owner is not None and owner != sender:
+            disk.put(disk.claims, number, owner)
+            disk.unseen.add(number)
+        elif sender is not None:
             disk.put(disk.claims, number, sender)
 
 

@@ -81,12 +81,16 @@ class MemoryDisk:
     def __init__(self) -> None:
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
+        self.guests: set[str] = set()
+        """Processes that take no mail."""
         self.is_shared = False
         """Whether they let others join them."""
         self.ears: dict[str, Callable[[], None]] = {}
         """Process → whom to tell that there is something in the mailbox."""
         self.claims: dict[object, str] = {}
         """Timers and letters → the process that they came to."""
+        self.unseen: set[int] = set()
+        """Letters that were passed on to a process, and that it has not seen."""
         self.instances: dict[str, bytes] = {}
         self.log: dict[tuple[str, int], bytes] = {}
         self.log_ends: dict[str, int] = {}

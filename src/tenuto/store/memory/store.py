@@ -40,8 +40,10 @@ from tenuto.store.protocol import (
     InstancePage,
     InstanceQuery,
     JobClaims,
+    Lapsed,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     Snapshot,
@@ -70,7 +72,7 @@ class MemoryStore:
         self._passed_over: frozenset[str] = frozenset()
         self._letters_passed_over: frozenset[str] = frozenset()
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         disk = self.disk
         may_join = self.is_shared and disk.is_shared
         if self._process_id is not None or (disk.live and not may_join):
@@ -85,10 +87,13 @@ class MemoryStore:
         with disk.transaction():
             disk.is_shared = self.is_shared
             disk.live.add(process_id)
+            if is_guest:
+                disk.guests.add(process_id)
             process = Process(epoch_ms(now), None, clean=False, seen_at=latest)
             disk.put(disk.processes, process_id, pack(process))
             self._bury_the_dead(pack(process))
             owning = {unpack(Owner, row).process_id for row in disk.owners.values()}
+            owning |= {unpack(Job, row).leased_by or "" for row in disk.jobs.values()}
             for id, row in list(disk.processes.items()):
                 if unpack(Process, row).stopped_at is not None and id not in owning:
                     disk.drop(disk.processes, id)
@@ -102,6 +107,8 @@ class MemoryStore:
             disk.live.add(process_id)
             process = Process(epoch_ms(now), None, clean=False, seen_at=epoch_ms(now))
             disk.put(disk.processes, process_id, pack(process))
+        if former in disk.guests:
+            disk.guests.add(process_id)
         disk.live.discard(former)
         if former in disk.ears:
             disk.ears[process_id] = disk.ears.pop(former)
@@ -115,6 +122,10 @@ class MemoryStore:
         found_dead = self._bury_the_dead(disk.processes[process_id])
         owners = {unpack(Owner, row).process_id for row in disk.owners.values()}
         return Pulse(None, has_orphans=found_dead or not all(map(disk.lives, owners)))
+
+    async def workers(self) -> int:
+        self._require_open()
+        return sum(map(self.disk.lives, self.disk.live - self.disk.guests))
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self.disk.ears[self._require_open()] = hear
@@ -267,17 +278,24 @@ class MemoryStore:
         found = (unpack(TimerColumns, row) for row in self.disk.timers.values())
         return [timer_row(timer) for timer in sorted(found) if timer.instance_id in wanted]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
         numbers = self.disk.mail_numbers
         start = max((number for key, number in numbers.items() if key[0] == after), default=0)
         found = (
             (number, unpack(MailColumns, row))
             for number, row in sorted(self.disk.mail.items())
-            if number > start
+            if number > start and self._may_see(number, again=again)
         )
-        mine = list(islice((item for item in found if self._may_take(*item)), limit))
-        self._claim(number for number, _ in mine)
+        mine = islice((item for item in found if self._is_for_me(*item)), limit)
         return [mail_row(mail) for _, mail in mine]
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        process_id, disk = self._require_open(), self.disk
+        for key in letters:
+            number = disk.mail_numbers.get((key.id, key.instance_id))
+            if number is not None and disk.claims.get(number) == process_id:
+                del disk.claims[number]
+                disk.unseen.discard(number)
 
     async def send(self, mail: Sequence[Mail]) -> None:
         with self.disk.transaction():
@@ -327,6 +345,7 @@ class MemoryStore:
             if disk.claims.get(claimed) == process_id:
                 del disk.claims[claimed]
                 given += 1
+        disk.unseen -= numbers - disk.claims.keys()
         return given > 0
 
     async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
@@ -336,7 +355,13 @@ class MemoryStore:
             self._letters_passed_over = frozenset(mail_ids)
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
         jobs = sorted(
@@ -350,8 +375,9 @@ class MemoryStore:
                 job = unpack(Job, disk.jobs[key])
                 if job.leased_by is not None:
                     is_held = disk.lives(job.leased_by) and epoch_ms(now) < job.leased_until
-                    if not is_held and len(claims.lapsed) < limit:
-                        claims.lapsed.append(Lease(key, job.token))
+                    if not is_held and len(claims.lapsed) < lapsed:
+                        clean = self._stopped_cleanly(job.leased_by)
+                        claims.lapsed.append(Lapsed(Lease(key, job.token), clean))
                 elif job.task_id in wanted and len(claims.granted) < limit:
                     until = epoch_ms(now + lease)
                     taken = job._replace(
@@ -393,6 +419,10 @@ class MemoryStore:
             raise StoreUnavailable("the store is not open")
         return self._process_id
 
+    def _stopped_cleanly(self, process_id: str) -> bool:
+        row = self.disk.processes.get(process_id)
+        return row is not None and unpack(Process, row).clean
+
     def _latest_moment(self, now: datetime) -> int:
         seen = (unpack(Process, row).seen_at for row in self.disk.processes.values())
         wrong = epoch_ms(now + WRONG_CLOCK)
@@ -417,14 +447,34 @@ class MemoryStore:
         self.disk.put(self.disk.processes, name, pack(stopped))
         return name
 
-    def _may_take(self, number: int, mail: MailColumns) -> bool:
-        if mail.id in self._letters_passed_over:
-            return False
-        row = self.disk.owners.get(mail.instance_id)
+    def _may_see(self, number: int, *, again: bool) -> bool:
+        """Whether a letter is nobody's, a dead process's, or this one's and not in its hands."""
+        is_mine = self.disk.claims.get(number) == self._process_id
+        return self._may_claim(number) and (again or not is_mine or number in self.disk.unseen)
+
+    def _is_for_me(self, number: int, mail: MailColumns) -> bool:
+        """Claim a letter, or let go of it: for the other owner of its instance, or for anybody.
+
+        What is passed over and nobody's, or of an instance that is this process's own, stays so.
+        """
+        disk, row = self.disk, self.disk.owners.get(mail.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
-        if owner is None or not self.disk.lives(owner):
-            return mail.instance_id not in self._passed_over and self._may_claim(number)
-        return owner == self._process_id
+        is_mine = owner == self._process_id
+        is_passed_over = mail.id in self._letters_passed_over or (
+            mail.instance_id in self._passed_over and not is_mine
+        )
+        if is_passed_over and (is_mine or number not in disk.claims):
+            return False
+        disk.unseen.discard(number)
+        if owner is not None and not is_mine and disk.lives(owner):
+            disk.claims[number] = owner
+            disk.unseen.add(number)
+            return False
+        if is_passed_over:
+            del disk.claims[number]
+            return False
+        self._claim([number])
+        return True
 
     def _may_claim(self, what: object) -> bool:
         claimed_by = self.disk.claims.get(what)

@@ -27,10 +27,12 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-async def enter(session: Session, process_id: str, now: datetime) -> datetime:
+async def enter(
+    session: Session, process_id: str, now: datetime, *, is_guest: bool = False
+) -> datetime:
     """Register a process; returns how far time has come."""
     return await _surely(
-        session.transaction(lambda transaction: _enter(transaction, process_id, now))
+        session.transaction(lambda inner: _enter(inner, process_id, now, is_guest=is_guest))
     )
 
 
@@ -44,8 +46,11 @@ async def _surely(work: Awaitable[T]) -> T:
         ) from error
 
 
-async def _enter(transaction: Transaction, process_id: str, now: datetime) -> datetime:
-    if not await transaction.rows("insert_process", {"process_id": process_id}):
+async def _enter(
+    transaction: Transaction, process_id: str, now: datetime, *, is_guest: bool
+) -> datetime:
+    process: dict[str, Column] = {"process_id": process_id, "is_guest": is_guest}
+    if not await transaction.rows("insert_process", process):
         raise ValueError(f"process id {process_id!r} was used before")
     not_after = {"not_after": epoch_ms(now + WRONG_CLOCK)}
     [(seen,)] = await transaction.rows("latest_moment", not_after)

@@ -353,12 +353,23 @@ USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
 WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
 -- name: mail_sent
--- Part: mail that is not there already, for the sender to hand over. It is numbered as it was sent, and
--- goes in sorted, as everybody's does: two senders of the same letters never wait in a circle.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
-SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+-- Part: mail that is not there already, for the sender to hand over, or for another process that owns
+-- its instance. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
+-- the same letters never wait in a circle.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
+    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
 FROM (
-    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = sent.instance_id
+                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+        ) AS owner
     FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
         id, instance_id, input, created_at
     )
@@ -369,10 +380,20 @@ ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: mail_exchanged
 -- Part: mail of a turn that takes some off under the same names; those come anew.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by)
-SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, :claimed_by::text
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
+    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
 FROM (
-    SELECT nextval('tenuto.mailbox_number_seq') AS number, sent.*
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = sent.instance_id
+                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+        ) AS owner
     FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
         id, instance_id, input, created_at
     )
@@ -383,7 +404,8 @@ ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
     input = excluded.input,
     created_at = excluded.created_at,
-    claimed_by = excluded.claimed_by
+    claimed_by = excluded.claimed_by,
+    is_unseen = excluded.is_unseen
 WHERE (
     SELECT taken.is_taken
     FROM unnest(:id::text[], :instance_id::text[], :is_taken::boolean[]) AS taken (
@@ -841,7 +863,7 @@ WHERE
 
 -- name: claim_jobs
 -- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
--- leases that nobody extended, or whose process is gone.
+-- leases that nobody extended, or whose process is gone, with whether that stopped in good order.
 WITH offered AS MATERIALIZED (
     SELECT first.*
     FROM unnest(:task_ids::text[]) AS wanted (task_id)
@@ -876,7 +898,15 @@ leased AS (
 ),
 
 lapsed AS MATERIALIZED (
-    SELECT job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until
+    SELECT
+        job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
+        coalesce(
+            (
+                SELECT gone.is_clean FROM tenuto.processes AS gone
+                WHERE gone.id = job.leased_by AND gone.stopped_at IS NOT NULL
+            ),
+            false
+        ) AS is_clean
     FROM tenuto.jobs AS job
     WHERE
         job.leased_by IS NOT NULL
@@ -888,12 +918,14 @@ lapsed AS MATERIALIZED (
                 WHERE living.id = job.leased_by AND living.stopped_at IS NULL
             ) IS NULL
         )
-    ORDER BY job.leased_until LIMIT :limit
+    ORDER BY job.leased_until LIMIT :lapsed
 )
 
-SELECT true AS is_granted, instance_id, node, iteration, attempt, token, offered_at FROM leased
+SELECT
+    NULL::boolean AS is_clean, instance_id, node, iteration, attempt, token, offered_at
+FROM leased
 UNION ALL
-SELECT false, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
+SELECT is_clean, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
 -- name: extend_leases
@@ -979,51 +1011,144 @@ WHERE instance_id = ANY(:ids::text[])
 ORDER BY instance_id, kind, node, iteration;
 
 -- name: claim_mail
--- Mail for instances that this process owns, and for those that no living process owns, unless another
--- living one has it already; oldest first.
-WITH page AS MATERIALIZED (
+-- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
+-- came to it before; oldest first. What is for an instance that another living process owns is passed
+-- on, and told with that owner. What is passed over stays as it is where it is nobody's; where it had
+-- been passed on to this process, which does not own its instance any more, it is nobody's again.
+-- Nothing that others have is read: claimers are found one by one, and the letters of each by a range
+-- that only one index has.
+WITH RECURSIVE claimer (id) AS (
+    (
+        SELECT mail.claimed_by FROM tenuto.mailbox AS mail
+        WHERE mail.claimed_by > ''
+        ORDER BY mail.claimed_by LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT mail.claimed_by FROM tenuto.mailbox AS mail
+        WHERE mail.claimed_by > claimer.id
+        ORDER BY mail.claimed_by LIMIT 1
+    )
+    FROM claimer WHERE claimer.id IS NOT NULL
+),
+
+hand AS MATERIALIZED (
+    SELECT claimer.id, kind.is_unseen
+    FROM claimer CROSS JOIN (VALUES (true), (false)) AS kind (is_unseen)
+    WHERE
+        claimer.id IS NOT NULL
+        AND (
+            (claimer.id = :process_id AND (kind.is_unseen OR :again))
+            OR (
+                SELECT true FROM tenuto.processes AS living
+                WHERE living.id = claimer.id AND living.stopped_at IS NULL
+            ) IS NULL
+        )
+),
+
+start AS MATERIALIZED (
+    SELECT greatest(coalesce(max(mail.number), 0), :after_number::bigint) AS number
+    FROM tenuto.mailbox AS mail WHERE mail.id = :after
+),
+
+nobodys AS MATERIALIZED (
     SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
     FROM tenuto.mailbox AS mail
-    LEFT JOIN LATERAL (
-        SELECT process.id
-        FROM tenuto.owners AS owner
-        CROSS JOIN LATERAL (
-            SELECT living.id FROM tenuto.processes AS living
-            WHERE living.id = owner.process_id AND living.stopped_at IS NULL
-            LIMIT 1
-        ) AS process
-        WHERE owner.instance_id = mail.instance_id
-        LIMIT 1
-    ) AS owner ON true
     WHERE
-        mail.number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
+        mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
         AND mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
         AND (
-            owner.id = :process_id
+            mail.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
             OR (
-                owner.id IS NULL
-                AND mail.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
-                AND (
-                    mail.claimed_by IS NULL
-                    OR mail.claimed_by = :process_id
-                    OR (
-                        SELECT true FROM tenuto.processes AS living
-                        WHERE living.id = mail.claimed_by AND living.stopped_at IS NULL
-                    ) IS NULL
-                )
+                SELECT true FROM tenuto.owners AS owner
+                WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
             )
         )
     ORDER BY mail.number LIMIT :limit
     FOR NO KEY UPDATE OF mail SKIP LOCKED
 ),
 
+in_hand AS MATERIALIZED (
+    SELECT first.*
+    FROM hand
+    CROSS JOIN LATERAL (
+        SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
+        FROM tenuto.mailbox AS mail
+        WHERE
+            mail.claimed_by IS NOT NULL
+            AND (mail.claimed_by, mail.is_unseen, mail.number)
+            > (hand.id, hand.is_unseen, (SELECT start.number FROM start))
+            AND (mail.claimed_by, mail.is_unseen, mail.number)
+            <= (hand.id, hand.is_unseen, 9223372036854775807)
+            AND (
+                mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
+                OR (
+                    SELECT true FROM tenuto.owners AS owner
+                    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+                ) IS NULL
+            )
+        ORDER BY mail.claimed_by, mail.is_unseen, mail.number LIMIT :limit
+        FOR NO KEY UPDATE OF mail SKIP LOCKED
+    ) AS first
+),
+
+page AS MATERIALIZED (
+    SELECT
+        mail.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE
+                owner.instance_id = mail.instance_id
+                AND owner.process_id <> :process_id
+                AND (
+                    SELECT true FROM tenuto.processes AS living
+                    WHERE living.id = owner.process_id AND living.stopped_at IS NULL
+                )
+        ) AS owner,
+        (
+            mail.id IN (SELECT unnest(:letters_passed_over::text[]))
+            OR mail.instance_id IN (SELECT unnest(:passed_over::text[]))
+        )
+        AND (
+            SELECT true FROM tenuto.owners AS owner
+            WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+        ) IS NULL AS is_passed_over
+    FROM (SELECT * FROM nobodys UNION ALL SELECT * FROM in_hand) AS mail
+    ORDER BY mail.number LIMIT :limit
+),
+
 claimed AS (
-    UPDATE tenuto.mailbox AS mail SET claimed_by = :process_id
-    FROM page
-    WHERE mail.number = page.number AND mail.claimed_by IS DISTINCT FROM :process_id
+    UPDATE tenuto.mailbox AS mail
+    SET claimed_by = heir.id, is_unseen = page.owner IS NOT NULL
+    FROM
+        page
+        CROSS JOIN LATERAL (
+            SELECT
+                CASE
+                    WHEN page.is_passed_over THEN page.owner
+                    ELSE coalesce(page.owner, :process_id)
+                END AS id
+        ) AS heir
+    WHERE
+        mail.number = page.number
+        AND (
+            mail.claimed_by IS DISTINCT FROM heir.id
+            OR mail.is_unseen <> (page.owner IS NOT NULL)
+        )
 )
 
-SELECT page.id, page.instance_id, page.input, page.created_at FROM page ORDER BY page.number;
+SELECT
+    page.id, page.instance_id, page.input, page.created_at, page.number, page.owner,
+    page.is_passed_over
+FROM page ORDER BY page.number;
+
+-- name: put_back_mail
+-- Letters that this process had are nobody's again.
+UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
+FROM unnest(:id::text[], :instance_id::text[]) AS had (id, instance_id)
+WHERE
+    mail.id = had.id AND mail.instance_id = had.instance_id
+    AND coalesce(mail.claimed_by, '') = :process_id;
 
 -- name: first_mail
 -- The oldest mail, for those who only look.
@@ -1046,11 +1171,16 @@ SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
 -- A process has opened the store; nothing when its id was used before.
-INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since)
-SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms
+INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
+SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
 ON CONFLICT (id) DO NOTHING
 RETURNING id;
+
+-- name: workers
+-- How many processes take mail and were heard of.
+SELECT count(*) FROM tenuto.processes
+WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: see_moment
 -- So far the time of a process has come.
@@ -1059,7 +1189,7 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago and own nothing any more.
+-- Processes that stopped a day ago, own nothing any more and have left no job begun.
 WITH forgotten AS (
     DELETE FROM tenuto.processes AS process
     WHERE
@@ -1067,6 +1197,7 @@ WITH forgotten AS (
         AND (
             SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
         ) IS NULL
+        AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL
     RETURNING process.id
 )
 
@@ -1234,8 +1365,8 @@ timers AS (
 ),
 
 letters AS (
-    UPDATE tenuto.mailbox AS mail SET claimed_by = NULL
-    WHERE mail.id = ANY(:letters::text[]) AND mail.claimed_by = :process_id
+    UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
+    WHERE mail.id = ANY(:letters::text[]) AND coalesce(mail.claimed_by, '') = :process_id
     RETURNING 1
 ),
 

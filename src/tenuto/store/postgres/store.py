@@ -28,17 +28,19 @@ from tenuto.store.columns import (
 from tenuto.store.postgres import reads
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.commit import commit_turn
+from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
 from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
-from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
+    CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -46,8 +48,10 @@ from tenuto.store.protocol import (
     InstanceQuery,
     JobClaims,
     JobKey,
+    Lapsed,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     StoredInstance,
@@ -97,6 +101,7 @@ class PostgresStore:
         self._readers = readers
         self._patience = patience.total_seconds()
         self._may_write = True
+        self._is_guest = False
         self._process_id: str | None = None
         self._passed_over: list[str] = []
         self._letters_passed_over: list[str] = []
@@ -128,29 +133,35 @@ class PostgresStore:
         """Whether hints arrive at the moment."""
         return self._process_id is not None and self._listener.is_listening
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         if self._process_id is not None:
             raise StoreUnavailable("the store is open already", code="TEN-4002")
+        self._is_guest = is_guest
         self._start(process_id)
         try:
             if not self._may_write:
                 require_newest(self._heart, await checked_version(self._heart))
                 return now
             await migrate(self._heart)
-            return await enter(self._heart, process_id, now)
+            return await enter(self._heart, process_id, now, is_guest=is_guest)
         except BaseException:
             self.abandon()
             raise
 
     async def enter(self, process_id: str, now: datetime) -> None:
         self._require_writer()
-        await enter(self._heart, process_id, now)
+        await enter(self._heart, process_id, now, is_guest=self._is_guest)
         self._process_id = process_id
         self._claims = Claims()
 
     async def beat(self) -> Pulse:
         pulse = await beat(self._heart, self._require_writer(), self._rhythm)
         return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
+
+    async def workers(self) -> int:
+        silence: dict[str, Column] = {"dead_after": self._rhythm.dead_after // _MILLISECOND}
+        [(living,)] = await self._reading.rows("workers", silence)
+        return int(living)
 
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
@@ -291,17 +302,53 @@ class PostgresStore:
         found = await self._reading.rows("timers_of", {"ids": list(instance_ids)})
         return [timer_row(TimerColumns._make(row)) for row in found]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
-        name = "claim_mail" if self._may_write else "first_mail"
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+        if not self._may_write:
+            page = {"limit": limit, "after": after}
+            rows = await self._reading.rows("first_mail", page)
+            return [mail_row(MailColumns._make(row)) for row in rows]
+        found: list[Mail] = []
+        owners: set[str] = set()
+        last = 0
+        while True:
+            room = limit - len(found)
+            rows = await self._claim_mail(room, after, last, again=again)
+            mine = [row[:4] for row in rows if row[5] is None and not row[6]]
+            found += [mail_row(MailColumns._make(row)) for row in mine]
+            owners.update(row[5] for row in rows if row[5] is not None)
+            if len(mine) == len(rows) or len(rows) < room:
+                break
+            last = rows[-1][4]
+        if owners:
+            # They look by themselves too, only later.
+            with suppress(StoreUnavailable):
+                await self.hint(owners)
+        return found
+
+    async def _claim_mail(
+        self, limit: int, after: str | None, after_number: int, *, again: bool
+    ) -> list[Row]:
         page: dict[str, Column] = {
             "process_id": self._process_id,
             "limit": limit,
             "after": after,
+            "after_number": after_number,
+            "again": again,
             "passed_over": self._passed_over,
             "letters_passed_over": self._letters_passed_over,
         }
-        found = await self._reading.rows(name, page)
-        return [mail_row(MailColumns._make(row)) for row in found]
+        if not again:
+            async with self._reading.session() as session:
+                try:
+                    return await session.commit(statement("claim_mail", session.schema), page)
+                except CommitUnknown:
+                    # What was claimed and not heard of is this process's by now.
+                    page["again"] = True
+        return await self._reading.rows("claim_mail", page)
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        had = part("mail_taken", letters).parameters()
+        await self._reading.rows("put_back_mail", had | {"process_id": self._require_writer()})
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
@@ -335,7 +382,13 @@ class PostgresStore:
         self._letters_passed_over = sorted(mail_ids)
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         del now  # the server has a clock
         claim = {
@@ -343,12 +396,16 @@ class PostgresStore:
             "task_ids": list(dict.fromkeys(task_ids)),
             "limit": limit,
             "lease": lease // _MILLISECOND,
+            "lapsed": lapsed,
             "passed_over": self._passed_over,
         }
         claims = JobClaims([], [])
-        for is_granted, *key, token, _ in await self._reading.rows("claim_jobs", claim):
+        for is_clean, *key, token, _ in await self._reading.rows("claim_jobs", claim):
             found = Lease(JobKey(*key), token)
-            (claims.granted if is_granted else claims.lapsed).append(found)
+            if is_clean is None:
+                claims.granted.append(found)
+            else:
+                claims.lapsed.append(Lapsed(found, is_clean))
         return claims
 
     async def extend_leases(

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nsmallest
 
-from tenuto.store.protocol import JobClaims, JobKey, Lease
+from tenuto.store.protocol import JobClaims, JobKey, Lapsed, Lease
 from tenuto.store.sqlite.reads import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 
 def claim(
-    session: Session, process_id: str, task_ids: Sequence[str], limit: int, *, now: int, until: int
+    session: Session,
+    process_id: str,
+    task_ids: Sequence[str],
+    limit: int,
+    *,
+    lapsed: int,
+    now: int,
+    until: int,
 ) -> JobClaims:
     """Lease what nobody works on, and tell of leases that nobody extended."""
-    lapsed = session.packed("lapsed_jobs", {"now": now, "limit": limit})
+    gone = session.packed("lapsed_jobs", {"now": now, "limit": lapsed})
     [(has_offered,)] = session.rows("has_offered_jobs")
     offered = (
         job
@@ -28,7 +35,7 @@ def claim(
         session.run("lease_jobs", parameters)
     return JobClaims(
         [Lease(JobKey(*key), token + 1) for _, *key, token in chosen],
-        [Lease(JobKey(*key), token) for *key, token in lapsed],
+        [Lapsed(Lease(JobKey(*key), token), bool(is_clean)) for is_clean, *key, token in gone],
     )
 
 

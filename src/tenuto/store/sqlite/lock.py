@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
 
+_TRIES = 20
 _held: dict[str, EngineLock] = {}
 """Locks of this process, by path: shared stores join them, and a forked child lets go of them."""
 
@@ -54,13 +55,33 @@ class EngineLock:
             os.close(self._handle)
 
 
+def is_locked(database: str) -> bool:
+    """Whether an engine has the right to write `database`, in this process or another."""
+    path = f"{os.path.realpath(database)}.lock"
+    if path in _held:
+        return True
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
 def _locked_file(database: str, path: str) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise _not_lockable(path, error) from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(handle)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
     except BlockingIOError as error:
@@ -71,6 +92,16 @@ def _locked_file(database: str, path: str) -> int:
         os.close(handle)
         raise _not_lockable(path, error) from error
     return handle
+
+
+def _lock(handle: int) -> None:
+    """Who only asks whether there is a lock has one for an instant, and is no engine."""
+    for _ in range(_TRIES):
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        os.sched_yield()
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _in_use(database: str, holder: str) -> StoreUnavailable:

@@ -628,10 +628,14 @@ WHERE (instance_id, node, iteration, attempt) IN (
 );
 
 -- name: lapsed_jobs
--- Leases that nobody extended, and those of processes that are gone. Packed.
-SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
+-- Leases that nobody extended, and those of processes that are gone, with whether those stopped in good
+-- order. Packed.
+SELECT json_group_array(json_array(is_clean, instance_id, node, iteration, attempt, token))
 FROM (
-    SELECT jobs.* FROM jobs LEFT JOIN processes ON processes.id = jobs.leased_by
+    SELECT
+        jobs.*,
+        ifnull(processes.stopped_at IS NOT NULL AND processes.is_clean, 0) AS is_clean
+    FROM jobs LEFT JOIN processes ON processes.id = jobs.leased_by
     WHERE
         jobs.leased_by IS NOT NULL
         AND (
@@ -703,11 +707,14 @@ UPDATE processes SET stopped_at = :now
 WHERE stopped_at IS NULL AND id NOT IN (SELECT value FROM json_each(:living));
 
 -- name: forget_processes
--- Stopped processes that own nothing any more.
+-- Stopped processes that own nothing any more and have left no job begun.
 DELETE FROM processes
 WHERE
     stopped_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.process_id = processes.id);
+    AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.process_id = processes.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE jobs.leased_by = processes.id
+    );
 
 -- name: take_instances
 -- Become the owner of what nobody owns.

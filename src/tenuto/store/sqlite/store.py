@@ -36,6 +36,7 @@ from tenuto.store.protocol import (
     JobClaims,
     Lease,
     Mail,
+    MailKey,
     Orphan,
     Pulse,
     StoredInstance,
@@ -50,7 +51,7 @@ from tenuto.store.protocol import (
 from tenuto.store.sqlite import jobs, reads
 from tenuto.store.sqlite.commit import commit_turn
 from tenuto.store.sqlite.faults import translated
-from tenuto.store.sqlite.lock import EngineLock
+from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.session import Recorder, Session, as_json
@@ -125,7 +126,13 @@ class SqliteStore:
         if self._process_id is not None:
             self._writing.recorder = recorder
 
-    async def open(self, process_id: str, now: datetime) -> datetime:
+    async def open(
+        self,
+        process_id: str,
+        now: datetime,
+        *,
+        is_guest: bool = False,  # noqa: ARG002
+    ) -> datetime:
         if self._process_id is not None:
             raise StoreUnavailable("the store is open already", code="TEN-4002")
         if apsw.SQLITE_VERSION_NUMBER < SAFE_SQLITE:
@@ -146,6 +153,10 @@ class SqliteStore:
     async def beat(self) -> Pulse:
         self._require_open()
         return Pulse(None, has_orphans=self.is_shared)
+
+    async def workers(self) -> int:
+        self._require_open()
+        return int(is_locked(self.path))
 
     async def listen(self, hear: Callable[[], None]) -> None:
         """Whoever leaves mail in a file has no way of telling."""
@@ -283,9 +294,18 @@ class SqliteStore:
         found = await self._look(lambda session: session.packed("timers_of", ids))
         return [timer_row(timer) for timer in sorted(TimerColumns(*row) for row in found)]
 
-    async def mail(self, limit: int, after: str | None = None) -> list[Mail]:
+    async def mail(
+        self,
+        limit: int,
+        after: str | None = None,
+        *,
+        again: bool = True,  # noqa: ARG002
+    ) -> list[Mail]:
         process_id = self._require_open()
         return await self._look(lambda session: reads.mail(session, process_id, limit, after))
+
+    async def put_back(self, letters: Sequence[MailKey]) -> None:
+        """Letters in a file are nobody's until they are taken."""
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
@@ -312,14 +332,22 @@ class SqliteStore:
         """What is left to others here would be left to nobody."""
 
     async def claim_jobs(
-        self, task_ids: Sequence[str], limit: int, lease: timedelta, now: datetime
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
     ) -> JobClaims:
         process_id = self._require_writer()
         session = self._writing
         moment, until = epoch_ms(now), epoch_ms(now + lease)
 
         def claim() -> JobClaims:
-            return jobs.claim(session, process_id, task_ids, limit, now=moment, until=until)
+            return jobs.claim(
+                session, process_id, task_ids, limit, lapsed=lapsed, now=moment, until=until
+            )
 
         return await self._writer.run(lambda: session.write(claim))
 

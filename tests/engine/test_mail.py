@@ -1,0 +1,148 @@
+"""Letters in hand: fetched once, handed over again where that was in vain, left to who owns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from tenuto import Tenuto, WorkflowCancelled
+from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.requests import Request
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.inputs import CancelAsked, Input, Started
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import Mail, StoredInstance
+from tests.cli.waiting import until, waits_for_event
+
+pytestmark = pytest.mark.asyncio
+
+QUIET = Settings(mail_every=3600, project_every=3600)
+"""Looks into the mailbox are the test's."""
+WAIT: Object = {
+    "id": "wait",
+    "steps": [{"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "go"}],
+}
+HOLD: Object = {"id": "hold", "steps": [{"stepId": "hold", "type": "TASK", "taskId": "hold"}]}
+
+
+def letter(engine: Engine, id: str, to: str, input: Input) -> Mail:
+    now = engine.clock.now()
+    return Mail(id=id, instance_id=to, input=msgspec.json.encode(input), created_at=now)
+
+
+class Asked(MemoryStore):
+    """Notes which letters each look brought."""
+
+    def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
+        super().__init__(disk, shared=shared)
+        self.brought: list[list[str]] = []
+        self.is_losing_answers = False
+
+    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+        found = await super().mail(limit, after, again=again)
+        self.brought.append([each.id for each in found])
+        if self.is_losing_answers:
+            raise StoreUnavailable("the answer got lost")
+        return found
+
+
+class FailingLoads(MemoryStore):
+    """Once cannot be read."""
+
+    is_failing = False
+
+    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+        if self.is_failing:
+            self.is_failing = False
+            raise StoreUnavailable("as planned")
+        return await super().load(instance_ids)
+
+
+async def waiting(app: Tenuto) -> str:
+    await app.deploy(WAIT)
+    instance = await app.start("wait")
+    await until(app, instance, waits_for_event)
+    return instance.id
+
+
+async def idle(app: Tenuto) -> None:
+    for lane in app.engine.lanes:
+        await lane.idle()
+
+
+async def test_a_letter_in_hand_is_not_fetched_again() -> None:
+    store = Asked()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        unreadable = Mail(id="m0", instance_id=id, input=b"?", created_at=engine.clock.now())
+        await store.send([unreadable, letter(engine, "m1", id, CancelAsked(by="x"))])
+        store.brought.clear()
+        for _ in range(3):
+            await engine._mailroom.run_once()
+            await idle(app)
+        assert store.brought == [["m0", "m1"], [], []]
+        assert await (await app.instance(id)).status() is Status.CANCELLED
+        # What the log has taken is remembered no longer.
+        assert [key.id for key in engine._mailroom._in_hand] == ["m0"]
+
+
+async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_next() -> None:
+    store = Asked()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        await store.send([letter(engine, "m1", id, CancelAsked(by="x"))])
+        store.is_losing_answers = True
+        with pytest.raises(StoreUnavailable):
+            await engine._mailroom.run_once()
+        store.is_losing_answers = False
+        assert await engine._mailroom.run_once() == 1
+        with pytest.raises(WorkflowCancelled):
+            await (await app.instance(id)).result(10)
+
+
+async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> None:
+    store = FailingLoads()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        started = Started(definition_id="wait", definition_version=1, input=None, rerun_of=id)
+        await store.send([letter(engine, "m1", "new", started)])
+        store.is_failing = True
+        with pytest.raises(StoreUnavailable):
+            await engine._mailroom.run_once()
+        assert await engine._mailroom.run_once() == 1
+        await idle(app)
+        assert list(await store.load(["new"])) == ["new"]
+
+
+async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it() -> None:
+    disk = MemoryDisk()
+    settings = Settings(mail_every=0.05)
+    begun = asyncio.Event()
+    stores = [MemoryStore(disk, shared=True) for _ in range(2)]
+    async with Tenuto(stores[0], settings=settings) as one:
+        two = Tenuto(stores[1], settings=settings)
+
+        @two.task
+        async def hold() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        async with two:
+            await two.deploy(HOLD)
+            instance = await two.start("hold")
+            await begun.wait()
+            cancel = CancelAsked(by="x")
+            await stores[0].send([letter(one.engine, "m1", instance.id, cancel)])
+            # As if it had come to the first before the second took the instance.
+            [number] = disk.mail
+            disk.claims[number] = one.engine.process_id
+            disk.unseen.discard(number)
+            one.engine._report(Request(instance.id, cancel, mail_id="m1"))
+            with pytest.raises(WorkflowCancelled):
+                await instance.result(20)
+            assert disk.mail == {}
