@@ -31,6 +31,7 @@ from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.protocol import InstanceQuery, Store
+from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
 
@@ -71,6 +72,7 @@ class Tenuto:
         self.engine = build_engine(store, self.tasks, settings=settings, clock=clock, ids=ids)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this app, each with its version."""
+        self._spares_program = False
         self._watchdog = Watchdog(
             self.engine.clock, threshold=self.engine.settings.report_block_after
         )
@@ -91,11 +93,16 @@ class Tenuto:
         """Open the store and take over what an earlier process left; returns how many."""
         taken_over = await self.engine.open()
         self._watchdog.start()
+        self._spares_program = True
+        COLLECTOR.spare()
         return taken_over
 
     async def close(self) -> None:
         """Stop in good order: running tasks get their grace, the rest goes on next time."""
         self._watchdog.stop()
+        if self._spares_program:
+            self._spares_program = False
+            COLLECTOR.spare_no_more()
         await self.engine.close()
 
     async def deploy(

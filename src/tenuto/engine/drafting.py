@@ -29,6 +29,9 @@ MOST_BYTES = 4_000_000
 """Past so many rows, or bytes, of the log a turn takes on no further instance."""
 
 
+MOST_PUT_OFF = 1
+"""For so many turns, those that have to be read may have to wait for those at hand."""
+
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """Of an instance that is not there: nothing is decided on it but to take off its letters."""
 
@@ -67,8 +70,8 @@ class Drafter:
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
         self._is_projecting = False
-        self._has_read = True
-        """Whether the last turn that had a choice was one of instances that had to be read."""
+        self._put_off_for = 0
+        """For how many turns those that have to be read have been waiting."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -147,15 +150,19 @@ class Drafter:
         return held
 
     def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
-        """Leave those at hand, or those that have to be read, to the next turn; they take turns.
+        """Leave those that have to be read to another turn, or, when they have waited, the others.
 
         What others own has to be read. By then they may have done what is asked for, and whoever
         loses to them takes nobody along who is at hand.
         """
         if not held or len(held) == len(grouped):
             return []
-        self._has_read = not self._has_read
-        later = list(held) if self._has_read else [id for id in grouped if id not in held]
+        if self._put_off_for < MOST_PUT_OFF:
+            self._put_off_for += 1
+            later = [id for id in grouped if id not in held]
+        else:
+            self._put_off_for = 0
+            later = list(held)
         put_off: list[Request] = []
         for instance_id in later:
             put_off += grouped.pop(instance_id)

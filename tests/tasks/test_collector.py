@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.store.memory import MemoryStore
+from tenuto.tasks.collector import Collector
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_spared() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def test_what_is_there_is_spared_until_the_last_engine_is_gone() -> None:
+    collector = Collector()
+    collector.spare()
+    spared = gc.get_freeze_count()
+    assert spared
+    collector.spare()
+    collector.spare_no_more()
+    assert gc.get_freeze_count() == spared
+    collector.spare_no_more()
+    assert not gc.get_freeze_count()
+
+
+def test_a_program_that_spares_by_itself_is_left_alone() -> None:
+    collector = Collector()
+    gc.freeze()
+    spared = gc.get_freeze_count()
+    collector.spare()
+    collector.spare_no_more()
+    assert gc.get_freeze_count() == spared
+
+
+@pytest.mark.asyncio
+async def test_an_app_that_is_closed_leaves_the_collector_as_it_was() -> None:
+    async with Tenuto(MemoryStore()) as app:
+        assert gc.get_freeze_count()
+    assert not gc.get_freeze_count()
+    await app.close()
+    async with Tenuto(MemoryStore()):
+        assert gc.get_freeze_count()
