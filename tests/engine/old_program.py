@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from tenuto.store.memory import MemoryStore
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.protocol import JobClaims, Mail, Orphan, StoredInstance, TimerRow
+from tenuto.store.protocol import (
+    NOTHING_KNOWN,
+    JobClaims,
+    Mail,
+    Orphan,
+    StoredInstance,
+    TimerRow,
+)
 
 UNKNOWN = frozenset({"PAUSE_REQUESTED"})
 """Kinds of entries that an old program does not know; of workflows called `newer`, all of them."""
@@ -24,9 +31,11 @@ class _Old:
         super().__init__(*place, **options)
         self.asked: Counter[str] = Counter()
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
         self.asked["load"] += 1
-        found = await super().load(instance_ids)  # type: ignore[misc]
+        found = await super().load(instance_ids, known)  # type: ignore[misc]
         return {id: _as_seen(each) for id, each in found.items()}
 
     async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:

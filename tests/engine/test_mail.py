@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -16,7 +16,7 @@ from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import Mail, StoredInstance
+from tenuto.store.protocol import NOTHING_KNOWN, Mail, StoredInstance
 from tests.cli.waiting import until, waits_for_event
 
 pytestmark = pytest.mark.asyncio
@@ -56,11 +56,13 @@ class FailingLoads(MemoryStore):
 
     is_failing = False
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
         if self.is_failing:
             self.is_failing = False
             raise StoreUnavailable("as planned")
-        return await super().load(instance_ids)
+        return await super().load(instance_ids, known)
 
 
 async def waiting(app: Tenuto) -> str:

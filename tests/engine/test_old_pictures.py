@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import PauseAsked, ResumeAsked, Started
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import StoredInstance
+from tenuto.store.protocol import NOTHING_KNOWN, StoredInstance
 from tests.engine.test_jobs import Stage
 from tests.kit.workload.drawing import document, node
 
@@ -84,11 +84,13 @@ def test_a_job_whose_instance_could_not_be_read_is_not_kept_from_others() -> Non
         await two.open()
         load, broken = two.store.load, [True]
 
-        async def once_away(ids: object) -> dict[str, StoredInstance]:
+        async def once_away(
+            ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+        ) -> dict[str, StoredInstance]:
             if broken and stage.disk.jobs:
                 broken.clear()
                 raise StoreUnavailable("away")
-            return await load(ids)  # type: ignore[arg-type]
+            return await load(ids, known)
 
         two.store.load = once_away  # type: ignore[method-assign, assignment]
         id = await stage.started(one)
@@ -112,13 +114,15 @@ def test_a_fenced_process_reads_nothing_of_what_it_owned() -> None:
         await two.final_state(id)
         await stage.clock.sleep(30)
         reads: list[object] = []
-        load = MemoryStore.load
+        load = one.store.load
 
-        async def counted(store: MemoryStore, ids: object) -> dict[str, StoredInstance]:
+        async def counted(
+            ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+        ) -> dict[str, StoredInstance]:
             reads.append(ids)
-            return await load(store, ids)  # type: ignore[arg-type]
+            return await load(ids, known)
 
-        one.store.load = lambda ids: counted(one.store, ids)  # type: ignore[method-assign,assignment,arg-type]
+        one.store.load = counted  # type: ignore[method-assign,assignment]
         await stage.clock.sleep(60)
         assert reads == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import pytest
@@ -23,7 +23,7 @@ from tenuto.engine import drafting, intake
 from tenuto.model.inputs import Input
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import StoredInstance
+from tenuto.store.protocol import NOTHING_KNOWN, StoredInstance
 from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
 
 pytestmark = pytest.mark.asyncio
@@ -298,10 +298,12 @@ async def test_a_list_catches_up_also_after_the_store_was_away(
 
     load, is_away = store.load, iter([True])
 
-    async def away_once(ids: Sequence[str]) -> dict[str, StoredInstance]:
+    async def away_once(
+        ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
         if next(is_away, False):
             raise StoreUnavailable("the store is away")
-        return await load(ids)
+        return await load(ids, known)
 
     async with app:
         await app.deploy(steps("a", "b"))

@@ -201,6 +201,27 @@ async def test_a_snapshot_shortens_the_tail(store: Handle) -> None:
     assert [row.seq for row in await store.entries("i1")] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("known", range(1, 7))
+async def test_who_knows_a_part_of_a_log_is_told_at_least_the_rest(
+    store: Handle, known: int
+) -> None:
+    await store.commit(turn("t1", begin("i1", entry(1), entry(2), entry(3))))
+    snapshot = Snapshot(version=3, state=b"fold")
+    await store.commit(turn("t2", step("i1", 3, entry(4), entry(5), snapshot=snapshot)))
+    found = (await store.load(["i1", "nobody"], {"i1": known}))["i1"]
+    assert found.state_version == 3
+    told = [row.seq for row in found.tail]
+    if known < 3:
+        assert (found.state, told) == (b"fold", [4, 5])
+    elif known == 3:
+        assert told == [4, 5]
+    elif known < 6:
+        # With the entry that is known: it has not gone.
+        assert told[told.index(known) :] == list(range(known, 6))
+    else:
+        assert known not in told
+
+
 async def test_an_older_snapshot_does_not_replace_a_newer_one(store: Handle) -> None:
     await store.commit(turn("t1", begin("i1", entry(1), entry(2))))
     for version in (2, 1):

@@ -196,6 +196,22 @@ def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
         return Rejection(
             code=LATE, message=f"{key.node} was called off before attempt {attempt} reported"
         )
+    return _stale(key, attempt)
+
+
+def refused_for_good(state: InstanceState, report: TaskSucceeded | TaskFailed) -> Rejection | None:
+    """Why a report counts no more, also in every state that follows: attempts only go up."""
+    node = state.nodes.get(NodeKey(report.node, report.iteration))
+    if node is None or report.attempt > node.attempt:
+        return None
+    if (node.is_in_flight and report.attempt == node.attempt) or _came_too_late(
+        state, node, report.attempt
+    ):
+        return None
+    return _stale(NodeKey(report.node, report.iteration), report.attempt)
+
+
+def _stale(key: NodeKey, attempt: int) -> Rejection:
     return Rejection(code=STALE, message=f"attempt {attempt} of {key.node} is not the one running")
 
 

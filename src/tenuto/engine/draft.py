@@ -74,7 +74,7 @@ def is_owed(state: InstanceState, place: Place) -> bool:
     )
 
 
-class Draft(Struct, eq=False, gc=False):
+class Draft(Struct, eq=False):
     """What a turn will write for one instance, and what follows once it is durable."""
 
     instance_id: str

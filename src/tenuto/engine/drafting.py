@@ -6,14 +6,15 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from tenuto.core import Decision, Plan, Rejection, blank, decide, outstanding
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, outstanding
+from tenuto.core.attempt import refused_for_good
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import LookAgain, Matter, OfferJob, Request, TakenOver
+from tenuto.engine.requests import Answer, LookAgain, Matter, OfferJob, Request, TakenOver
 from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.failure import NOT_STORABLE
@@ -29,7 +30,7 @@ MOST_BYTES = 4_000_000
 """Past so many rows, or bytes, of the log a turn takes on no further instance."""
 
 
-MOST_PUT_OFF = 1
+MOST_PUT_OFF = 3
 """For so many turns, those that have to be read may have to wait for those at hand."""
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
@@ -99,6 +100,7 @@ class Drafter:
                 grouped.setdefault(instance_id, [])
         held = self._at_hand(grouped)
         if self._is_shared:
+            self._refuse_what_is_over(grouped, held)
             left += self._put_off(grouped, held)
         missing = [instance_id for instance_id in grouped if instance_id not in held]
         if missing:
@@ -148,6 +150,33 @@ class Drafter:
             else:
                 held[instance_id] = found
         return held
+
+    def _refuse_what_is_over(
+        self, grouped: dict[str, list[Request]], held: dict[str, Held]
+    ) -> None:
+        """Reports that came too late already when their instances were last read: twice is enough.
+
+        Where the same results reach several processes, most come second, time and again.
+        """
+        missing = [instance_id for instance_id in grouped if instance_id not in held]
+        for instance_id, state in self._cache.known(missing).items():
+            waiting: list[Request] = []
+            for request in grouped[instance_id]:
+                refusal = _refused_for_good(state, request)
+                if refusal is None:
+                    waiting.append(request)
+                else:
+                    request.answer(
+                        Answer(
+                            instance_id=instance_id,
+                            status=state.status,
+                            version=state.version,
+                            rejection=refusal,
+                        )
+                    )
+            grouped[instance_id] = waiting
+            if not waiting:
+                del grouped[instance_id]
 
     def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
         """Leave those that have to be read to another turn, or, when they have waited, the others.
@@ -303,6 +332,14 @@ def _take_note(draft: Draft, request: Request, now: datetime) -> None:
         draft.offer(request, request.input)
     else:
         draft.note(request)
+
+
+def _refused_for_good(state: InstanceState, request: Request) -> Rejection | None:
+    if request.mail_id is not None or request.lease is not None:
+        return None
+    if not isinstance(request.input, TaskSucceeded | TaskFailed):
+        return None
+    return refused_for_good(state, request.input)
 
 
 def _is_leased(draft: Draft, request: Request) -> bool:

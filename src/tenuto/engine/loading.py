@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
-from tenuto.engine.draft import size_of_rows
+from tenuto.engine.draft import ROW_BYTES, size_of_rows
 from tenuto.engine.held import Held
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -34,7 +34,12 @@ class Loader:
 
         Where a state is `known` that was durable once, only the log since then is folded.
         """
-        stored = await self._store.load(instance_ids)
+        versions = {instance_id: state.version for instance_id, state in known.items()}
+        stored = await self._store.load(instance_ids, versions)
+        gone_back = [id for id in stored if id in known and not _goes_on(stored[id], known[id])]
+        if gone_back:
+            known = {id: state for id, state in known.items() if id not in gone_back}
+            stored |= await self._store.load(gone_back)
         loaded: dict[str, Held | TenutoError] = {}
         for instance_id, instance in stored.items():
             try:
@@ -60,16 +65,16 @@ class Loader:
         held.owner_elsewhere = None if held.is_owned else stored.owner
         held.jobs = {job.key[1:]: job.token for job in stored.jobs}
         held.is_fresh = True
-        held.tail_entries = len(stored.tail)
-        held.tail_bytes = size_of_rows(stored.tail)
+        held.tail_entries = state.version - stored.state_version
+        unread = held.tail_entries - len(stored.tail)
+        held.tail_bytes = size_of_rows(stored.tail) + max(unread, 0) * ROW_BYTES
         held.snapshot_bytes = len(stored.state or b"")
         return held
 
     async def _state(
         self, plan: Plan, stored: StoredInstance, known: InstanceState | None
     ) -> InstanceState:
-        newest = stored.tail[-1].seq if stored.tail else stored.state_version
-        if known is not None and stored.state_version <= known.version <= newest:
+        if known is not None and known.version >= stored.state_version:
             new = [row for row in stored.tail if row.seq > known.version]
             return fold_all(plan, known, map(from_row, new))
         state = blank(stored.row.id)
@@ -78,3 +83,10 @@ class Loader:
             rows = await self._store.entries_at(stored.row.id, seqs) if seqs else []
             state = decode(stored.state, {row.seq: from_row(row) for row in rows})
         return fold_all(plan, state, map(from_row, stored.tail))
+
+
+def _goes_on(stored: StoredInstance, known: InstanceState) -> bool:
+    """Whether a known state is on the way to what is stored now; a log may have been put back."""
+    if known.version <= stored.state_version:
+        return True
+    return any(row.seq == known.version for row in stored.tail)

@@ -17,9 +17,10 @@ and mailbox rows, so that start-up costs what is owned, never what is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -369,6 +370,9 @@ class InstanceRow(Struct, frozen=True, gc=False, kw_only=True):
     cancellation: bytes | None
 
 
+NOTHING_KNOWN: Mapping[str, int] = MappingProxyType({})
+
+
 class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     """What is needed to go on with an instance: its row, its snapshot, and the log since."""
 
@@ -490,8 +494,14 @@ class Store(Protocol):
         of it is there.
         """
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-        """Snapshots and tails; ids that are not there are left out."""
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
+        """Snapshots and tails; ids that are not there are left out.
+
+        Where the caller knows the state after an entry, by its seq, what comes before that entry
+        may be left out, an older snapshot included; the entry itself shows that it is still there.
+        """
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         """The log from `after` on, ascending."""

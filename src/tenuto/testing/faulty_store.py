@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Never, Protocol, TypeVar
@@ -12,6 +12,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.protocol import (
+    NOTHING_KNOWN,
     CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
@@ -116,8 +117,10 @@ class FaultyStore:
     async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
         await self._read(lambda: self._inner.pass_over(instance_ids, mail_ids))
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-        return await self._read(lambda: self._inner.load(instance_ids))
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
+        return await self._read(lambda: self._inner.load(instance_ids, known))
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         return await self._read(lambda: self._inner.entries(instance_id, after=after, limit=limit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from itertools import islice
@@ -32,6 +32,7 @@ from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEven
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
     BEAT_EVERY,
+    NOTHING_KNOWN,
     WRONG_CLOCK,
     DeadLetterRow,
     DefinitionRow,
@@ -159,9 +160,11 @@ class MemoryStore:
         self._require_open()
         return commit_turn(self.disk, turn)
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
         return {
-            id: self._stored_instance(id)
+            id: self._stored_instance(id, known.get(id, 0))
             for id in dict.fromkeys(instance_ids)
             if id in self.disk.instances
         }
@@ -484,16 +487,16 @@ class MemoryStore:
         if self._process_id is not None:
             self.disk.claims.update(dict.fromkeys(items, self._process_id))
 
-    def _stored_instance(self, id: str) -> StoredInstance:
+    def _stored_instance(self, id: str, known: int) -> StoredInstance:
         packed = self.disk.snapshots.get(id)
         snapshot = None if packed is None else unpack(Snapshot, packed)
         version = 0 if snapshot is None else snapshot.version
         owner = self.disk.owners.get(id)
         return StoredInstance(
             row=instance_row(unpack(InstanceColumns, self.disk.instances[id])),
-            state=None if snapshot is None else snapshot.state,
+            state=None if snapshot is None or 0 < version <= known else snapshot.state,
             state_version=version,
-            tail=tuple(self._log(id, version)),
+            tail=tuple(self._log(id, max(version, known - 1))),
             owner=unpack(Owner, owner).process_id if owner is not None else None,
             jobs=tuple(
                 Lease(key, unpack(Job, row).token)

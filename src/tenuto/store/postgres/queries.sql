@@ -502,7 +502,8 @@ CROSS JOIN LATERAL (
 -------------------------------------------------------------------------------------------- instances
 
 -- name: load
--- Instances with their folds, their owners and the entries after their folds, as arrays.
+-- Instances with their folds, their owners and the entries after their folds, as arrays; where a later
+-- entry is known, from that one on and without the fold.
 SELECT
     instance.id, instance.tenant, instance.definition_id, instance.definition_version,
     instance.status, instance.correlation_id, instance.priority, instance.deadline,
@@ -510,13 +511,14 @@ SELECT
     instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
     instance.output, instance.last_error, instance.cancellation,
     (SELECT owner.process_id FROM tenuto.owners AS owner WHERE owner.instance_id = instance.id),
-    fold.state, coalesce(fold.version, 0),
+    CASE WHEN wanted.known = 0 OR fold.version > wanted.known THEN fold.state END,
+    coalesce(fold.version, 0),
     tail.seqs, tail.event_types, tail.node_ids, tail.iterations, tail.attempts, tail.node_statuses,
     tail.output_variables, tail.payloads, tail.error_messages, tail.moments,
     job.nodes, job.iterations, job.attempts, job.tokens
-FROM unnest(:ids::text[]) AS wanted (id)
+FROM unnest(:ids::text[], :known::bigint[]) AS wanted (id, known)
 CROSS JOIN LATERAL (
-    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = wanted.id LIMIT 1
+    SELECT * FROM tenuto.workflow_instances AS found WHERE found.id = wanted.id LIMIT 1
 ) AS instance
 LEFT JOIN LATERAL (
     SELECT snapshot.version, snapshot.state FROM tenuto.workflow_snapshots AS snapshot
@@ -548,7 +550,9 @@ CROSS JOIN LATERAL (
         array_agg(entry.at_ms) AS moments
     FROM (
         SELECT * FROM tenuto.workflow_execution_history AS history
-        WHERE history.instance_id = wanted.id AND history.seq > coalesce(fold.version, 0)
+        WHERE
+            history.instance_id = wanted.id
+            AND history.seq > greatest(coalesce(fold.version, 0), wanted.known - 1)
         ORDER BY history.seq
     ) AS entry
 ) AS tail;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
@@ -44,8 +44,11 @@ _COLUMNS = len(InstanceColumns._fields)
 _JOB_COLUMNS = 4
 
 
-async def load(pool: Pool, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-    found = await pool.rows("load", {"ids": list(dict.fromkeys(instance_ids))})
+async def load(
+    pool: Pool, instance_ids: Sequence[str], known: Mapping[str, int]
+) -> dict[str, StoredInstance]:
+    ids = list(dict.fromkeys(instance_ids))
+    found = await pool.rows("load", {"ids": ids, "known": [known.get(id, 0) for id in ids]})
     return {row[0]: _stored(row) for row in found}
 
 

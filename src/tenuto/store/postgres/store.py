@@ -7,7 +7,7 @@ is never taken for dead because something else is slow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,6 +40,7 @@ from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
+    NOTHING_KNOWN,
     CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
@@ -211,8 +212,10 @@ class PostgresStore:
         self._require_writer()
         return await commit_turn(self._lanes[lane], turn, lane)
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-        return await reads.load(self._reading, instance_ids)
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
+        return await reads.load(self._reading, instance_ids, known)
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         return await reads.entries(self._reading, instance_id, after, limit)

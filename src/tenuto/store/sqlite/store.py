@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from tenuto.store.columns import (
 )
 from tenuto.store.protocol import (
     BEAT_EVERY,
+    NOTHING_KNOWN,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -207,7 +208,10 @@ class SqliteStore:
         session = self._writing
         return await self._writer.run(lambda: commit_turn(session, turn))
 
-    async def load(self, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
+    async def load(
+        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
+    ) -> dict[str, StoredInstance]:
+        del known  # nobody else writes: what is read had not been in memory
         return await self._read(lambda session: reads.load(session, instance_ids))
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
