@@ -7,14 +7,16 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.store.memory import MemoryStore
-from tenuto.tasks.collector import Collector
+from tenuto.tasks.collector import TOGETHER, Collector
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_spared() -> Iterator[None]:
+    threshold = gc.get_threshold()
     gc.unfreeze()
     yield
     gc.unfreeze()
+    gc.set_threshold(*threshold)
 
 
 def test_what_is_there_is_spared_until_the_last_engine_is_gone() -> None:
@@ -27,6 +29,36 @@ def test_what_is_there_is_spared_until_the_last_engine_is_gone() -> None:
     assert gc.get_freeze_count() == spared
     collector.spare_no_more()
     assert not gc.get_freeze_count()
+
+
+def test_more_comes_together_until_the_last_engine_is_gone() -> None:
+    collector = Collector()
+    gc.set_threshold(700, 11, 12)
+    collector.spare()
+    assert gc.get_threshold() == (TOGETHER, 11, 12)
+    collector.spare()
+    collector.spare_no_more()
+    assert gc.get_threshold() == (TOGETHER, 11, 12)
+    collector.spare_no_more()
+    assert gc.get_threshold() == (700, 11, 12)
+
+
+@pytest.mark.parametrize("threshold", [(0, 10, 10), (TOGETHER * 2, 5, 5)])
+def test_a_collector_that_is_off_or_looks_seldom_stays_so(threshold: tuple[int, int, int]) -> None:
+    collector = Collector()
+    gc.set_threshold(*threshold)
+    collector.spare()
+    assert gc.get_threshold() == threshold
+    collector.spare_no_more()
+    assert gc.get_threshold() == threshold
+
+
+def test_a_threshold_that_the_program_sets_meanwhile_stays() -> None:
+    collector = Collector()
+    collector.spare()
+    gc.set_threshold(1_234, 5, 6)
+    collector.spare_no_more()
+    assert gc.get_threshold() == (1_234, 5, 6)
 
 
 def test_a_program_that_spares_by_itself_is_left_alone() -> None:
