@@ -123,7 +123,7 @@ class Plan:
 
     def place_of(self, key: NodeKey) -> tuple[int, tuple[int, ...]]:
         """Where a node stands among others: those before it first, earlier iterations first."""
-        return self.nodes[key.node].order, path_of(key.iteration)
+        return self.nodes[key.node].order, path_of(key.iteration) if key.iteration else ()
 
     def template(self, node: str, field: str, value: JSON) -> Template:
         """The compiled form of a template in `field` of `node`."""
