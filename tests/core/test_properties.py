@@ -11,6 +11,8 @@
 7. The same workflow in another form gives the same log.
 8. An iteration begins once, in the order of items, and ends once; in between, and only then, do its
    nodes begin; there are never more at once than the loop allows.
+9. A report that is refused for good in one state is refused in every later one, and leaves nothing
+   behind.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tenuto.core import Decision, InstanceState
+from tenuto.core import Decision, InstanceState, blank, decide, fold
+from tenuto.core.attempt import refused_for_good
 from tenuto.core.deciding import GO_ON
 from tenuto.core.rerun import following, reusable
 from tenuto.definition import compile_definition, to_graph_form, to_steps_form
@@ -41,6 +44,7 @@ from tenuto.model.entries import (
 )
 from tenuto.model.graph import Loop
 from tenuto.model.ids import NodeKey, around, index_of
+from tenuto.model.inputs import TaskSucceeded
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tests.core.holding import check_new_entries, check_snapshot, folded
@@ -218,6 +222,28 @@ def test_every_rerun_ends_and_runs_nothing_twice(
     dispatched = {e.node for e in run.entries if isinstance(e, NodeDispatched) and not e.iteration}
     assert not taken_over & dispatched
     assert not taken_over & following(run.plan, step)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_refused_for_good_is_refused_ever_after(seed: int) -> None:
+    document = random_document(seed, Taste(largest=12))
+    run = walk(document, make_input(Seeded(seed)), seed, restless=40, retries=seed % 4)
+    reports = [
+        TaskSucceeded(node=e.node, iteration=e.iteration, attempt=e.attempt, output=None)
+        for e in run.entries
+        if isinstance(e, NodeDispatched)
+    ]
+    over: set[TaskSucceeded] = set()
+    state = blank(run.state.id)
+    for entry in run.entries:
+        state = fold(run.plan, state, entry)
+        over |= {each for each in reports if refused_for_good(state, each) is not None}
+        for report in over:
+            decision = decide(run.plan, state, report, state.updated_at)
+            assert decision.rejection is not None
+            assert decision.effects == ()
+    completed = {e.node for e in run.entries if isinstance(e, NodeCompleted) and not e.iteration}
+    assert completed & {each.node for each in reports} <= {each.node for each in over}
 
 
 @pytest.mark.parametrize("name", topologies())

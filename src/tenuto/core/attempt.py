@@ -201,14 +201,14 @@ def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
 
 def refused_for_good(state: InstanceState, report: TaskSucceeded | TaskFailed) -> Rejection | None:
     """Why a report counts no more, also in every state that follows: attempts only go up."""
-    node = state.nodes.get(NodeKey(report.node, report.iteration))
-    if node is None or report.attempt > node.attempt:
+    key = NodeKey(report.node, report.iteration)
+    node = state.nodes.get(key)
+    if node is None or _came_too_late(state, node, report.attempt):
         return None
-    if (node.is_in_flight and report.attempt == node.attempt) or _came_too_late(
-        state, node, report.attempt
-    ):
-        return None
-    return _stale(NodeKey(report.node, report.iteration), report.attempt)
+    has_ended = node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED)
+    if report.attempt < node.attempt or (report.attempt == node.attempt and has_ended):
+        return _stale(key, report.attempt)
+    return None
 
 
 def _stale(key: NodeKey, attempt: int) -> Rejection:
