@@ -119,7 +119,7 @@ AT_WORK = {(f"root{number}", 1): Behaviour("succeed", 30_000, {"value": 1}) for 
 LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
 TRAPS = {
-    "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("linear"), engines=2)),
+    "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("fan-out"), engines=2)),
     "fold": Trap(bugs.fold_forgets_variables, "I3", lambda: one(shape("linear"))),
     "dead path": Trap(bugs.dead_edges_do_not_arrive, "I14", lambda: one(shape("conditional"))),
     "cancelRest": Trap(bugs.cancel_rest_cancels_nothing, "CANCEL", lambda: one(shape("quorum"))),
