@@ -146,7 +146,8 @@ class Tenuto:
         deployed = await self.engine.plans.get(TENANT, workflow, version)
         deployed.refuse_unavailable()
         plan = deployed.plan
-        refuse_unknown_tasks(plan, self.tasks)
+        if self.engine.settings.unknown_tasks == "fail":
+            refuse_unknown_tasks(plan, self.tasks)
         value = as_json(input)
         refuse_bad_input(plan, value, self.engine.settings.limits)
         started = Started(

@@ -256,6 +256,7 @@ class Draft(Struct, eq=False):
             instance_id=self.instance_id,
             input=_encode(LookAgain(self.state.version)),
             created_at=self.state.updated_at,
+            for_owner=True,
         )
 
     @property

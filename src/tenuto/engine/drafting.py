@@ -101,7 +101,7 @@ class Drafter:
         held = self._at_hand(grouped)
         if self._is_shared:
             self._refuse_what_is_over(grouped, held)
-            left += self._put_off(grouped, held)
+            left = self._put_off(grouped, held) + left
         missing = [instance_id for instance_id in grouped if instance_id not in held]
         if missing:
             held |= await self._read(missing, grouped)
@@ -158,8 +158,8 @@ class Drafter:
 
         Where the same results reach several processes, most come second, time and again.
         """
-        missing = [instance_id for instance_id in grouped if instance_id not in held]
-        for instance_id, state in self._cache.known(missing).items():
+        asked = [id for id, requests in grouped.items() if requests and id not in held]
+        for instance_id, state in self._cache.known(asked).items():
             waiting: list[Request] = []
             for request in grouped[instance_id]:
                 refusal = _refused_for_good(state, request)

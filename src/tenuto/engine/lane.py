@@ -126,11 +126,11 @@ class Lane:
         process_id = self._process.process_id
         try:
             drafts, left = await self._drafter.draft(batch.requests)
-            if left:
-                # A bounded turn keeps the loop and the store responsive; the rest goes first next
-                # time, and has no part in what becomes of this turn.
-                self._intake.go_first(left)
-                batch.requests[:] = [request for draft in drafts for request in draft.requests]
+            # A bounded turn keeps the loop and the store responsive; the rest goes first next time.
+            # Neither that nor what was settled on the way has part in what becomes of this turn.
+            self._intake.go_first(left)
+            drafted = {id(request) for draft in drafts for request in draft.requests}
+            batch.requests[:] = [each for each in batch.requests if id(each) in drafted]
             turn = self._turn(process_id, drafts, batch)
             result = TurnResult({}, {}) if turn is None else await self._commit(turn)
         except StoreUnavailable as error:

@@ -159,6 +159,8 @@ class Mail(Struct, frozen=True, gc=False, kw_only=True):
     instance_id: str
     input: bytes
     created_at: datetime
+    for_owner: bool = False
+    """Its sender does not hand it over: it is for whoever owns the instance, or takes it on."""
 
 
 class MailKey(NamedTuple):

@@ -53,7 +53,7 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
     with disk.transaction():
         if _was_committed(disk, turn):
             return TurnResult(
-                {write.instance_id: _settled(disk, turn, write) for write in _gated(turn)},
+                {write.instance_id: _settled(disk, turn, write) for write in turn.writes},
                 {event.id: _put_event(disk, turn, event) for event in turn.events},
             )
         if not disk.lives(turn.process_id):
@@ -93,10 +93,10 @@ def put_mail(disk: MemoryDisk, mail: Mail, sender: str | None = None) -> None:
         disk.put(disk.mail, number, pack(columns))
         row = disk.owners.get(columns.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
-        if owner is not None and owner != sender:
+        if owner is not None and (owner != sender or mail.for_owner):
             disk.put(disk.claims, number, owner)
             disk.unseen.add(number)
-        elif sender is not None:
+        elif sender is not None and not mail.for_owner:
             disk.put(disk.claims, number, sender)
 
 
@@ -113,7 +113,8 @@ def _was_committed(disk: MemoryDisk, turn: Turn) -> bool:
 
 
 def _settled(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
-    if disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
+    # Nothing tells what became of writes without entries; to decide them again does no harm.
+    if write.rows and disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
         return WON
     return _key_taken(disk, write) or LOST
 

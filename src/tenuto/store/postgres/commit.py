@@ -269,12 +269,12 @@ async def _is_committed(session: Session, turn: Turn) -> bool:
 
 async def _settled(session: Session, turn: Turn) -> TurnResult:
     """What a turn that was committed before had as its result."""
-    gated = [write for write in turn.writes if not is_aside(write)]
-    winners = await _own_rows(session, turn.id, gated)
-    used = await _used_keys(session, gated)
+    winners = await _own_rows(session, turn.id, turn.writes)
+    used = await _used_keys(session, turn.writes)
     outcomes = {
+        # Nothing tells what became of writes without entries; to decide them again does no harm.
         write.instance_id: WON if write.instance_id in winners else key_taken(write, used) or LOST
-        for write in gated
+        for write in turn.writes
     }
     return TurnResult(outcomes, await _event_results(session, turn, None))
 

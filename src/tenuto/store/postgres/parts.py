@@ -77,8 +77,8 @@ _COLUMNS = {
     "looked_back": "instance_id node iteration attempt",
     "deliveries": "instance_id node iteration event_id outcome",
     "mail_taken": "id instance_id",
-    "mail_sent": "id instance_id input created_at",
-    "mail_exchanged": "id instance_id input created_at is_taken",
+    "mail_sent": "id instance_id input created_at for_owner",
+    "mail_exchanged": "id instance_id input created_at for_owner is_taken",
     "dead_letters_kept": "instance_id id tenant kind node iteration attempt task_id input error "
     "output at",
     "owners_released": "instance_id",
@@ -262,7 +262,7 @@ def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> 
     for letters in (*(each.mail_sent for each in won), *(match.mail for match in matches)):
         for letter in letters:
             sent.setdefault((letter.id, letter.instance_id), letter)
-    rows = [mail_columns(letter) for letter in sent.values()]
+    rows = [(*mail_columns(letter), letter.for_owner) for letter in sent.values()]
     if not any(key in taken_off for key in sent):
         return [("mail_taken", list(taken_off)), ("mail_sent", rows)]
     flagged = [(*row, key in taken_off) for key, row in zip(sent, rows, strict=True)]

@@ -354,25 +354,25 @@ WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
 -- name: mail_sent
 -- Part: mail that is not there already, for the sender to hand over, or for another process that owns
--- its instance. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
+-- its instance; what is for the owner is nobody's where there is none. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
 -- the same letters never wait in a circle.
 INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
 SELECT
     mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
-    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
+    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
+    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
 FROM (
     SELECT
         nextval('tenuto.mailbox_number_seq') AS number,
         sent.*,
         (
             SELECT owner.process_id FROM tenuto.owners AS owner
-            WHERE
-                owner.instance_id = sent.instance_id
-                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+            WHERE owner.instance_id = sent.instance_id
         ) AS owner
-    FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
-        id, instance_id, input, created_at
-    )
+    FROM unnest(
+        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
+        :for_owner::boolean[]
+    ) AS sent (id, instance_id, input, created_at, for_owner)
     OFFSET 0
 ) AS mail
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
@@ -383,20 +383,20 @@ ON CONFLICT (id, instance_id) DO NOTHING;
 INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
 SELECT
     mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
-    coalesce(mail.owner, :claimed_by::text), mail.owner IS NOT NULL
+    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
+    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
 FROM (
     SELECT
         nextval('tenuto.mailbox_number_seq') AS number,
         sent.*,
         (
             SELECT owner.process_id FROM tenuto.owners AS owner
-            WHERE
-                owner.instance_id = sent.instance_id
-                AND owner.process_id IS DISTINCT FROM :claimed_by::text
+            WHERE owner.instance_id = sent.instance_id
         ) AS owner
-    FROM unnest(:id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]) AS sent (
-        id, instance_id, input, created_at
-    )
+    FROM unnest(
+        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
+        :for_owner::boolean[]
+    ) AS sent (id, instance_id, input, created_at, for_owner)
     OFFSET 0
 ) AS mail
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"

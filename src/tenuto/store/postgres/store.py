@@ -356,7 +356,7 @@ class PostgresStore:
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
         if mail:
-            rows = [mail_columns(each) for each in mail]
+            rows = [(*mail_columns(each), each.for_owner) for each in mail]
             sent: dict[str, Column] = {**part("mail_sent", rows).parameters(), "claimed_by": None}
             await self._reading.rows("mail_sent", sent)
 

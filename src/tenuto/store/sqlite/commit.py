@@ -237,15 +237,15 @@ def _claim_keys(session: Session, writes: Iterable[InstanceWrite]) -> None:
 
 def _settled(session: Session, turn: Turn) -> TurnResult:
     """What a turn that was committed before had as its result."""
-    gated = [write for write in turn.writes if write.rows or write.create]
-    winners = _winners(session, turn.id, gated)
-    used = _used_keys(session, gated)
+    winners = _winners(session, turn.id, turn.writes)
+    used = _used_keys(session, turn.writes)
     return TurnResult(
         {
+            # Nothing tells what became of those without entries; to decide them again does no harm.
             write.instance_id: WON
             if write.instance_id in winners
             else key_taken(write, used) or LOST
-            for write in gated
+            for write in turn.writes
         },
         _event_results(session, turn) if turn.events else {},
     )

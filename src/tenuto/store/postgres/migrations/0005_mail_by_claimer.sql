@@ -1,4 +1,4 @@
--- Oldest program: 4
+-- Oldest program: 5
 --
 -- Letters are found by who has them: whoever looks reads those that are nobody's, those that were
 -- passed on to it and that it has not seen, and those of the dead; never what others have in hand.
