@@ -38,8 +38,8 @@ ONE_WAIT: Object = {
 class Moody(MemoryStore):
     """A store whose next commits go as scripted: "away", "unknown", "unknown-done", or well."""
 
-    def __init__(self, moods: Sequence[str] = ()) -> None:
-        super().__init__()
+    def __init__(self, moods: Sequence[str] = (), *, shared: bool = False) -> None:
+        super().__init__(shared=shared)
         self.moods = list(moods)
         self.commits = 0
         self.tried = asyncio.Event()

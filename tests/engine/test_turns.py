@@ -283,6 +283,31 @@ async def test_what_is_refused_while_the_store_is_away_is_not_done_later(
         assert {each.id for each in await app.instances()} == accepted
 
 
+async def test_a_list_catches_up_where_others_write_too_and_the_store_was_away() -> None:
+    store = Moody(shared=True)
+    app = Tenuto(store, settings=Settings(project_every=3600))
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.task
+    async def work(ctx: Context) -> None:
+        if ctx.step_id == "b":
+            begun.set()
+            await may_end.wait()
+
+    async with app:
+        await app.deploy(steps("a", "b"))
+        await app.start("flow")
+        await begun.wait()
+        await at_rest(app)
+        store.moods = ["away"]
+        for _ in range(2):
+            for lane in app.engine.lanes:
+                lane.project()
+            await at_rest(app)
+        assert (await app.instances())[0].current_steps == ("b",)
+        may_end.set()
+
+
 async def test_a_list_catches_up_also_after_the_store_was_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -137,6 +137,20 @@ async def test_what_came_to_a_process_comes_again_only_if_asked_for(shared_place
     assert [each.id for each in await first.mail(10)] == ["m0", "m1", "m2", "m3"]
 
 
+async def test_a_letter_for_an_owner_is_seen_whoever_that_is_or_becomes(
+    shared_place: Place,
+) -> None:
+    """Its sender does not hand it over, whether there is an owner, none, or the sender itself."""
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
+    await first.commit(turn("t0", aside("i1", ownership=Ownership.TAKE), process_id="p1"))
+    await second.commit(turn("t0", aside("i2", ownership=Ownership.TAKE), process_id="p2"))
+    letters = [mail(f"m{number}", f"i{number}", for_owner=True) for number in (1, 2, 3)]
+    await first.commit(turn("t1", step("i9", 0, mail_sent=tuple(letters)), process_id="p1"))
+    assert [each.id for each in await second.mail(1, again=False)] == ["m2"]
+    assert [each.id for each in await first.mail(10, again=False)] == ["m1", "m3"]
+
+
 async def test_a_letter_that_was_put_back_comes_to_whoever_owns_its_instance(
     shared_place: Place,
 ) -> None:
