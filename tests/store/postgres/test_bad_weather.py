@@ -378,6 +378,13 @@ def test_what_the_server_says_is_said_so_that_somebody_can_act(state: str, code:
     assert meant.advice
 
 
+def test_a_user_who_is_denied_something_is_told_of_everything_that_is_needed() -> None:
+    meant = translated(PostgresError.new({"C": "42501", "M": "no", "S": "ERROR"}), SHOWN)
+    assert isinstance(meant, StoreUnavailable)
+    for needed in ("ON SCHEMA", "ON ALL TABLES", "USAGE ON ALL SEQUENCES"):
+        assert needed in meant.advice
+
+
 @pytest.mark.parametrize("state", ["22021", "22P05", "22003", "23505", "23502", "54000"])
 def test_data_that_the_server_refuses_are_at_fault_themselves(state: str) -> None:
     error = PostgresError.new({"C": state, "M": "its words", "S": "ERROR"})

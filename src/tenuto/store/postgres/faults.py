@@ -52,7 +52,8 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         "denies this user what it needs",
         (
             "As an owner of the database run: GRANT CREATE ON DATABASE name TO user; or let its "
-            "owner migrate, and GRANT USAGE ON SCHEMA and ALL ON ALL TABLES in it to this user."
+            "owner migrate, and GRANT USAGE ON SCHEMA, ALL ON ALL TABLES and USAGE ON ALL "
+            "SEQUENCES in it to this user."
         ),
     ),
     READ_ONLY: (
