@@ -80,6 +80,11 @@ async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> No
         f"postgresql:///{SECRET}",
         f"postgresql://ada:12/{SECRET}@db/orders",
         f"postgresql://ada@db:{SECRET}/orders",
+        f"postgresql://ada:{SECRET}@db:0/orders",
+        f"postgresql://ada:{SECRET}@db:65536/orders",
+        f"postgresql://ada:{SECRET}@db:5432,db2:99999/orders",
+        f"postgresql://ada:{SECRET}@db/orders?port=99999",
+        f"postgresql://ada:{SECRET}@db/orders?port=5432,x",
         "",
     ],
 )
@@ -103,7 +108,17 @@ def test_a_schema_has_a_plain_name(schema: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hosts", ["db", "db:5433", "db1:5432,db2:5433", "[::1]:5432", "10.0.0.1", "db.example"]
+    "hosts",
+    [
+        "db",
+        "db:5433",
+        "db:1",
+        "db:65535",
+        "db1:5432,db2:5433",
+        "[::1]:5432",
+        "10.0.0.1",
+        "db.example",
+    ],
 )
 def test_one_host_or_several_may_be_named(hosts: str) -> None:
     assert hosts in repr(PostgresStore(f"postgresql://ada:{SECRET}@{hosts}/orders"))

@@ -11,7 +11,9 @@ from tenuto.model.errors import StoreUnavailable
 DEFAULT_SCHEMA = "tenuto"
 
 _SCHEMES = ("postgresql", "postgres")
-_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::\d+)?")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::([0-9]+))?")
+_DIGITS = re.compile(r"[0-9]{1,5}")
+_LAST_PORT = 65_535
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 
 
@@ -37,9 +39,12 @@ def read_address(url: str, schema: str | None = None) -> Address:
     except ValueError:
         # Nothing of the text may be shown: what cannot be read may be a password.
         raise _malformed() from None
-    is_readable = parts.scheme in _SCHEMES and all(map(_HOST.fullmatch, hosts.split(",")))
+    is_readable = parts.scheme in _SCHEMES and all(map(_is_host, hosts.split(",")))
     # An @ or / of a password that was left as it is has torn the URL apart at the wrong place.
     if not is_readable or "@" in parts.path or not (hosts or _names_host(options)):
+        raise _malformed()
+    ports = dict(options).get("port", "")
+    if ports and not all(map(_is_port, ports.split(","))):
         raise _malformed()
     named = schema or dict(options).get("schema") or DEFAULT_SCHEMA
     if not _NAME.fullmatch(named):
@@ -55,6 +60,15 @@ def read_address(url: str, schema: str | None = None) -> Address:
     if named != DEFAULT_SCHEMA:
         shown += f"?schema={named}"
     return Address(dsn, named, shown)
+
+
+def _is_host(text: str) -> bool:
+    found = _HOST.fullmatch(text)
+    return found is not None and (found[1] is None or _is_port(found[1]))
+
+
+def _is_port(text: str) -> bool:
+    return _DIGITS.fullmatch(text) is not None and 1 <= int(text) <= _LAST_PORT
 
 
 def _names_host(options: list[tuple[str, str]]) -> bool:
