@@ -80,6 +80,8 @@ async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> No
         f"postgresql:///{SECRET}",
         f"postgresql://ada:12/{SECRET}@db/orders",
         f"postgresql://ada@db:{SECRET}/orders",
+        f"postgresql://ada:se@{SECRET}@db/orders",
+        f"postgresql://ada@{SECRET}:x@db/orders",
         f"postgresql://ada:{SECRET}@db:0/orders",
         f"postgresql://ada:{SECRET}@db:65536/orders",
         f"postgresql://ada:{SECRET}@db:5432,db2:99999/orders",
@@ -122,6 +124,11 @@ def test_a_schema_has_a_plain_name(schema: str) -> None:
 )
 def test_one_host_or_several_may_be_named(hosts: str) -> None:
     assert hosts in repr(PostgresStore(f"postgresql://ada:{SECRET}@{hosts}/orders"))
+
+
+def test_an_escaped_at_sign_belongs_to_the_password() -> None:
+    store = PostgresStore(f"postgresql://ada:se%40{SECRET}@db/orders")
+    assert repr(store) == "<PostgresStore postgresql://ada@db/orders>"
 
 
 def test_a_store_shows_where_it_is_and_not_its_password() -> None:

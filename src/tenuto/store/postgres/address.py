@@ -35,13 +35,14 @@ def read_address(url: str, schema: str | None = None) -> Address:
     try:
         parts = urlsplit(url)
         options = parse_qsl(parts.query, keep_blank_values=True)
-        hosts = parts.netloc.rpartition("@")[2]
+        login, _, hosts = parts.netloc.rpartition("@")
     except ValueError:
         # Nothing of the text may be shown: what cannot be read may be a password.
         raise _malformed() from None
     is_readable = parts.scheme in _SCHEMES and all(map(_is_host, hosts.split(",")))
-    # An @ or / of a password that was left as it is has torn the URL apart at the wrong place.
-    if not is_readable or "@" in parts.path or not (hosts or _names_host(options)):
+    # An @ or / of a password that was left as it is has torn the URL apart at the wrong place, or
+    # would in the driver, which then asks the name service for a host that is half a password.
+    if not is_readable or "@" in login + parts.path or not (hosts or _names_host(options)):
         raise _malformed()
     ports = dict(options).get("port", "")
     if ports and not all(map(_is_port, ports.split(","))):
