@@ -103,6 +103,17 @@ async def test_an_option_that_cannot_be_used_is_not_repeated(server: PostgresSer
     assert (await refused(url)).code == "TEN-4008"
 
 
+@pytest.mark.asyncio
+async def test_a_setting_that_the_server_does_not_take_is_named(server: PostgresServer) -> None:
+    address = f"postgresql://tenuto:{SECRET}@127.0.0.1:{server.port}/postgres"
+    unknown = await refused(f"{address}?bogus={SECRET}")
+    assert unknown.code == "TEN-4008"
+    assert "sets bogus, which the server does not know" in unknown.message
+    wrong = await refused(f"{address}?work_mem={SECRET}")
+    assert wrong.code == "TEN-4008"
+    assert "sets work_mem to what the server does not take" in wrong.message
+
+
 @pytest.mark.parametrize("schema", ["1st", "a b", 'x"; DROP SCHEMA public; --', "x" * 51, "é"])
 def test_a_schema_has_a_plain_name(schema: str) -> None:
     with pytest.raises(StoreUnavailable, match="schema"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from typing import cast
 
@@ -23,6 +24,10 @@ READ_ONLY = "25006"
 
 _NOT_IN_STATE = "55000"
 """Of a connection: the database lets nobody in."""
+
+_UNKNOWN_SETTING = "42704"
+_BAD_SETTING = "22023"
+_QUOTED = re.compile(r'"(\w[\w.]*)"')
 
 _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
@@ -168,6 +173,8 @@ def translated_connect(error: Exception, shown: str) -> Exception:
             advice="Correct the name in the URL, or let programs in: ALTER DATABASE name WITH "
             "ALLOW_CONNECTIONS true.",
         )
+    if sqlstate(error) in (_UNKNOWN_SETTING, _BAD_SETTING):
+        return _wrong_setting(error, shown)
     if sqlstate(error) and not sqlstate(error).startswith("08"):
         return translated(error, shown)
     if isinstance(error, socket.gaierror):
@@ -196,3 +203,16 @@ def translated_connect(error: Exception, shown: str) -> Exception:
             advice="Correct what stands behind the question mark of the URL.",
         )
     return translated(error, shown)
+
+
+def _wrong_setting(error: Exception, shown: str) -> StoreUnavailable:
+    # The server names the setting first; what it was set to is not repeated.
+    named = _QUOTED.search(str(error))
+    name = named[1] if named else "something"
+    is_unknown = sqlstate(error) == _UNKNOWN_SETTING
+    what = "which the server does not know" if is_unknown else "to what the server does not take"
+    return StoreUnavailable(
+        f"the URL of {shown} sets {name}{',' if is_unknown else ''} {what}",
+        code="TEN-4008",
+        advice="Correct what stands behind the question mark of the URL.",
+    )
