@@ -25,6 +25,9 @@ READ_ONLY = "25006"
 _NOT_IN_STATE = "55000"
 """Of a connection: the database lets nobody in."""
 
+PROTOCOL_VIOLATION = "08P01"
+"""Of a connection: what poolers say, whatever is wrong."""
+
 _UNKNOWN_SETTING = "42704"
 _BAD_SETTING = "22023"
 _QUOTED = re.compile(r'"(\w[\w.]*)"')
@@ -175,6 +178,12 @@ def translated_connect(error: Exception, shown: str) -> Exception:
         )
     if sqlstate(error) in (_UNKNOWN_SETTING, _BAD_SETTING):
         return _wrong_setting(error, shown)
+    if sqlstate(error) == PROTOCOL_VIOLATION:
+        return StoreUnavailable(
+            f"{shown} refuses: {error}",
+            code="TEN-4009",
+            advice="Correct the URL, or look at the log and the settings of the pooler.",
+        )
     if sqlstate(error) and not sqlstate(error).startswith("08"):
         return translated(error, shown)
     if isinstance(error, socket.gaierror):
