@@ -378,6 +378,15 @@ def test_what_the_server_says_is_said_so_that_somebody_can_act(state: str, code:
     assert meant.advice
 
 
+@pytest.mark.parametrize("state", ["42P01", "23505", "08006"])
+def test_of_what_the_server_says_only_the_first_line_is_passed_on(state: str) -> None:
+    fields = {"C": state, "M": "its words", "S": "ERROR", "D": "a row", "H": "some advice"}
+    meant = translated(PostgresError.new(fields), SHOWN)
+    assert "its words" in str(meant)
+    assert "DETAIL" not in str(meant)
+    assert "HINT" not in str(meant)
+
+
 def test_a_user_who_is_denied_something_is_told_of_everything_that_is_needed() -> None:
     meant = translated(PostgresError.new({"C": "42501", "M": "no", "S": "ERROR"}), SHOWN)
     assert isinstance(meant, StoreUnavailable)

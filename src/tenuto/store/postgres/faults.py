@@ -149,19 +149,24 @@ def is_refused(error: BaseException) -> bool:
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
 
 
+def _words(error: Exception) -> str:
+    """What it says in one line: details may quote rows, and hints are for those who wrote SQL."""
+    return str(error).partition("\n")[0]
+
+
 def translated(error: Exception, shown: str) -> Exception:
     """What the store protocol knows instead of what the driver raised; else the error itself."""
     if is_refused(error):
-        return DataRefused(str(error))
+        return DataRefused(_words(error))
     state = sqlstate(error)
     if state:
         code, what, advice = _WEATHER.get(state) or _WEATHER.get(
             state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
         )
-        return StoreUnavailable(f"{shown} {what} ({error})", code=code, advice=advice)
+        return StoreUnavailable(f"{shown} {what} ({_words(error)})", code=code, advice=advice)
     if is_broken(error):
         return StoreUnavailable(
-            f"the connection to {shown} broke ({str(error) or type(error).__name__})",
+            f"the connection to {shown} broke ({_words(error) or type(error).__name__})",
             advice=f"Look at the network and at the server's log. {_WORK_GOES_ON}",
         )
     return error
@@ -171,7 +176,7 @@ def translated_connect(error: Exception, shown: str) -> Exception:
     """What it means that no connection came about."""
     if sqlstate(error) == _NOT_IN_STATE:
         return StoreUnavailable(
-            f"{shown} refuses connections ({error})",
+            f"{shown} refuses connections ({_words(error)})",
             code="TEN-4009",
             advice="Correct the name in the URL, or let programs in: ALTER DATABASE name WITH "
             "ALLOW_CONNECTIONS true.",
@@ -180,7 +185,7 @@ def translated_connect(error: Exception, shown: str) -> Exception:
         return _wrong_setting(error, shown)
     if sqlstate(error) == PROTOCOL_VIOLATION:
         return StoreUnavailable(
-            f"{shown} refuses: {error}",
+            f"{shown} refuses: {_words(error)}",
             code="TEN-4009",
             advice="Correct the URL, or look at the log and the settings of the pooler.",
         )
