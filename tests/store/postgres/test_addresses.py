@@ -57,7 +57,23 @@ async def test_a_database_that_lets_nobody_in_is_named(server: PostgresServer) -
         await connection.execute("CREATE DATABASE closed ALLOW_CONNECTIONS false")
     closed = await refused(f"postgresql://tenuto:{SECRET}@127.0.0.1:{server.port}/closed")
     assert (closed.code, "refuses connections" in closed.message) == ("TEN-4009", True)
-    assert "ALLOW_CONNECTIONS true" in closed.advice
+    assert "ALTER DATABASE closed WITH ALLOW_CONNECTIONS true" in closed.advice
+
+
+@pytest.mark.asyncio
+async def test_a_user_who_may_not_come_in_is_told_what_to_run(server: PostgresServer) -> None:
+    async with connected(server.url()) as connection:
+        await connection.execute('CREATE ROLE "Not-Yet" NOLOGIN')
+        await connection.execute("CREATE ROLE outsider LOGIN")
+        await connection.execute('CREATE DATABASE "the-orders"')
+        await connection.execute('REVOKE CONNECT ON DATABASE "the-orders" FROM PUBLIC')
+    address = f"127.0.0.1:{server.port}/the-orders"
+    outside = await refused(f"postgresql://outsider:{SECRET}@{address}")
+    assert outside.code == "TEN-4009"
+    assert 'GRANT CONNECT ON DATABASE "the-orders" TO outsider' in outside.advice
+    sleeping = await refused(f"postgresql://Not-Yet:{SECRET}@{address}")
+    assert sleeping.code == "TEN-4009"
+    assert 'ALTER ROLE "Not-Yet" LOGIN' in sleeping.advice
 
 
 @pytest.mark.asyncio

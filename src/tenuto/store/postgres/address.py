@@ -14,6 +14,7 @@ _SCHEMES = ("postgresql", "postgres")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::([0-9]+))?")
 _DIGITS = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 
 
@@ -25,6 +26,9 @@ class Address(NamedTuple):
     schema: str
     shown: str
     """Without the password: for people."""
+    database: str
+    """As SQL names it, for advice; like the user, a word in capitals where the URL is silent."""
+    user: str
 
     def __repr__(self) -> str:
         return f"<{self.shown}>"
@@ -60,7 +64,19 @@ def read_address(url: str, schema: str | None = None) -> Address:
     shown = f"postgresql://{user}{hosts}{parts.path}"
     if named != DEFAULT_SCHEMA:
         shown += f"?schema={named}"
-    return Address(dsn, named, shown)
+    given = dict(options)
+    role = unquote(parts.username or "") or given.get("user", "")
+    database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname") or role
+    return Address(
+        dsn, named, shown, _identifier(database) or "DATABASE", _identifier(role) or "USER"
+    )
+
+
+def _identifier(name: str) -> str:
+    if not name or _PLAIN.fullmatch(name):
+        return name
+    quoted = name.replace('"', '""')
+    return f'"{quoted}"'
 
 
 def _is_host(text: str) -> bool:

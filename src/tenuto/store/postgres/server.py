@@ -57,14 +57,14 @@ class Server:
             connection = await self._connect()
         except NOT_CONNECTED as error:
             # Not "from error": what the driver says may quote the URL.
-            raise translated_connect(error, self.shown) from None
+            raise translated_connect(error, self.address) from None
         if not self._is_known:
             try:
                 connection = await self._introduced(connection)
             except BaseException as error:
                 connection.terminate()
                 if isinstance(error, Exception):
-                    raise translated(error, self.shown) from error
+                    raise translated(error, self.address) from error
                 raise
         return connection
 
