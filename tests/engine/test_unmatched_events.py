@@ -6,12 +6,14 @@ from typing import cast
 
 import pytest
 
+from tenuto import Tenuto
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import MatchWrite
+from tenuto.store.protocol import MatchWrite, WaitTerm
+from tests.engine.situations import ONE_WAIT
 from tests.store.situations import ME, NOON, event, turn
 
 pytestmark = pytest.mark.asyncio
@@ -42,3 +44,28 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     assert await recovery.run() == 0
     assert sorted(choosy.tried) == ["bad", "fine", "good"]
     assert [each.id for _, each in await store.unmatched_events(10)] == ["bad"]
+
+
+class Denying(MemoryStore):
+    """Does not let waits be read, the first time that somebody looks."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self.codes = [code]
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        if self.codes:
+            raise StoreUnavailable("no", code=self.codes.pop())
+        return await super().wait_terms(tenant, pattern)
+
+
+@pytest.mark.parametrize("code", ["TEN-4004", "TEN-4005", "TEN-4006"])
+async def test_a_sender_hears_what_somebody_must_put_right_and_its_event_is_late(code: str) -> None:
+    store = Denying(code)
+    async with Tenuto(store) as app:
+        await app.deploy(ONE_WAIT)
+        waiting = await app.start("waiting", {"orderId": 1})
+        with pytest.raises(StoreUnavailable) as refused:
+            await app.publish("payment.received", {"orderId": 1})
+        assert refused.value.code == code
+        await waiting.result(5)

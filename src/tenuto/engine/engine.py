@@ -113,7 +113,11 @@ class Engine:
             store, clock, self._report, longest_nap=self.settings.longest_nap
         )
         self.postmaster = Postmaster(
-            store, clock, self._intake_of, leaves_to_others=self.settings.is_guest
+            store,
+            clock,
+            self._intake_of,
+            errand=self._errand,
+            leaves_to_others=self.settings.is_guest,
         )
         self._resolver = Resolver(
             plans=self.plans,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 
 import msgspec
 
@@ -39,6 +39,9 @@ from tenuto.store.protocol import (
 log = logging.getLogger("tenuto.events")
 
 PAGE = 500
+_NEEDS_SOMEBODY = frozenset({"TEN-4004", "TEN-4005", "TEN-4006"})
+"""A store that denies, is of another version or is damaged is no weather that passes by itself."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -52,9 +55,14 @@ class Postmaster:
         intake_of: Callable[[str], Intake],
         tenant: str = "default",
         *,
+        errand: Callable[[Coroutine[None, None, None]], object],
         leaves_to_others: bool = False,
     ) -> None:
-        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any."""
+        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
+
+        `errand` starts what goes on when nobody waits for it any more.
+        """
+        self._errand = errand
         self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
@@ -81,7 +89,24 @@ class Postmaster:
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
                 log.warning("event %s waits to be matched: %s", event.id, error)
+                if error.code in _NEEDS_SOMEBODY:
+                    self._errand(self._match_late(stored.number, event))
+                    raise
                 await self._clock.sleep(BAD_WEATHER)
+
+    async def _match_late(self, number: int, event: Event) -> None:
+        """Its sender knows what is wrong; once somebody has put it right, it is matched."""
+        while True:
+            await self._clock.sleep(BAD_WEATHER)
+            try:
+                await self.match(number, event)
+            except StoreUnavailable as error:
+                log.warning("event %s waits to be matched: %s", event.id, error)
+            except TenutoError as error:
+                log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
+                return
+            else:
+                return
 
     async def match(self, number: int, event: Event) -> int:
         """Find the open waits that an event fits and leave it in their mail; returns how many."""

@@ -57,7 +57,23 @@ async def test_a_database_that_lets_nobody_in_is_named(server: PostgresServer) -
         await connection.execute("CREATE DATABASE closed ALLOW_CONNECTIONS false")
     closed = await refused(f"postgresql://tenuto:{SECRET}@127.0.0.1:{server.port}/closed")
     assert (closed.code, "refuses connections" in closed.message) == ("TEN-4009", True)
-    assert "ALLOW_CONNECTIONS true" in closed.advice
+    assert "ALTER DATABASE closed WITH ALLOW_CONNECTIONS true" in closed.advice
+
+
+@pytest.mark.asyncio
+async def test_a_user_who_may_not_come_in_is_told_what_to_run(server: PostgresServer) -> None:
+    async with connected(server.url()) as connection:
+        await connection.execute('CREATE ROLE "Not-Yet" NOLOGIN')
+        await connection.execute("CREATE ROLE outsider LOGIN")
+        await connection.execute('CREATE DATABASE "the-orders"')
+        await connection.execute('REVOKE CONNECT ON DATABASE "the-orders" FROM PUBLIC')
+    address = f"127.0.0.1:{server.port}/the-orders"
+    outside = await refused(f"postgresql://outsider:{SECRET}@{address}")
+    assert outside.code == "TEN-4009"
+    assert 'GRANT CONNECT ON DATABASE "the-orders" TO outsider' in outside.advice
+    sleeping = await refused(f"postgresql://Not-Yet:{SECRET}@{address}")
+    assert sleeping.code == "TEN-4009"
+    assert 'ALTER ROLE "Not-Yet" LOGIN' in sleeping.advice
 
 
 @pytest.mark.asyncio
@@ -80,6 +96,13 @@ async def test_a_server_that_is_not_there_is_named(server: PostgresServer) -> No
         f"postgresql:///{SECRET}",
         f"postgresql://ada:12/{SECRET}@db/orders",
         f"postgresql://ada@db:{SECRET}/orders",
+        f"postgresql://ada:se@{SECRET}@db/orders",
+        f"postgresql://ada@{SECRET}:x@db/orders",
+        f"postgresql://ada:{SECRET}@db:0/orders",
+        f"postgresql://ada:{SECRET}@db:65536/orders",
+        f"postgresql://ada:{SECRET}@db:5432,db2:99999/orders",
+        f"postgresql://ada:{SECRET}@db/orders?port=99999",
+        f"postgresql://ada:{SECRET}@db/orders?port=5432,x",
         "",
     ],
 )
@@ -96,6 +119,17 @@ async def test_an_option_that_cannot_be_used_is_not_repeated(server: PostgresSer
     assert (await refused(url)).code == "TEN-4008"
 
 
+@pytest.mark.asyncio
+async def test_a_setting_that_the_server_does_not_take_is_named(server: PostgresServer) -> None:
+    address = f"postgresql://tenuto:{SECRET}@127.0.0.1:{server.port}/postgres"
+    unknown = await refused(f"{address}?bogus={SECRET}")
+    assert unknown.code == "TEN-4008"
+    assert "sets bogus, which the server does not know" in unknown.message
+    wrong = await refused(f"{address}?work_mem={SECRET}")
+    assert wrong.code == "TEN-4008"
+    assert "sets work_mem to what the server does not take" in wrong.message
+
+
 @pytest.mark.parametrize("schema", ["1st", "a b", 'x"; DROP SCHEMA public; --', "x" * 51, "é"])
 def test_a_schema_has_a_plain_name(schema: str) -> None:
     with pytest.raises(StoreUnavailable, match="schema"):
@@ -103,10 +137,25 @@ def test_a_schema_has_a_plain_name(schema: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hosts", ["db", "db:5433", "db1:5432,db2:5433", "[::1]:5432", "10.0.0.1", "db.example"]
+    "hosts",
+    [
+        "db",
+        "db:5433",
+        "db:1",
+        "db:65535",
+        "db1:5432,db2:5433",
+        "[::1]:5432",
+        "10.0.0.1",
+        "db.example",
+    ],
 )
 def test_one_host_or_several_may_be_named(hosts: str) -> None:
     assert hosts in repr(PostgresStore(f"postgresql://ada:{SECRET}@{hosts}/orders"))
+
+
+def test_an_escaped_at_sign_belongs_to_the_password() -> None:
+    store = PostgresStore(f"postgresql://ada:se%40{SECRET}@db/orders")
+    assert repr(store) == "<PostgresStore postgresql://ada@db/orders>"
 
 
 def test_a_store_shows_where_it_is_and_not_its_password() -> None:

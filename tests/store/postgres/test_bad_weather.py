@@ -13,6 +13,7 @@ from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
 from tenuto.store.postgres.session import Session
@@ -32,6 +33,7 @@ from tests.store.postgres.conftest import Opener, waits_for_lock
 from tests.store.situations import NOON, aside, begin, entry, event, mail, step, turn
 
 SHOWN = "postgresql://ada@db.example/orders"
+ADDRESS = read_address(SHOWN)
 
 
 @pytest_asyncio.fixture
@@ -370,7 +372,7 @@ async def test_a_commit_that_is_called_off_leaves_the_lane_usable(url: str, open
 )
 def test_what_the_server_says_is_said_so_that_somebody_can_act(state: str, code: str) -> None:
     error = PostgresError.new({"C": state, "M": "its words", "S": "ERROR"})
-    meant = translated(error, SHOWN)
+    meant = translated(error, ADDRESS)
     assert isinstance(meant, StoreUnavailable)
     assert meant.code == code
     assert SHOWN in meant.message
@@ -378,10 +380,31 @@ def test_what_the_server_says_is_said_so_that_somebody_can_act(state: str, code:
     assert meant.advice
 
 
+@pytest.mark.parametrize("state", ["42P01", "23505", "08006"])
+def test_of_what_the_server_says_only_the_first_line_is_passed_on(state: str) -> None:
+    fields = {"C": state, "M": "its words", "S": "ERROR", "D": "a row", "H": "some advice"}
+    meant = translated(PostgresError.new(fields), ADDRESS)
+    assert "its words" in str(meant)
+    assert "DETAIL" not in str(meant)
+    assert "HINT" not in str(meant)
+
+
+def test_a_user_who_is_denied_something_is_told_of_everything_that_is_needed() -> None:
+    meant = translated(PostgresError.new({"C": "42501", "M": "no", "S": "ERROR"}), ADDRESS)
+    assert isinstance(meant, StoreUnavailable)
+    for needed in (
+        "ON DATABASE orders TO ada",
+        "ON SCHEMA",
+        "ON ALL TABLES",
+        "USAGE ON ALL SEQUENCES",
+    ):
+        assert needed in meant.advice
+
+
 @pytest.mark.parametrize("state", ["22021", "22P05", "22003", "23505", "23502", "54000"])
 def test_data_that_the_server_refuses_are_at_fault_themselves(state: str) -> None:
     error = PostgresError.new({"C": state, "M": "its words", "S": "ERROR"})
-    assert isinstance(translated(error, SHOWN), DataRefused)
+    assert isinstance(translated(error, ADDRESS), DataRefused)
 
 
 def test_a_last_word_of_the_server_leaves_open_what_happened() -> None:

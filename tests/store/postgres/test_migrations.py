@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres import PostgresStore, migrations
+from tenuto.store.postgres import PostgresStore, driver, migrations
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Connection, Row
 from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, migrate
+from tenuto.store.postgres.queries import statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.sql import Migration
 from tests.kit.postgres_database import connected
 from tests.kit.tcp_proxy import proxy_to
-from tests.store.postgres.conftest import Opener
+from tests.store.postgres.conftest import Opener, waits_for_lock
 from tests.store.situations import NOON, begin, turn
 
 pytestmark = pytest.mark.asyncio
@@ -70,6 +71,21 @@ async def test_processes_that_start_at_once_migrate_once(empty_url: str, opened:
     for number, store in enumerate(stores):
         done = await store.commit(turn(f"t{number}", begin(f"i{number}"), process_id=f"p{number}"))
         assert len(done.writes) == 1
+
+
+async def test_a_migration_of_somebody_else_is_waited_for_however_long_it_takes(
+    empty_url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_COMMAND_PATIENCE", 0.5)
+    async with connected(empty_url) as other:
+        await other.execute(f"BEGIN; {statement('lock_schema', 'tenuto').sql}")
+        opening = asyncio.create_task(opened(empty_url))
+        await waits_for_lock(empty_url)
+        for _ in range(3):
+            await other.execute("SELECT pg_sleep(0.25)")
+        await other.execute("COMMIT")
+        store = await opening
+    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
 async def test_a_schema_that_grew_step_by_step_is_like_a_fresh_one(empty_url: str) -> None:

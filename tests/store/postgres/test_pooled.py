@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres import server
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown, Outcome, Ownership
@@ -52,6 +54,24 @@ def test_a_pooler_is_recognised(pooled: str | None) -> None:
         return server.is_pooled
 
     assert pooled is None or asyncio.run(connect())
+
+
+def refused(url: str) -> StoreUnavailable:
+    with pytest.raises(StoreUnavailable) as refusal:
+        asyncio.run(Server(read_address(url)).connect())
+    return refusal.value
+
+
+def test_a_pooler_that_has_no_such_database_refuses(
+    pooled: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_CONNECT_PATIENCE", 1.0)
+    if pooled is not None:
+        missing = refused(f"{pooled.rpartition('/')[0]}/nowhere")
+        assert missing.code == "TEN-4009"
+        assert 'refuses: database "nowhere" does not exist' in missing.message
+        unknown = refused(f"{pooled}?bogus=1")
+        assert (unknown.code, "bogus" in unknown.message) == ("TEN-4009", True)
 
 
 @pytest.mark.slow

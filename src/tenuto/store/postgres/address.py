@@ -11,7 +11,10 @@ from tenuto.model.errors import StoreUnavailable
 DEFAULT_SCHEMA = "tenuto"
 
 _SCHEMES = ("postgresql", "postgres")
-_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::\d+)?")
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::([0-9]+))?")
+_DIGITS = re.compile(r"[0-9]{1,5}")
+_LAST_PORT = 65_535
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 
 
@@ -23,6 +26,9 @@ class Address(NamedTuple):
     schema: str
     shown: str
     """Without the password: for people."""
+    database: str
+    """As SQL names it, for advice; like the user, a word in capitals where the URL is silent."""
+    user: str
 
     def __repr__(self) -> str:
         return f"<{self.shown}>"
@@ -33,13 +39,17 @@ def read_address(url: str, schema: str | None = None) -> Address:
     try:
         parts = urlsplit(url)
         options = parse_qsl(parts.query, keep_blank_values=True)
-        hosts = parts.netloc.rpartition("@")[2]
+        login, _, hosts = parts.netloc.rpartition("@")
     except ValueError:
         # Nothing of the text may be shown: what cannot be read may be a password.
         raise _malformed() from None
-    is_readable = parts.scheme in _SCHEMES and all(map(_HOST.fullmatch, hosts.split(",")))
-    # An @ or / of a password that was left as it is has torn the URL apart at the wrong place.
-    if not is_readable or "@" in parts.path or not (hosts or _names_host(options)):
+    is_readable = parts.scheme in _SCHEMES and all(map(_is_host, hosts.split(",")))
+    # An @ or / of a password that was left as it is has torn the URL apart at the wrong place, or
+    # would in the driver, which then asks the name service for a host that is half a password.
+    if not is_readable or "@" in login + parts.path or not (hosts or _names_host(options)):
+        raise _malformed()
+    ports = dict(options).get("port", "")
+    if ports and not all(map(_is_port, ports.split(","))):
         raise _malformed()
     named = schema or dict(options).get("schema") or DEFAULT_SCHEMA
     if not _NAME.fullmatch(named):
@@ -54,7 +64,28 @@ def read_address(url: str, schema: str | None = None) -> Address:
     shown = f"postgresql://{user}{hosts}{parts.path}"
     if named != DEFAULT_SCHEMA:
         shown += f"?schema={named}"
-    return Address(dsn, named, shown)
+    given = dict(options)
+    role = unquote(parts.username or "") or given.get("user", "")
+    database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname") or role
+    return Address(
+        dsn, named, shown, _identifier(database) or "DATABASE", _identifier(role) or "USER"
+    )
+
+
+def _identifier(name: str) -> str:
+    if not name or _PLAIN.fullmatch(name):
+        return name
+    quoted = name.replace('"', '""')
+    return f'"{quoted}"'
+
+
+def _is_host(text: str) -> bool:
+    found = _HOST.fullmatch(text)
+    return found is not None and (found[1] is None or _is_port(found[1]))
+
+
+def _is_port(text: str) -> bool:
+    return _DIGITS.fullmatch(text) is not None and 1 <= int(text) <= _LAST_PORT
 
 
 def _names_host(options: list[tuple[str, str]]) -> bool:

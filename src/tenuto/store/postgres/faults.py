@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from typing import cast
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.address import Address
 from tenuto.store.postgres.driver import (
     BROKEN,
     ConfigurationError,
@@ -23,6 +25,15 @@ READ_ONLY = "25006"
 
 _NOT_IN_STATE = "55000"
 """Of a connection: the database lets nobody in."""
+
+PROTOCOL_VIOLATION = "08P01"
+"""Of a connection: what poolers say, whatever is wrong."""
+
+_DENIED = "42501"
+_NOT_AUTHORISED = "28000"
+_UNKNOWN_SETTING = "42704"
+_BAD_SETTING = "22023"
+_QUOTED = re.compile(r'"(\w[\w.]*)"')
 
 _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
@@ -47,12 +58,13 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         "has no such database",
         "Correct the name in the URL, or create the database: createdb NAME.",
     ),
-    "42501": (
+    _DENIED: (
         "TEN-4004",
         "denies this user what it needs",
         (
-            "As an owner of the database run: GRANT CREATE ON DATABASE name TO user; or let its "
-            "owner migrate, and GRANT USAGE ON SCHEMA and ALL ON ALL TABLES in it to this user."
+            "As an owner of the database run: GRANT CREATE ON DATABASE {database} TO {user}; or "
+            "let its owner migrate, and GRANT USAGE ON SCHEMA, ALL ON ALL TABLES and USAGE ON ALL "
+            "SEQUENCES in it to {user}."
         ),
     ),
     READ_ONLY: (
@@ -140,58 +152,103 @@ def is_refused(error: BaseException) -> bool:
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
 
 
-def translated(error: Exception, shown: str) -> Exception:
+def _words(error: Exception) -> str:
+    """What it says in one line: details may quote rows, and hints are for those who wrote SQL."""
+    return str(error).partition("\n")[0]
+
+
+def _filled(advice: str, address: Address) -> str:
+    return advice.format(database=address.database, user=address.user)
+
+
+def translated(error: Exception, address: Address) -> Exception:
     """What the store protocol knows instead of what the driver raised; else the error itself."""
     if is_refused(error):
-        return DataRefused(str(error))
+        return DataRefused(_words(error))
     state = sqlstate(error)
     if state:
         code, what, advice = _WEATHER.get(state) or _WEATHER.get(
             state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
         )
-        return StoreUnavailable(f"{shown} {what} ({error})", code=code, advice=advice)
+        return StoreUnavailable(
+            f"{address.shown} {what} ({_words(error)})", code=code, advice=_filled(advice, address)
+        )
     if is_broken(error):
         return StoreUnavailable(
-            f"the connection to {shown} broke ({str(error) or type(error).__name__})",
+            f"the connection to {address.shown} broke ({_words(error) or type(error).__name__})",
             advice=f"Look at the network and at the server's log. {_WORK_GOES_ON}",
         )
     return error
 
 
-def translated_connect(error: Exception, shown: str) -> Exception:
+def translated_connect(error: Exception, address: Address) -> Exception:
     """What it means that no connection came about."""
     if sqlstate(error) == _NOT_IN_STATE:
         return StoreUnavailable(
-            f"{shown} refuses connections ({error})",
+            f"{address.shown} refuses connections ({_words(error)})",
             code="TEN-4009",
-            advice="Correct the name in the URL, or let programs in: ALTER DATABASE name WITH "
-            "ALLOW_CONNECTIONS true.",
+            advice="Correct the name in the URL, or let programs in: "
+            f"ALTER DATABASE {address.database} WITH ALLOW_CONNECTIONS true.",
+        )
+    if sqlstate(error) == _DENIED:
+        return StoreUnavailable(
+            f"{address.shown} does not let this user in ({_words(error)})",
+            code="TEN-4009",
+            advice="As an owner of the database run: "
+            f"GRANT CONNECT ON DATABASE {address.database} TO {address.user}.",
+        )
+    if sqlstate(error) == _NOT_AUTHORISED and "not permitted to log in" in _words(error):
+        return StoreUnavailable(
+            f"{address.shown} refuses the user ({_words(error)})",
+            code="TEN-4009",
+            advice=f"Correct the user in the URL, or run: ALTER ROLE {address.user} LOGIN.",
+        )
+    if sqlstate(error) in (_UNKNOWN_SETTING, _BAD_SETTING):
+        return _wrong_setting(error, address)
+    if sqlstate(error) == PROTOCOL_VIOLATION:
+        return StoreUnavailable(
+            f"{address.shown} refuses: {_words(error)}",
+            code="TEN-4009",
+            advice="Correct the URL, or look at the log and the settings of the pooler.",
         )
     if sqlstate(error) and not sqlstate(error).startswith("08"):
-        return translated(error, shown)
+        return translated(error, address)
     if isinstance(error, socket.gaierror):
         return StoreUnavailable(
-            f"{shown}: the name of the host is not known",
+            f"{address.shown}: the name of the host is not known",
             code="TEN-4008",
             advice="Correct the host in the URL, or look at the name service.",
         )
     if isinstance(error, asyncio.TimeoutError):
         return StoreUnavailable(
-            f"{shown} does not answer",
+            f"{address.shown} does not answer",
             code="TEN-4008",
             advice=f"Look at the network, and at firewalls on the way. {_WORK_GOES_ON}",
         )
     if isinstance(error, OSError):
         return StoreUnavailable(
-            f"{shown} cannot be reached ({error.strerror or error})",
+            f"{address.shown} cannot be reached ({error.strerror or error})",
             code="TEN-4008",
             advice=f"Start the server, or correct host and port in the URL. {_WORK_GOES_ON}",
         )
     if isinstance(error, ConfigurationError | ValueError):
         # The driver's words may quote the URL.
         return StoreUnavailable(
-            f"the URL of {shown} says something that cannot be used",
+            f"the URL of {address.shown} says something that cannot be used",
             code="TEN-4008",
             advice="Correct what stands behind the question mark of the URL.",
         )
-    return translated(error, shown)
+    return translated(error, address)
+
+
+def _wrong_setting(error: Exception, address: Address) -> StoreUnavailable:
+    # The server names the setting first; what it was set to is not repeated.
+    named = _QUOTED.search(str(error))
+    name = named[1] if named else "something"
+    is_unknown = sqlstate(error) == _UNKNOWN_SETTING
+    what = "which the server does not know" if is_unknown else "to what the server does not take"
+    return StoreUnavailable(
+        f"the URL of {address.shown} sets {name}{',' if is_unknown else ''} {what}",
+        code="TEN-4008",
+        advice="Correct what stands behind the question mark of the URL.",
+    )

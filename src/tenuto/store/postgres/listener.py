@@ -125,7 +125,7 @@ class Listener:
             await connection.add_listener(self._channel, self._on_hint)
         except Exception as error:
             connection.terminate()
-            raise translated(error, self._server.shown) from error
+            raise translated(error, self._server.address) from error
         return connection
 
     async def _until_ended(self, connection: Connection, ended: asyncio.Event) -> None:

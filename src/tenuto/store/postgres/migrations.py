@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.queries import in_schema
+from tenuto.store.postgres.queries import in_schema, statement
 from tenuto.store.postgres.session import TRIES, Session, Transaction
 from tenuto.store.protocol import CommitUnknown
 from tenuto.store.sql import Migration, migrations_of
@@ -92,7 +92,9 @@ def require_newest(session: Session, version: int) -> None:
 
 
 async def _migrate(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
-    await transaction.rows("lock_schema")
+    # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
+    lock = statement("lock_schema", session.schema)
+    await transaction.run_script(lock.sql, patience=_PATIENCE)
     if not await transaction.rows("has_schema", {"schema": session.schema}):
         await transaction.rows("create_schema")
     # Another process may have migrated while this one waited.

@@ -5,13 +5,17 @@ from __future__ import annotations
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.address import Address
 from tenuto.store.postgres.driver import NOT_CONNECTED, Connection, connect
-from tenuto.store.postgres.faults import sqlstate, translated, translated_connect
+from tenuto.store.postgres.faults import (
+    PROTOCOL_VIOLATION,
+    sqlstate,
+    translated,
+    translated_connect,
+)
 from tenuto.store.postgres.queries import QUERIES
 
 OLDEST_SERVER = 140_000
 
 _CONNECT_PATIENCE = 10.0
-_PROTOCOL_VIOLATION = "08P01"
 
 _SETTINGS = {
     "application_name": "tenuto",
@@ -53,14 +57,14 @@ class Server:
             connection = await self._connect()
         except NOT_CONNECTED as error:
             # Not "from error": what the driver says may quote the URL.
-            raise translated_connect(error, self.shown) from None
+            raise translated_connect(error, self.address) from None
         if not self._is_known:
             try:
                 connection = await self._introduced(connection)
             except BaseException as error:
                 connection.terminate()
                 if isinstance(error, Exception):
-                    raise translated(error, self.shown) from error
+                    raise translated(error, self.address) from error
                 raise
         return connection
 
@@ -73,11 +77,18 @@ class Server:
                 patience=_CONNECT_PATIENCE,
             )
         except Exception as error:
-            if self.is_pooled or sqlstate(error) != _PROTOCOL_VIOLATION:
+            if self.is_pooled or sqlstate(error) != PROTOCOL_VIOLATION:
                 raise
+            refusal = error
         # It did not like the settings: so it is a pooler.
         self.is_pooled = True
-        return await self._connect()
+        try:
+            return await self._connect()
+        except TimeoutError:
+            if "parameter" in str(refusal):
+                raise
+        # It did like them: PgBouncer says once what is wrong, and lets those who ask again wait.
+        raise refusal
 
     async def _introduced(self, connection: Connection) -> Connection:
         await connection.execute(QUERIES["begin"].sql)

@@ -167,7 +167,7 @@ class Session:
             raise self._translated(error) from error
 
     def _translated(self, error: Exception) -> Exception:
-        return translated(error, self.server.shown)
+        return translated(error, self.server.address)
 
 
 class Transaction:
