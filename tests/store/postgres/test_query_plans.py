@@ -196,15 +196,15 @@ def test_a_pooled_connection_has_the_same_settings_in_each_transaction() -> None
 
 @pytest.mark.asyncio
 async def test_a_table_that_was_empty_when_it_was_planned_is_looked_up_all_the_same(
-    url: str, opened: Opener
+    empty_url: str, opened: Opener
 ) -> None:
     """Plans are kept: what is right for no rows must be right for a million."""
-    await opened(url)
+    await opened(empty_url)
     # To tables that it has found empty, and only to those, the server gives plans for no rows; it
     # makes new ones as soon as it has looked again.
-    async with connected(url) as connection:
+    async with connected(empty_url) as connection:
         await connection.execute(LEFT_ALONE)
-    assert await walks_in(url) == {}
+    assert await walks_in(empty_url) == {}
 
 
 @pytest.mark.asyncio
