@@ -6,7 +6,6 @@ of it. When there is none, this process becomes an engine, for as long as that n
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, redirect_stdout
@@ -103,13 +102,11 @@ async def _taken(reader: Reader, look: Look[T]) -> T | None:
 
 
 async def _seen(reader: Reader, look: Look[T], seconds: float) -> T | None:
-    try:
-        async with asyncio.timeout(seconds):
-            while (seen := await look()) is None:
-                await reader.clock.sleep(_LOOK_EVERY)
-            return seen
-    except TimeoutError:
-        return None
+    """What is seen within so long, about: a look that is slow is waited for."""
+    until = reader.clock.ticks() + seconds
+    while (seen := await look()) is None and reader.clock.ticks() < until:
+        await reader.clock.sleep(_LOOK_EVERY)
+    return seen
 
 
 def _not_taken(by: str, seconds: float) -> StoreUnavailable:

@@ -56,6 +56,8 @@ class JobOffice:
         self._stop = stop
         self._unreadable = unreadable
         self._leases: dict[JobKey, int] = {}
+        self._granted: list[Lease] = []
+        """Those that nothing was begun under yet; what is not begun is never lost."""
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
 
@@ -78,6 +80,7 @@ class JobOffice:
     def let_all_go(self) -> None:
         """What this process had leased is lost."""
         self._leases.clear()
+        self._granted.clear()
         self._reported_lapsed.clear()
 
     async def run(self, every: float) -> None:
@@ -102,7 +105,9 @@ class JobOffice:
             lapsed=BATCH + len(self._reported_lapsed),
         )
         self._tell_of(claims.lapsed)
-        await self._begin(claims.granted)
+        self._leases.update(claims.granted)
+        self._granted += claims.granted
+        await self._begin()
         return len(claims.granted)
 
     async def extend(self) -> int:
@@ -128,20 +133,24 @@ class JobOffice:
             )
             self._report(Request(key.instance_id, lost, lease=token))
 
-    async def _begin(self, leases: list[Lease]) -> None:
-        if not leases:
+    async def _begin(self) -> None:
+        if not self._granted:
             return
-        loaded = await self._loader.load(sorted({lease.key.instance_id for lease in leases}))
-        for key, token in leases:
+        ids = {lease.key.instance_id for lease in self._granted}
+        loaded = await self._loader.load(sorted(ids))
+        granted, self._granted = self._granted, []
+        for key, token in granted:
+            if self._leases.get(key) != token:
+                continue  # lost meanwhile
             held = loaded.get(key.instance_id)
+            order = _order(held, key) if isinstance(held, Held) else None
+            if order is not None and isinstance(held, Held):
+                self._start(key.instance_id, order, held)
+                continue
+            # One that is not owed any more is left to lapse.
+            del self._leases[key]
             if isinstance(held, TenutoError):
                 self._unreadable(Lease(key, token), held)
-                continue
-            order = None if held is None else _order(held, key)
-            # One that is not owed any more is left to lapse.
-            if order is not None and held is not None:
-                self._leases[key] = token
-                self._start(key.instance_id, order, held)
 
 
 def _order(held: Held, key: JobKey) -> StartAttempt | None:
