@@ -260,3 +260,12 @@ async def test_letters_outlive_the_process(place: Place) -> None:
     await first.close(NOON, clean=False)
     second = await place.opened("p2")
     assert await second.mail(10) == [mail("m1", "i2")]
+
+
+async def test_letters_that_others_have_in_hand_are_known_to_be_there(store: Handle) -> None:
+    await store.send([mail("m1", "i1"), mail("m2", "i2")])
+    asked = [MailKey("m1", "i1"), MailKey("m1", "i2"), MailKey("gone", "i1")]
+    assert await store.waiting_mail(asked) == {MailKey("m1", "i1")}
+    assert await store.waiting_mail([]) == set()
+    await store.commit(turn("t1", aside("i1", version=0, mail_taken=("m1",))))
+    assert await store.waiting_mail(asked) == set()

@@ -22,6 +22,7 @@ from tenuto.core import blank, decide
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import Rerun, plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input
+from tenuto.model.ids import start_letter
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.model.status import Status
@@ -96,7 +97,7 @@ async def _start_here(app: Tenuto, id: str, planned: Rerun) -> Status:
 async def _start_by_mail(url: str, id: str, planned: Rerun) -> tuple[Status, bool]:
     async with reading(url) as reader:
         mail = Mail(
-            id=f"{id}/start",
+            id=start_letter(id),
             instance_id=id,
             input=msgspec.json.encode(planned.started),
             created_at=reader.clock.now(),

@@ -11,7 +11,7 @@ from tenuto.model.effects import ResolveChild, SendMail
 from tenuto.model.entries import ChildStarted
 from tenuto.model.family import Parent, child_id
 from tenuto.model.graph import SubWorkflow
-from tenuto.model.ids import NodeKey
+from tenuto.model.ids import NodeKey, start_letter
 from tenuto.model.inputs import CancelAsked, Started, TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.status import NodeStatus
@@ -71,7 +71,7 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
         deadline=d.state.deadline,
         parent=_parent(d, key, node.attempt),
     )
-    d.order(SendMail(to=child, id=f"{child}/start", at=d.now, input=started))
+    d.order(SendMail(to=child, id=start_letter(child), at=d.now, input=started))
 
 
 def end_child(d: Deciding, node: NodeState) -> None:

@@ -17,6 +17,7 @@ from tenuto.engine.plans import Plans
 from tenuto.engine.requests import LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Input, Started
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
@@ -103,7 +104,7 @@ class Mailroom:
             if len(fresh) < BATCH:
                 break
         self._is_in_doubt = False
-        return count + self._hand_over_again()
+        return count + await self._hand_over_again()
 
     def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
         """The log of an instance has taken letters: they are gone."""
@@ -147,15 +148,30 @@ class Mailroom:
         self._left.clear()
         self._others.clear()
 
-    def _hand_over_again(self) -> int:
+    async def _hand_over_again(self) -> int:
         """Once all that is there was fetched: what nobody could take before, perhaps now."""
         left, self._left = self._left, []
-        starting = self._starting()
+        try:
+            starting = self._starting() | await self._started_elsewhere(left)
+        except StoreUnavailable:
+            self._left = left + self._left
+            raise
         for request in left:
             if not isinstance(request.input, Started):
                 request.drops_if_gone = request.instance_id not in starting
             self._report(request)
         return len(left)
+
+    async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
+        """For whom another process has the start in hand.
+
+        Asked before the instance is looked for once more: whichever was first is found.
+        """
+        if not (requests and self._store.is_shared):
+            return set()
+        ids = {request.instance_id for request in requests}
+        starts = [MailKey(start_letter(id), id) for id in sorted(ids)]
+        return {key.instance_id for key in await self._store.waiting_mail(starts)}
 
     def _starting(self) -> set[str]:
         """Who is not there, and may be once a letter that is known of was taken."""
@@ -188,8 +204,9 @@ class Mailroom:
                     raise
             else:
                 # Letters come oldest first: without its start before it, whoever is not there now
-                # will never be.
-                request.drops_if_gone = letter.instance_id not in starting
+                # will never be; unless another process has that in hand.
+                is_known = letter.instance_id in starting or self._store.is_shared
+                request.drops_if_gone = not is_known
                 self._report(request)
 
     async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:

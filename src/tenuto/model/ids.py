@@ -22,6 +22,11 @@ class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_
     iteration: str = ""
 
 
+def start_letter(instance_id: str) -> str:
+    """The id of the letter that starts an instance."""
+    return f"{instance_id}/start"
+
+
 def iteration_of(around: str, index: int) -> str:
     """The path of a loop's iteration, inside the iteration `around` the loop: "2", nested "2/0"."""
     return f"{around}/{index}" if around else str(index)

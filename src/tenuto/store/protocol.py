@@ -585,6 +585,9 @@ class Store(Protocol):
         They come again, to whoever may advance their instances then.
         """
 
+    async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
+        """Those of these letters that are in the mailbox, whoever has them in hand."""
+
     async def send(self, mail: Sequence[Mail]) -> None:
         """Leave inputs for instances: the one write that a process without the lock may do."""
 

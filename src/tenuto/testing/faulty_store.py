@@ -181,6 +181,9 @@ class FaultyStore:
         claim = partial(self._inner.mail, limit, after, again=again)
         return await self._read(claim, is_claim=True)
 
+    async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
+        return await self._read(lambda: self._inner.waiting_mail(letters))
+
     async def put_back(self, letters: Sequence[MailKey]) -> None:
         await self._read(lambda: self._inner.put_back(letters), is_claim=True)
 

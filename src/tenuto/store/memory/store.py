@@ -300,6 +300,10 @@ class MemoryStore:
                 del disk.claims[number]
                 disk.unseen.discard(number)
 
+    async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
+        self._require_open()
+        return {key for key in letters if tuple(key) in self.disk.mail_numbers}
+
     async def send(self, mail: Sequence[Mail]) -> None:
         with self.disk.transaction():
             for each in mail:

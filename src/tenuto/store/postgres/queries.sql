@@ -1146,6 +1146,16 @@ SELECT
     page.is_passed_over
 FROM page ORDER BY page.number;
 
+-- name: waiting_mail
+-- Those of these letters that are there, whoever has them.
+SELECT mail.id, mail.instance_id
+FROM unnest(:id::text[], :instance_id::text[]) AS wanted (id, instance_id)
+CROSS JOIN LATERAL (
+    SELECT there.id, there.instance_id FROM tenuto.mailbox AS there
+    WHERE there.id = wanted.id AND there.instance_id = wanted.instance_id
+    LIMIT 1
+) AS mail;
+
 -- name: put_back_mail
 -- Letters that this process had are nobody's again.
 UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false

@@ -353,6 +353,10 @@ class PostgresStore:
         had = part("mail_taken", letters).parameters()
         await self._reading.rows("put_back_mail", had | {"process_id": self._require_writer()})
 
+    async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
+        asked = part("mail_taken", letters).parameters()
+        return {MailKey(*row) for row in await self._reading.rows("waiting_mail", asked)}
+
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
         if mail:

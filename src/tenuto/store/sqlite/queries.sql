@@ -573,6 +573,11 @@ ON CONFLICT (id, instance_id) DO NOTHING;
 DELETE FROM mailbox
 WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
+-- name: waiting_mail
+-- Those of these letters that are there. Packed.
+SELECT json_group_array(json_array(id, instance_id)) FROM mailbox
+WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
+
 -- name: mail
 -- Mail for instances that no other living process owns, oldest first. Packed.
 SELECT json_group_array(json_array(id, instance_id, hex(input), created_at))

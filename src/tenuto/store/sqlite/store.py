@@ -311,6 +311,11 @@ class SqliteStore:
     async def put_back(self, letters: Sequence[MailKey]) -> None:
         """Letters in a file are nobody's until they are taken."""
 
+    async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
+        asked = (as_json(letters),)
+        found = await self._look(lambda session: session.packed("waiting_mail", asked))
+        return {MailKey(*key) for key in found}
+
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
         session = self._writing
