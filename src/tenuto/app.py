@@ -21,12 +21,13 @@ from tenuto.engine.starting import (
     refuse_bad_input,
     refuse_unknown_tasks,
 )
+from tenuto.events import name_problems
 from tenuto.instances import InstanceRef, Summary
-from tenuto.model.checks import aware, length_problems, refuse_bad_ids
+from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
-from tenuto.model.json import JSON, Given, Object, as_json, json_problem
+from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
@@ -211,7 +212,7 @@ class Tenuto:
         limits = self.engine.settings.limits
         problems = [
             *json_problems(as_json(payload), limits.event_bytes, "$.payload"),
-            *_pattern_problems(pattern),
+            *name_problems(pattern, "$.pattern"),
         ]
         if problems:
             raise InvalidInput("the event cannot be taken", problems)
@@ -250,27 +251,6 @@ def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
     return parse_document(text, str(path))
-
-
-def _pattern_problems(pattern: str) -> list[Problem]:
-    too_long = length_problems(pattern, "$.pattern")
-    if too_long:
-        return too_long
-    words = pattern.split(".")
-    if all(words) and "*" not in pattern and json_problem(pattern) is None:
-        if words[0] != "workflow":
-            return []
-        message = f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"
-    else:
-        message = f"{pattern!r} is not the name of an event"
-    return [
-        Problem(
-            code="TEN-2006",
-            path="$.pattern",
-            message=message,
-            advice="Write words with dots between them, such as payment.received.",
-        )
-    ]
 
 
 def _uuid(instance_id: str | None) -> str | None:

@@ -533,6 +533,18 @@ _REQUESTS = {
         "every store can index them.",
         "Choose a shorter one, or a hash of the longer one.",
     ),
+    "TEN-2020": Code(
+        "Not an event",
+        "An event is an object with `pattern` and, where it has them, `payload`, `id`, "
+        "`correlationId` and `timestamp`; several are an array of up to 1,000.",
+        'Send for example `{"pattern": "payment.received", "payload": {"orderId": 7}}`.',
+    ),
+    "TEN-2021": Code(
+        "Not a CloudEvent",
+        "An object with `specversion` is read as a CloudEvent 1.0: it has `id`, `source` and "
+        "`type`, and where it has them `data` or `data_base64`, `time` and `correlationid`.",
+        "Correct the named attribute, or send the event in Tenuto's own form.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",

@@ -1,0 +1,109 @@
+"""CloudEvents 1.0, in its JSON format and with its attributes in the headers of a request.
+
+`type` is the event's name, `data` its payload, `time` its timestamp, and the extension
+`correlationid` what it belongs to. `source` and `id` together say which event it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import cast
+from urllib.parse import unquote
+
+from tenuto.events.fields import Fields
+from tenuto.events.given import GivenEvent, Reading
+from tenuto.events.names import name_problems
+from tenuto.model.ids import LONGEST_ID
+from tenuto.model.json import JSON, Object
+
+WRONG_CLOUD_EVENT = "TEN-2021"
+STRUCTURED = "application/cloudevents+json"
+BATCH = "application/cloudevents-batch+json"
+_PREFIX = "ce-"
+
+
+def is_cloud_event(value: Object) -> bool:
+    """Whether an object means to be a CloudEvent."""
+    return "specversion" in value
+
+
+def is_binary(headers: Mapping[str, str]) -> bool:
+    """Whether the headers of a request mean to hold a CloudEvent; their names are in lower case."""
+    return f"{_PREFIX}specversion" in headers
+
+
+def read_cloud_event(value: Object, path: str = "$") -> Reading:
+    """The event that an object in the JSON format is, or all that is wrong with it."""
+    fields = Fields(value, path, WRONG_CLOUD_EVENT)
+    payload = value.get("data")
+    if "data_base64" in value:
+        payload = _bytes_as_payload(value, fields)
+    return _read(fields, payload)
+
+
+def read_binary(headers: Mapping[str, str], body: bytes, parse: Callable[[bytes], JSON]) -> Reading:
+    """The event of a request that has its attributes in headers and its data as the body.
+
+    `parse` reads JSON; a body of another type is text, or base64 where it is none.
+    """
+    value: Object = {
+        name.removeprefix(_PREFIX): unquote(text)
+        for name, text in headers.items()
+        if name.startswith(_PREFIX)
+    }
+    return _read(Fields(value, "$", WRONG_CLOUD_EVENT), _body(headers, body, parse))
+
+
+def _read(fields: Fields, payload: JSON) -> Reading:
+    version = fields.text("specversion", is_required=True)
+    if version is not None and version != "1.0":
+        fields.wrong("specversion", f"CloudEvents {version} is not known", "Send version 1.0.")
+    name = fields.text("type", is_required=True) or ""
+    source, id = fields.text("source", is_required=True), fields.text("id", is_required=True)
+    if source is not None and " " in source:
+        fields.wrong("source", "a URI has no spaces", "Write spaces in a URI as `%20`.")
+    given = GivenEvent(
+        pattern=name,
+        payload=payload,
+        id=event_id(source or "", id or ""),
+        correlation_id=fields.text("correlationid"),
+        timestamp=fields.moment("time"),
+    )
+    if name:
+        fields.problems += name_problems(name, f"{fields.path}.type")
+    return tuple(fields.problems) or given
+
+
+def event_id(source: str, id: str) -> str:
+    """The one id that stands for a CloudEvent's two, as short as an id has to be."""
+    # A source has no space, so that no two pairs read the same.
+    both = f"{source} {id}"
+    if len(both) <= LONGEST_ID:
+        return both
+    return f"cloudevent {hashlib.sha256(both.encode()).hexdigest()}"
+
+
+def _bytes_as_payload(value: Object, fields: Fields) -> JSON:
+    encoded = value["data_base64"]
+    if "data" in value:
+        advice = "Send one of them."
+        fields.wrong("data_base64", "`data` and `data_base64` exclude each other", advice)
+    try:
+        base64.b64decode(cast("str", encoded), validate=True)
+    except (ValueError, TypeError):
+        fields.wrong("data_base64", "`data_base64` is not base64", "Encode the bytes as RFC 4648.")
+    return encoded
+
+
+def _body(headers: Mapping[str, str], body: bytes, parse: Callable[[bytes], JSON]) -> JSON:
+    if not body:
+        return None
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return parse(body)
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode()

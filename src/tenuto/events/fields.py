@@ -1,0 +1,62 @@
+"""Reads the fields of an event one by one, and notes all that is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from tenuto.model.checks import length_problems
+from tenuto.model.durations import parse_moment
+from tenuto.model.errors import Problem
+from tenuto.model.json import Object, json_problem, kind_of
+
+
+class Fields:
+    """The fields of one event, and their problems so far."""
+
+    def __init__(self, value: Object, path: str, code: str) -> None:
+        self.problems: list[Problem] = []
+        self.path = path
+        self._value = value
+        self._code = code
+
+    def text(self, name: str, *, is_required: bool = False) -> str | None:
+        """The text called `name`: not empty, and short enough to be looked up by."""
+        value = self._value.get(name)
+        if value is None:
+            if is_required:
+                self.wrong(name, f"`{name}` is missing", f"Add `{name}`.")
+            return None
+        if not isinstance(value, str):
+            self.wrong(name, f"`{name}` is {kind_of(value)}", f"Write `{name}` as text.")
+            return None
+        if not value or (problem := json_problem(value)) is not None:
+            what = problem[1] if value and problem else f"`{name}` is empty"
+            self.wrong(name, what, f"Write `{name}` as text that is not empty, without NUL.")
+            return None
+        self.problems += length_problems(value, f"{self.path}.{name}")
+        return value
+
+    def moment(self, name: str) -> datetime | None:
+        """The timestamp called `name`."""
+        value = self._value.get(name)
+        if value is None:
+            return None
+        try:
+            return parse_moment(value)
+        except ValueError as error:
+            self.wrong(name, str(error), "Write it as in RFC 3339: 2026-11-15T20:12:14Z.")
+            return None
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse fields that nobody would read."""
+        names = list(known)
+        for name in self._value:
+            if name not in names:
+                advice = f"Leave it out, or move it into `payload`; known: {', '.join(names)}."
+                self.wrong(name, f"an event has no field `{name}`", advice)
+
+    def wrong(self, name: str, message: str, advice: str) -> None:
+        """Note a problem of the field `name`."""
+        path = f"{self.path}.{name}"
+        self.problems.append(Problem(code=self._code, path=path, message=message, advice=advice))

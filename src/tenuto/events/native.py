@@ -1,0 +1,27 @@
+"""Tenuto's own form of an event: `{id?, pattern, payload?, correlationId?, timestamp?}`."""
+
+from __future__ import annotations
+
+from tenuto.events.fields import Fields
+from tenuto.events.given import GivenEvent, Reading
+from tenuto.events.names import name_problems
+from tenuto.model.json import Object
+
+NOT_AN_EVENT = "TEN-2020"
+
+
+def read_native(value: Object, path: str = "$") -> Reading:
+    """The event that `value` is, or all that is wrong with it."""
+    fields = Fields(value, path, NOT_AN_EVENT)
+    fields.only(("id", "pattern", "payload", "correlationId", "timestamp"))
+    pattern = fields.text("pattern", is_required=True) or ""
+    given = GivenEvent(
+        pattern=pattern,
+        payload=value.get("payload"),
+        id=fields.text("id"),
+        correlation_id=fields.text("correlationId"),
+        timestamp=fields.moment("timestamp"),
+    )
+    if pattern:
+        fields.problems += name_problems(pattern, f"{path}.pattern")
+    return tuple(fields.problems) or given
