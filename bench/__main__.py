@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench import children, loops, scenarios
+from bench import children, events, loops, scenarios
 from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
 
@@ -20,6 +20,8 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "loops": (loops.loops, loops.promise_loops, 5),
     "children": (children.children, children.promise_children, 5),
     "tracing": (loops.tracing, loops.promise_tracing, 5),
+    "waking": (events.waking, events.promise_waking, 3),
+    "burst": (events.burst, events.promise_burst, 3),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
     "pg-linear": (on_postgres.linear_throughput, on_postgres.promise_linear, 5),

@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from bench.bare import replay, two_commits
 from bench.engine_runs import Statement, disk_bytes, new_app, recorded, run_all
+from bench.memory import resident
 from bench.peers import dbos_seconds_per_step
 from bench.report import Report
 from bench.workflows import SLEEPING, fan_out, heavy_context, linear
@@ -191,10 +191,10 @@ def sleeping(report: Report, *, count: int = 100_000) -> None:
         async with new_app(SLEEPING) as (app, path):
             await asyncio.gather(*(app.start("sleeping", {"n": n}) for n in range(2_000)))
             gc.collect()
-            before = _resident()
+            before = resident()
             await fill(app)
             gc.collect()
-            report.add(f"memory for {count:,} sleeping, MB", _resident() - before)
+            report.add(f"memory for {count:,} sleeping, MB", resident() - before)
             statements = app.engine.store.statements  # type: ignore[attr-defined]
             await asyncio.sleep(20)
             idle = app.engine.store.statements - statements  # type: ignore[attr-defined]
@@ -246,8 +246,3 @@ def promise_importing(report: Report) -> None:
     report.promise(
         "import tenuto, ms of CPU", report.median("import tenuto, ms of CPU"), at_most=200
     )
-
-
-def _resident() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -37,6 +37,19 @@ SLEEPING: Object = {
 }
 
 
+WAITING: Object = {
+    "id": "waiting",
+    "steps": [
+        {
+            "stepId": "wait",
+            "type": "EVENT_WAIT",
+            "eventPattern": "order.paid",
+            "eventCondition": "event.payload.order === workflow.input.order",
+        }
+    ],
+}
+
+
 def _step(name: str, task: str, following: JSON) -> Object:
     step: Object = {"stepId": name, "type": "TASK", "taskId": task}
     if following is not None:

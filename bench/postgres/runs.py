@@ -63,16 +63,20 @@ class Replayed(NamedTuple):
     each: list[float]
 
 
-async def replay(url: str, recording: Recording, *, one_by_one: bool = False) -> Replayed:
+async def replay(
+    url: str, recording: Recording, *, one_by_one: bool = False, after: int = 0
+) -> Replayed:
     """Send a recording to a new database, with nothing around it.
 
-    Each lane has its connection, as it had; `one_by_one` sends in the order of the recording.
+    Each lane has its connection, as it had; `one_by_one` sends in the order of the recording. The
+    first `after` statements go before the clock runs.
     """
     store = PostgresStore(url)
     await store.open(recording.process_id, datetime.now(UTC))
     server = Server(read_address(url))
     connections = [await server.connect() for _ in range(recording.lanes)]
     took: list[float] = []
+    timed = recording.statements[after:]
 
     async def send_all(statements: Sequence[Sent]) -> None:
         for each in statements:
@@ -80,13 +84,14 @@ async def replay(url: str, recording: Recording, *, one_by_one: bool = False) ->
             await connections[each.lane].fetch(each.sql, *each.arguments)
             took.append(time.perf_counter() - began)
 
+    await send_all(recording.statements[:after])
+    took.clear()
     first = time.perf_counter()
     if one_by_one:
-        await send_all(recording.statements)
+        await send_all(timed)
     else:
         of_lanes = [
-            [each for each in recording.statements if each.lane == lane]
-            for lane in range(recording.lanes)
+            [each for each in timed if each.lane == lane] for lane in range(recording.lanes)
         ]
         await asyncio.gather(*map(send_all, of_lanes))
     seconds = time.perf_counter() - first
