@@ -54,7 +54,7 @@ def open_reader(url: str) -> Store:
     if not path.exists():
         raise TenutoError(
             f"there is no store at {path}",
-            code="TEN-4001",
+            code="TEN-4005",
             advice="Name the right one with --store, or start a workflow first.",
         )
     return SqliteStore.reader(path)

@@ -652,20 +652,24 @@ _STORE = {
         "Make room on the disk.",
     ),
     "TEN-4004": Code(
-        "Store read-only",
-        "The store cannot be written.",
-        "Give the process write access: to the file and its folder, or to the schema.",
+        "Not allowed on this store",
+        "The store may not be written, or not by this process: the file, the server or the role's "
+        "rights do not allow it, or it was opened for reading or as a guest.",
+        "Give the process access: to the file and its folder, or to the schema; or ask a process "
+        "that has it.",
     ),
     "TEN-4005": Code(
         "Schema of another version",
         "A newer Tenuto has migrated the store past what this one can use; or it is older, or not "
-        "made yet, and this command only reads.",
-        "Update Tenuto where the store is newer; otherwise run `tenuto migrate`.",
+        "made yet, and whoever opens it only reads or may not change it.",
+        "Update Tenuto where the store is newer; otherwise run `tenuto migrate`, as the role that "
+        "owns the tables.",
     ),
     "TEN-4006": Code(
         "Not a Tenuto database",
-        "What is there is a database of something else, damaged, or no database at all.",
-        "Name another file or schema, or restore a backup.",
+        "What is there is a database of something else, damaged or half migrated, or no database "
+        "at all; the message names what is there or missing.",
+        "Name another file or schema, run what the message says, or restore a backup.",
     ),
     "TEN-4007": Code(
         "Verification found a difference",
@@ -712,6 +716,24 @@ _STORE = {
         "Not taken in time",
         "A command was left in the mailbox, and the processes at work have not taken it yet.",
         "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",
+    ),
+    "TEN-4016": Code(
+        "Migration held up",
+        "A transaction of another session has tables of the store in use. A migration waits for it "
+        "for a few seconds only, since everybody else waits behind; nothing was changed.",
+        "End the named transaction, and run `tenuto migrate` again.",
+    ),
+    "TEN-4017": Code(
+        "No encrypted connection",
+        "The URL asks for TLS and the server does not speak it, or shows a certificate that is not "
+        "to be trusted; or the server asks for TLS and the URL does not.",
+        "Do what the message says, in the URL (sslmode, sslrootcert) or on the server.",
+    ),
+    "TEN-4018": Code(
+        "Listens elsewhere",
+        "The URL for listening leads to another database than that of the store, in which nothing "
+        "is ever said; work is found by looking.",
+        "Name the database of the store in listen_url, or TENUTO_LISTEN_URL.",
     ),
     "TEN-4290": Code(
         "Overloaded",

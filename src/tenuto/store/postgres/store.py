@@ -141,7 +141,7 @@ class PostgresStore:
         self._start(process_id)
         try:
             if not self._may_write:
-                require_newest(self._heart, await checked_version(self._heart))
+                await require_newest(self._heart, await checked_version(self._heart))
                 return now
             await migrate(self._heart)
             return await enter(self._heart, process_id, now, is_guest=is_guest)

@@ -12,12 +12,12 @@ from tenuto.store.protocol import CommitUnknown, DataRefused
 
 _WEATHER: dict[type[apsw.Error], tuple[str, str, str]] = {
     apsw.BusyError: (
-        "TEN-4003",
+        "TEN-4011",
         "is locked by another program",
         "Close what else is writing it (a database browser, a backup); work goes on by itself.",
     ),
     apsw.LockedError: (
-        "TEN-4003",
+        "TEN-4011",
         "is locked",
         "Close what else is writing it (a database browser, a backup); work goes on by itself.",
     ),
