@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 import msgspec
 
 from tenuto.engine.intake import Intake
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
@@ -56,6 +57,7 @@ class Postmaster:
         tenant: str = "default",
         *,
         errand: Callable[[Coroutine[None, None, None]], object],
+        outage: Outage,
         leaves_to_others: bool = False,
     ) -> None:
         """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
@@ -63,6 +65,7 @@ class Postmaster:
         `errand` starts what goes on when nobody waits for it any more.
         """
         self._errand = errand
+        self._outage = outage
         self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
@@ -88,7 +91,7 @@ class Postmaster:
                 return stored._replace(resumed=await self.match(stored.number, event))
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
-                log.warning("event %s waits to be matched: %s", event.id, error)
+                self._outage.met(f"matching event {event.id}", error)
                 if error.code in _NEEDS_SOMEBODY:
                     self._errand(self._match_late(stored.number, event))
                     raise
@@ -101,7 +104,7 @@ class Postmaster:
             try:
                 await self.match(number, event)
             except StoreUnavailable as error:
-                log.warning("event %s waits to be matched: %s", event.id, error)
+                log.debug("event %s waits to be matched: %s", event.id, error)
             except TenutoError as error:
                 log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
                 return
