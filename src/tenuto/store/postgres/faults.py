@@ -32,6 +32,8 @@ PROTOCOL_VIOLATION = "08P01"
 
 DENIED = "42501"
 LOCKED = "55P03"
+NOT_THERE = frozenset({"3F000", "42P01"})
+"""No such schema, no such table."""
 _NOT_AUTHORISED = "28000"
 _UNKNOWN_SETTING = "42704"
 _BAD_SETTING = "22023"

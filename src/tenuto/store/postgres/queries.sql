@@ -1405,6 +1405,10 @@ SELECT
 -- Tell whoever listens; outside of any turn, because commits that notify go one after the other.
 SELECT pg_notify(:channel, :payload);
 
+-- name: knows_process
+-- Whether a process has opened the store that is here.
+SELECT 1 FROM tenuto.processes WHERE id = :process_id;
+
 -- name: ping
 -- Whether a connection is still there.
 SELECT 1;
