@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.migrations import NEWEST
 from tests.store.postgres.conftest import Opener, refusal, run
@@ -89,6 +90,14 @@ async def test_who_may_only_read_looks_and_does_not_work(
     )
     reader = await opened(humble, "cli", make=PostgresStore.reader)
     assert await reader.definition_ids("default") == []
+    with pytest.raises(StoreUnavailable):
+        await reader.send([mail("m1", "i1")])
+    await run(
+        bare_url,
+        f"GRANT INSERT ON tenuto.mailbox TO {role};"
+        f" GRANT USAGE ON SEQUENCE tenuto.mailbox_number_seq TO {role}",
+    )
+    await reader.send([mail("m1", "i1")])
     refused = await refusal(PostgresStore(humble))
     assert refused.code == "TEN-4004"
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tenuto" in refused.advice
