@@ -31,7 +31,7 @@ from tenuto.model.status import Status
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.core import InstanceState
+    from tenuto.core import InstanceState, Plan
     from tenuto.engine.draft import Draft
     from tenuto.engine.engine import Engine
     from tenuto.engine.held import Held
@@ -206,7 +206,7 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
 
         def changed(draft: Draft) -> None:
             if draft.instance_id == reference.id:
-                tell(draft.state, [row.node_id for row in draft.rows if row.node_id is not None])
+                tell(draft.state, moved(held.plan, newest, draft))
 
         async def look() -> None:
             found = await ours.state_of(reference.id)
@@ -232,6 +232,13 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
             for task in (final, enough):
                 task.cancel()
             await asyncio.gather(final, enough, return_exceptions=True)
+
+
+def moved(plan: Plan, before: InstanceState, draft: Draft) -> Iterable[str]:
+    """The steps of which a draft tells, or all where it does not follow what was seen before."""
+    if draft.before.version == before.version:
+        return [row.node_id for row in draft.rows if row.node_id is not None]
+    return plan.nodes
 
 
 async def _end_of(ours: Engine, instance_id: str) -> Held:
