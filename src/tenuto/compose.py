@@ -99,6 +99,15 @@ def without_password(url: str) -> str:
     return read_address(url).shown
 
 
+def as_typed(url: str) -> str:
+    """A URL that names the same store again, for whoever knows its passwords."""
+    if not is_postgres(url):
+        return without_password(url)
+    from tenuto.store.postgres import address  # noqa: PLC0415
+
+    return address.as_typed(url)
+
+
 def build_engine(
     store: Store,
     registry: Registry,

@@ -71,6 +71,8 @@ class Postmaster:
         self._clock = clock
         self._intake_of = intake_of
         self._tenant = tenant
+        self.unmatched: set[str] = set()
+        """Events that are stored and whose senders wait to hear whom they are for."""
 
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; the same id twice acts once."""
@@ -86,6 +88,13 @@ class Postmaster:
             )
         if stored.outcome == "duplicate" and stored.matched:
             return stored
+        self.unmatched.add(event.id)
+        try:
+            return await self._matched_in_the_end(stored, event)
+        finally:
+            self.unmatched.discard(event.id)
+
+    async def _matched_in_the_end(self, stored: EventResult, event: Event) -> EventResult:
         while True:
             try:
                 return stored._replace(resumed=await self.match(stored.number, event))

@@ -639,7 +639,7 @@ _STORE = {
     "TEN-4001": Code(
         "Store unavailable",
         "The store cannot be reached or written; nothing was accepted.",
-        "Check the database; Tenuto goes on when it is back.",
+        "Check the database; processes at work go on when it is back.",
     ),
     "TEN-4002": Code(
         "Store in use",
@@ -679,7 +679,7 @@ _STORE = {
     "TEN-4008": Code(
         "Database not reached",
         "The URL cannot be read, or no server answers there; nothing was accepted.",
-        "Start the server, or correct the URL; Tenuto goes on when it answers.",
+        "Start the server, or correct the URL; processes at work go on when it answers.",
     ),
     "TEN-4009": Code(
         "Database refuses",
@@ -689,12 +689,12 @@ _STORE = {
     "TEN-4010": Code(
         "Too many connections",
         "The database server takes no more connections; nothing was accepted.",
-        "Raise max_connections, or close other programs; Tenuto goes on by itself.",
+        "Raise max_connections, or close other programs; processes at work go on by themselves.",
     ),
     "TEN-4011": Code(
         "Database busy",
         "Others hold what is needed for too long; nothing was accepted.",
-        "Look for long transactions on the server; Tenuto goes on by itself.",
+        "Look for long transactions on the server; processes at work go on by themselves.",
     ),
     "TEN-4012": Code(
         "No connection free",
@@ -713,9 +713,11 @@ _STORE = {
         "Let `dead_after` be three times as long as `beat_every`, or longer.",
     ),
     "TEN-4015": Code(
-        "Not taken in time",
-        "A command was left in the mailbox, and the processes at work have not taken it yet.",
-        "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",
+        "Stored, and not seen done",
+        "A command or an event is stored, and what came of it was not seen: the processes at work "
+        "have not taken it yet, or the store went away meanwhile.",
+        "Do not ask again: it is done as soon as a process takes it. See whether the store is "
+        "back, and whether those at work are busy, stuck or too old.",
     ),
     "TEN-4016": Code(
         "Migration held up",

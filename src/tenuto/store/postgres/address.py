@@ -18,6 +18,8 @@ _DIGITS = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
+_SECRET = re.compile(r"pass(?!file)|pwd|secret|token|\.", re.IGNORECASE)
+"""Options that may hold a secret; what a setting with a dot in its name holds, nobody knows."""
 
 
 class Address(NamedTuple):
@@ -83,6 +85,14 @@ def identifier(name: str) -> str:
         return name
     quoted = name.replace('"', '""')
     return f'"{quoted}"'
+
+
+def as_typed(url: str) -> str:
+    """A URL as somebody types it who knows the password: with its options, and no secret."""
+    bare = read_address(url).shown.partition("?")[0]
+    options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    known = [each for each in options if not _SECRET.search(each[0])]
+    return f"{bare}?{urlencode(known, safe='/:,')}" if known else bare
 
 
 def _is_host(text: str) -> bool:

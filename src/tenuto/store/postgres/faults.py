@@ -43,7 +43,7 @@ _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
 
 _REFUSED_CLASSES = frozenset({"22", "23", "54"})
-_WORK_GOES_ON = "Work goes on by itself when it is back."
+_WORK_GOES_ON = "Processes at work go on when it is back."
 
 _WEATHER: dict[str, tuple[str, str, str]] = {
     # One state, or a class of them by its first two characters; the longer one first.
@@ -81,7 +81,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "53100": (
         "TEN-4003",
         "cannot write: the server's disk is full",
-        "Free some space on the server; work goes on by itself. Nothing was lost.",
+        "Free some space on the server; processes at work go on. Nothing was lost.",
     ),
     "53200": ("TEN-4001", "has no memory left", f"Free some memory. {_WORK_GOES_ON}"),
     "53300": (
@@ -96,12 +96,12 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     LOCKED: (
         "TEN-4011",
         "has its rows locked by another program",
-        "Look for long transactions in pg_stat_activity, and end them. Work goes on by itself.",
+        "Look for long transactions in pg_stat_activity, and end them. Processes at work go on.",
     ),
     "57014": (
         "TEN-4011",
         "did not answer in time and gave up",
-        "Look at pg_stat_activity for what it is busy with. Work goes on by itself.",
+        "Look at pg_stat_activity for what it is busy with. Processes at work go on.",
     ),
     "57P03": ("TEN-4001", "is starting up or shutting down", _WORK_GOES_ON),
     "57": ("TEN-4001", "is shutting down", _WORK_GOES_ON),
@@ -109,7 +109,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "40": (
         "TEN-4011",
         "had to roll back again and again because others were in the way",
-        "Look for programs that lock Tenuto's tables. Work goes on by itself.",
+        "Look for programs that lock Tenuto's tables. Processes at work go on.",
     ),
     "3F000": ("TEN-4006", "has lost the schema of the store", "Restore a backup."),
     "42P01": (
