@@ -183,6 +183,5 @@ async def test_what_was_missed_between_two_looks_is_told_with_the_next() -> None
         await app.engine.final_state(instance.id)
         plan = app.engine.plans.compile(FLAKY)
     first, second, third = drafts
-    assert set(moved(plan, first.state, second)) == {"charge", "rest"}
     assert set(moved(plan, second.state, third)) == {"rest"}
     assert set(moved(plan, first.state, third)) == set(plan.nodes)
