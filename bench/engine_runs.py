@@ -10,9 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tenuto import Tenuto, task
+from tenuto.engine.differences import Verdict
+from tenuto.engine.verify import verify
 from tenuto.model.json import JSON, Object
 
 Statement = tuple[str, object]
+
+_AT_ONCE = 2_000
 
 
 @task
@@ -47,6 +51,33 @@ async def run_all(app: Tenuto, workflow: str, count: int) -> float:
     began = time.perf_counter()
     await asyncio.gather(*(one(n) for n in range(count)))
     return time.perf_counter() - began
+
+
+async def verified(app: Tenuto, count: int) -> list[Verdict]:
+    """The verdicts on so many instances, after each was found as its log says."""
+    verdicts = [verdict async for verdict in verify(app.engine.store, app.engine.plans)]
+    differences = [difference for verdict in verdicts for difference in verdict.differences]
+    assert len(verdicts) == count, "every instance is there"
+    assert not differences, differences[:3]
+    return verdicts
+
+
+async def one_by_one(app: Tenuto, rounds: int) -> list[float]:
+    """Seconds from start to result of instances of one step, each of them alone."""
+    took = []
+    for n in range(rounds):
+        began = time.perf_counter()
+        instance = await app.start("linear_1", {"n": n})
+        await instance.result(30)
+        took.append(time.perf_counter() - began)
+    return took
+
+
+async def start_sleeping(app: Tenuto, count: int) -> None:
+    """Start so many that sleep, not all at once."""
+    for first in range(0, count, _AT_ONCE):
+        some = range(first, min(first + _AT_ONCE, count))
+        await asyncio.gather(*(app.start("sleeping", {"n": n}) for n in some))
 
 
 def disk_bytes(path: Path) -> int:

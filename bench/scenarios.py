@@ -10,13 +10,21 @@ import sys
 import time
 
 from bench.bare import replay, two_commits
-from bench.engine_runs import Statement, disk_bytes, new_app, recorded, run_all
+from bench.engine_runs import (
+    Statement,
+    disk_bytes,
+    new_app,
+    one_by_one,
+    recorded,
+    run_all,
+    start_sleeping,
+    verified,
+)
 from bench.memory import resident
 from bench.peers import dbos_seconds_per_step
 from bench.report import Report
 from bench.workflows import SLEEPING, fan_out, heavy_context, linear
 from tenuto import Tenuto
-from tenuto.engine.verify import verify
 from tenuto.model.json import Object
 
 WARM_UP = 50
@@ -59,10 +67,7 @@ async def _timed_run(report: Report, instances: int, steps: int) -> float:
         seconds = await run_all(app, f"linear_{steps}", instances)
         size = disk_bytes(path) - before
         settings = await app.engine.store.settings()  # type: ignore[attr-defined]
-        verdicts = [verdict async for verdict in verify(app.engine.store, app.engine.plans)]
-    differences = [difference for verdict in verdicts for difference in verdict.differences]
-    assert len(verdicts) == instances + WARM_UP, "every instance is there"
-    assert not differences, differences[:3]
+        verdicts = await verified(app, instances + WARM_UP)
     entries = sum(verdict.entries for verdict in verdicts)
     # Beside its steps an instance has INPUT_SET and two STATUS_CHANGED.
     of_steps = entries - 3 * len(verdicts)
@@ -89,12 +94,7 @@ def latency(report: Report, *, rounds: int = 200) -> None:
     async def run() -> tuple[list[float], list[Statement]]:
         async with new_app(linear(1)) as (app, _):
             statements, stop = recorded(app)
-            took = []
-            for n in range(rounds):
-                began = time.perf_counter()
-                instance = await app.start("linear_1", {"n": n})
-                await instance.result(30)
-                took.append(time.perf_counter() - began)
+            took = await one_by_one(app, rounds)
             stop()
             return took, statements
 
@@ -181,18 +181,12 @@ def promise_lengths(report: Report) -> None:
 def sleeping(report: Report, *, count: int = 100_000) -> None:
     """Instances in a long delay: what they cost in memory, at start-up, and when idle."""
 
-    async def fill(app: Tenuto) -> None:
-        for first in range(0, count, 2_000):
-            await asyncio.gather(
-                *(app.start("sleeping", {"n": n}) for n in range(first, min(first + 2_000, count)))
-            )
-
     async def run() -> None:
         async with new_app(SLEEPING) as (app, path):
-            await asyncio.gather(*(app.start("sleeping", {"n": n}) for n in range(2_000)))
+            await start_sleeping(app, 2_000)
             gc.collect()
             before = resident()
-            await fill(app)
+            await start_sleeping(app, count)
             gc.collect()
             report.add(f"memory for {count:,} sleeping, MB", resident() - before)
             statements = app.engine.store.statements  # type: ignore[attr-defined]

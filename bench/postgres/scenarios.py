@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 
-from bench.engine_runs import run_all
+from bench.engine_runs import one_by_one, run_all, start_sleeping, verified
 from bench.peers import dbos_seconds_per_step
 from bench.postgres.cpu import busy
 from bench.postgres.runs import Recording, open_app, record, replay, two_commits
@@ -14,7 +14,6 @@ from bench.postgres.server import new_database
 from bench.report import Report
 from bench.scenarios import WARM_UP
 from bench.workflows import SLEEPING, linear
-from tenuto.engine.verify import verify
 from tenuto.store.postgres import PostgresStore
 
 INSTANCES = 1_000
@@ -49,10 +48,7 @@ async def _timed_run(report: Report, url: str) -> float:
         store = app.engine.store
         assert isinstance(store, PostgresStore)
         report.facts["PostgreSQL settings"] = await store.settings()
-        verdicts = [verdict async for verdict in verify(store, app.engine.plans)]
-    differences = [difference for verdict in verdicts for difference in verdict.differences]
-    assert len(verdicts) == INSTANCES + WARM_UP, "every instance is there"
-    assert not differences, differences[:3]
+        await verified(app, INSTANCES + WARM_UP)
     report.facts["PostgreSQL, cores busy"] = {"engine": round(cpu / seconds, 2), **shares}
     return seconds
 
@@ -88,13 +84,7 @@ def latency(report: Report, *, rounds: int = 200) -> None:
     async def run(url: str) -> tuple[list[float], Recording]:
         async with open_app(url, linear(1)) as app:
             recording = record(app)
-            took = []
-            for n in range(rounds):
-                began = time.perf_counter()
-                instance = await app.start("linear_1", {"n": n})
-                await instance.result(30)
-                took.append(time.perf_counter() - began)
-            return took, recording
+            return await one_by_one(app, rounds), recording
 
     with new_database() as url:
         ours, recording = asyncio.run(run(url))
@@ -125,10 +115,7 @@ def idle(report: Report, *, count: int = 100_000) -> None:
 
     async def run(url: str) -> None:
         async with open_app(url, SLEEPING) as app:
-            for first in range(0, count, 2_000):
-                await asyncio.gather(
-                    *(app.start("sleeping", {"n": n}) for n in range(first, first + 2_000))
-                )
+            await start_sleeping(app, count)
         async with open_app(url) as app:
             store = app.engine.store
             assert isinstance(store, PostgresStore)

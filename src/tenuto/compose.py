@@ -54,7 +54,7 @@ def open_reader(url: str) -> Store:
     if not path.exists():
         raise TenutoError(
             f"there is no store at {path}",
-            code="TEN-4001",
+            code="TEN-4005",
             advice="Name the right one with --store, or start a workflow first.",
         )
     return SqliteStore.reader(path)
@@ -97,6 +97,15 @@ def without_password(url: str) -> str:
     from tenuto.store.postgres.address import read_address  # noqa: PLC0415
 
     return read_address(url).shown
+
+
+def as_typed(url: str) -> str:
+    """A URL that names the same store again, for whoever knows its passwords."""
+    if not is_postgres(url):
+        return without_password(url)
+    from tenuto.store.postgres import address  # noqa: PLC0415
+
+    return address.as_typed(url)
 
 
 def build_engine(

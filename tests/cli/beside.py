@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.cli.conftest import WAIT, Terminal
+from tests.cli.conftest import PATIENCE, WAIT, Terminal
 
 
 @contextmanager
@@ -16,11 +16,20 @@ def in_use(terminal: Terminal, *options: str) -> Iterator[subprocess.Popen[str]]
     process = terminal.start("run", "wait.json", "-i", '{"id": 7}', *options)
     with process:
         try:
-            assert process.stderr is not None
-            while "waiting for paid" not in process.stderr.readline():
-                pass
+            told(process, "waiting for paid")
             yield process
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.communicate(timeout=30)
+                process.communicate(timeout=PATIENCE)
+
+
+def told(process: subprocess.Popen[str], words: str) -> None:
+    """Read what a process says up to a line with these words; it must not end without them."""
+    assert process.stderr is not None
+    said: list[str] = []
+    for line in process.stderr:
+        said.append(line)
+        if words in line:
+            return
+    raise AssertionError(f"it ended and never said {words!r}:\n{''.join(said)}")

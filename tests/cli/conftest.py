@@ -21,6 +21,9 @@ from tenuto.model.json import Object
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
+PATIENCE = 150
+"""Seconds that a process may take on a loaded machine: less than a test may."""
+
 TASKS = """
 from tenuto import Context, TaskError, task
 
@@ -97,7 +100,7 @@ class Terminal:
     def run(self, *arguments: str, stdin: str = "") -> Ended:
         """Run a command as a process of its own."""
         with self.start(*arguments) as process:
-            out, err = process.communicate(stdin, timeout=60)
+            out, err = process.communicate(stdin, timeout=PATIENCE)
         return Ended(process.returncode, out, err)
 
     def call(self, *arguments: str) -> Ended:

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from tenuto.cli import mailing
-from tests.cli.beside import in_use
-from tests.cli.conftest import WAIT, Terminal, one_of_each
+from tests.cli.beside import in_use, told
+from tests.cli.conftest import PATIENCE, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def terminal(on_each_store: Terminal) -> Terminal:
+def terminal(on_each_store: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    # A loaded machine may be slower than anybody is patient.
+    monkeypatch.setattr(mailing, "PATIENCE", PATIENCE)
     return on_each_store
 
 
@@ -69,24 +71,52 @@ def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
             asked = terminal.call("cancel", "@last", "--reason", "enough")
         finally:
             process.send_signal(signal.SIGCONT)
-        assert (asked.code, "TEN-4015" in asked.err) == (5, True), asked.err
+        assert (asked.code, "TEN-4015" in asked.err) == (7, True), asked.err
+        assert "tenuto show " in asked.err
         assert "left it for the process at work on the store" in asked.err
         assert "doing it here" not in asked.err
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 1, "it was done as soon as the process went on"
     assert "by cli: enough" in terminal.call("show", "@last").out
 
 
 def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> None:
-    terminal.write("wait.json", WAIT)
-    process = terminal.start("run", "wait.json", "-i", '{"id": 7}')
-    assert process.stderr is not None
-    while "waiting for paid" not in process.stderr.readline():
-        pass
-    assert terminal.call("cancel", "@last", "--reason", "no").code == 0
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 1
+    with in_use(terminal) as process:
+        cancelled = terminal.call("cancel", "@last", "--reason", "no")
+        assert cancelled.code == 0, cancelled.err
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, err
     assert "cancelled by cli: no" in err
+
+
+def test_ctrl_c_while_a_command_is_waited_for_says_that_it_is_stored(terminal: Terminal) -> None:
+    with in_use(terminal) as process:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with terminal.start("cancel", "@last") as asking:
+                told(asking, "and waiting")
+                asking.send_signal(signal.SIGINT)
+                _, err = asking.communicate(timeout=PATIENCE)
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert asking.returncode == 130, err
+        assert "the command is stored" in err
+        assert "tenuto show " in err
+        process.communicate(timeout=PATIENCE)
+        assert process.returncode == 1, "it was done as soon as the process went on"
+
+
+def test_where_nobody_works_it_is_said_and_what_to_run(terminal: Terminal) -> None:
+    terminal.past(one_of_each)
+    assert "No process" not in terminal.call("pause", "@last").err, "there is nothing to run"
+    resumed = terminal.call("resume", "@last")
+    assert "No process works on the store now" in resumed.err
+    assert "    tenuto run --instance " in resumed.err
+    sent = terminal.call("events", "send", "paid", '{"id": 7}')
+    assert (sent.code, "1 wait resumed" in sent.out) == (0, True), sent.err
+    assert "No process works on the store now" in sent.err
+    assert "    tenuto run FILE --outstanding\n" in sent.err
+    assert "No process" not in terminal.call("cancel", "@last").err, "it has ended"
 
 
 def test_an_event_nobody_waits_for_is_stored_and_acts_once(terminal: Terminal) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.beside import in_use
-from tests.cli.conftest import DOUBLE, Terminal, one_of_each
+from tests.cli.beside import in_use, told
+from tests.cli.conftest import DOUBLE, PATIENCE, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,8 @@ def test_an_event_reaches_an_instance_that_another_process_runs(on_postgres: Ter
     with in_use(on_postgres) as process:
         sent = on_postgres.call("events", "send", "paid", '{"id": 7}')
         assert (sent.code, "1 wait resumed" in sent.out) == (0, True), sent.err
-        out, err = process.communicate(timeout=30)
+        assert "No process" not in sent.err
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out.strip()) == (0, "42"), err
     shown = on_postgres.call("show", "@last", "--history", "-o", "json").json
     attempts = {each["attempt"] for each in shown["history"] if each["nodeId"] == "twice"}
@@ -60,13 +61,11 @@ def test_what_others_end_is_seen_by_those_who_go_on_with_it(on_postgres: Termina
     with in_use(on_postgres) as worker:
         on_postgres.write("nothing.py", "")
         watching = on_postgres.start("run", "--outstanding", "--tasks", "nothing.py")
-        assert watching.stderr is not None
-        while "WAITING" not in watching.stderr.readline():
-            pass
+        told(watching, "WAITING")
         assert on_postgres.call("cancel", "@last", "--reason", "enough").code == 0
-        _, err = watching.communicate(timeout=30)
+        _, err = watching.communicate(timeout=PATIENCE)
         assert (watching.returncode, "CANCELLED" in err) == (1, True), err
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=PATIENCE)
         assert worker.returncode == 1
 
 
@@ -75,11 +74,9 @@ def test_a_command_reaches_an_instance_whose_process_was_killed(on_postgres: Ter
     steps = [{"stepId": "hang", "type": "TASK", "taskId": "hang"}]
     on_postgres.write("hang.json", {"id": "hang", "steps": steps})
     process = on_postgres.start("run", "hang.json", "--tasks", "hang.py")
-    assert process.stderr is not None
-    while "running" not in process.stderr.readline():
-        pass
+    told(process, "running")
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     cancelled = on_postgres.call("cancel", "@last", "--reason", "enough", "-o", "json")
     assert (cancelled.code, cancelled.json["status"]) == (0, "CANCELLED"), cancelled.err
     assert on_postgres.call("verify").code == 0

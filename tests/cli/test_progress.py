@@ -12,6 +12,7 @@ import pytest
 
 from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.progress import Line, counts, lines_of
+from tenuto.cli.running import moved
 from tenuto.core import InstanceState
 from tenuto.engine.draft import Draft
 from tenuto.model.json import Object
@@ -165,3 +166,22 @@ def test_a_loop_speaks_for_its_body() -> None:
     again = play(draw("each:loop>work", each=loop(**{"while": "true"}))).start().succeed("work[0]")
     [line] = lines_of(again.plan, again.state, again.now)
     assert line.note == "iteration 2, 0.0 s"
+
+
+@pytest.mark.asyncio
+async def test_what_was_missed_between_two_looks_is_told_with_the_next() -> None:
+    drafts: list[Draft] = []
+    async with Tenuto() as app:
+
+        @app.task
+        async def charge() -> str:
+            return "ok"
+
+        await app.deploy(FLAKY)
+        app.engine.listen(drafts.append)
+        instance = await app.start("flaky")
+        await app.engine.final_state(instance.id)
+        plan = app.engine.plans.compile(FLAKY)
+    first, second, third = drafts
+    assert set(moved(plan, second.state, third)) == {"rest"}
+    assert set(moved(plan, first.state, third)) == set(plan.nodes)

@@ -95,6 +95,7 @@ def test_what_is_wrong_is_said_with_a_code_and_what_to_do(
     assert error.code == code, error
     assert said in error.message
     assert advice in error.advice
+    assert "by itself" not in error.advice, "a command that ends does nothing by itself"
     terminal = Terminal(tmp_path, url)
     terminal.write("tasks.py", "")
     terminal.write("double.json", {"id": "double", **DOUBLE})

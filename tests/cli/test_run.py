@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from tests.cli.conftest import DOUBLE, REFUSE, WAIT, Terminal
+from tests.cli.beside import told
+from tests.cli.conftest import DOUBLE, PATIENCE, REFUSE, WAIT, Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -68,11 +69,9 @@ def test_a_run_that_takes_too_long_exits_124_and_goes_on_later(terminal: Termina
 def test_ctrl_c_stops_watching_and_says_how_to_go_on(terminal: Terminal) -> None:
     terminal.write("wait.json", WAIT)
     process = terminal.start("run", "wait.json", "-i", '{"id": 7}')
-    assert process.stderr is not None
-    while "waiting for paid" not in process.stderr.readline():
-        pass
+    told(process, "waiting for paid")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "stopped watching" in err
     assert "tenuto run wait.json --instance" in err
@@ -100,9 +99,7 @@ def test_steps_of_others_are_left_alone(terminal: Terminal) -> None:
         "    await asyncio.Event().wait()\n",
     )
     process = terminal.start("run", "slow.json", "--tasks", "slow_tasks.py")
-    assert process.stderr is not None
-    while "s  running" not in process.stderr.readline():
-        pass
+    told(process, "s  running")
     process.kill()
     process.communicate()
 
@@ -136,13 +133,11 @@ def test_tasks_that_cannot_be_loaded_are_refused_with_the_line(terminal: Termina
 def test_a_store_in_use_exits_5_and_says_by_whom(terminal: Terminal) -> None:
     terminal.write("wait.json", WAIT)
     process = terminal.start("run", "wait.json", "-i", '{"id": 7}')
-    assert process.stderr is not None
-    while "waiting for paid" not in process.stderr.readline():
-        pass
+    told(process, "waiting for paid")
     second = terminal.run("run", "wait.json", "-i", '{"id": 8}')
     event = terminal.run("events", "send", "paid", '{"id": 7}')
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert second.code == event.code == 5
     assert f"process {process.pid}" in second.err
     assert "stop it, send the event, and start it again" in event.err

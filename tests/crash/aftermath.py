@@ -31,7 +31,7 @@ def judged(folder: Path, *, kills: int) -> Run:
 
 def _run(folder: Path, kills: int) -> Run:
     ledgers = Ledgers()
-    ledgers.effects = _effects(read(folder / "effects"))
+    ledgers.effects = effects(read(folder / "effects"))
     ledgers.client = [{"op": "start", "outcome": "ok", **line} for line in read(folder / "client")]
     ledgers.faults = [{"kind": "kill -9"}] * kills
     documents = {str(each["id"]): each for each in (definition(), deadly())}
@@ -51,7 +51,7 @@ def _run(folder: Path, kills: int) -> Run:
     return run
 
 
-def _effects(lines: list[Fields]) -> list[Fields]:
+def effects(lines: list[Fields]) -> list[Fields]:
     """One for each call: what is still running at the end was killed."""
     calls: dict[tuple[str, str, int], Fields] = {}
     for line in lines:
@@ -59,6 +59,7 @@ def _effects(lines: list[Fields]) -> list[Fields]:
         if line["outcome"] == "running":
             assert call not in calls, f"{call} ran twice"
             calls[call] = {**line, "iteration": "", "outcome": "lost"}
-        else:
+        elif calls[call]["outcome"] != "completed":
+            # One whose result was reported elsewhere too is told to stop.
             calls[call] = {**calls[call], **line}
     return list(calls.values())

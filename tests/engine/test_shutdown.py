@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
-from tenuto.engine import engine, lane
+from tenuto.engine import engine, lane, outage
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.protocol import InstanceQuery, LookedBack
@@ -214,7 +214,7 @@ async def test_a_refused_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(lane, "_FIRST_PAUSE", 0.0)
     # What is logged is kept for the report of a failing test, with the error.
-    monkeypatch.setattr(lane.log, "disabled", True)
+    monkeypatch.setattr(outage.log, "disabled", True)
     store = Moody()
     async with Tenuto(store) as app:
         await app.deploy(ONE_WAIT)

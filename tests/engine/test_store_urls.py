@@ -73,6 +73,22 @@ def test_what_is_to_be_typed_again_names_no_password(monkeypatch: pytest.MonkeyP
     assert store_flag(POOLER) == " --store postgresql://ada@pooler.example:6432/orders"
 
 
+@pytest.mark.parametrize(
+    ("options", "typed"),
+    [
+        ("sslmode=require&schema=flows", "?sslmode=require&schema=flows"),
+        (f"password={SECRET}&sslmode=require", "?sslmode=require"),
+        (f"sslpassword={SECRET}&sslkey=/k&passfile=/p", "?sslkey=/k&passfile=/p"),
+        (f"PASSWORD={SECRET}&pwd={SECRET}&my.key={SECRET}", ""),
+        ("host=a,b&application_name=the%20orders", "?host=a,b&application_name=the+orders"),
+    ],
+)
+def test_what_is_to_be_typed_again_has_the_options_of_the_url(options: str, typed: str) -> None:
+    flag = store_flag(f"postgres://ada:{SECRET}@db/orders?{options}")
+    url = f"postgresql://ada@db/orders{typed}"
+    assert flag == (f" --store '{url}'" if typed else f" --store {url}")
+
+
 def test_no_driver_is_loaded_that_is_not_used() -> None:
     program = """
 import sys, tenuto, tenuto.cli.commands

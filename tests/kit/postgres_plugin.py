@@ -3,7 +3,7 @@
 Test workers are processes. They find the server by a folder that the process in charge names in the
 environment; whoever comes first starts it under a lock, and the process in charge ends it by its
 pid when everybody is done. With TENUTO_TEST_POSTGRES the server is somebody else's: its URL names
-a role that may create databases.
+a role that may create databases and roles.
 """
 
 from __future__ import annotations

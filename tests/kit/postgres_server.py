@@ -27,6 +27,8 @@ USER = "tenuto"
 KEEPER = Path(__file__).with_name("postgres_keeper.py")
 GUARDED_ROLE = "guarded"
 """A role by this name, once a test has made it, has to give its password."""
+SECRETIVE_ROLE = "secretive"
+"""A role by this name is not let in on a connection that is not encrypted."""
 
 StopMode = Literal["smart", "fast", "immediate"]
 
@@ -156,6 +158,7 @@ class PostgresServer:
             raise RuntimeError(f"initdb failed:\n{made.stdout}{made.stderr}")
         rules = self.data / "pg_hba.conf"
         guarded = f"host all {GUARDED_ROLE} 127.0.0.1/32 scram-sha-256\n"
+        guarded += f"hostnossl all {SECRETIVE_ROLE} 127.0.0.1/32 reject\n"
         rules.write_text(guarded + rules.read_text("utf-8"), "utf-8")
 
     def _keep(self) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 
 def main() -> None:
     """What the script `tenuto` runs."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by whoever started us; nor may a file that is opened next get its number.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     from tenuto.cli.commands import app
 
     app(prog_name="tenuto")

@@ -23,8 +23,8 @@ from tenuto.cli.terminal import say, show, show_json
 from tenuto.core import InstanceState, Rejection
 from tenuto.core.decide import decide
 from tenuto.model.durations import iso
-from tenuto.model.errors import Conflict
-from tenuto.model.inputs import CancelAsked, Input, RetryAsked
+from tenuto.model.errors import Conflict, StoreUnavailable
+from tenuto.model.inputs import CancelAsked, Input, PauseAsked
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.protocol import Mail
@@ -58,7 +58,7 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         show(f"{mark} {status.value}  {row.id}")
         if isinstance(asked, CancelAsked) and not status.is_final:
             say("  Running steps have been told to stop and have their grace period.")
-        if isinstance(asked, RetryAsked) and not (by_others or status.is_final):
+        if not (by_others or status.is_final or isinstance(asked, PauseAsked)):
             say_how_to_run(url, row.id)
     return exits.DONE
 
@@ -104,7 +104,8 @@ async def _settled(app: Tenuto, instance_id: str, asked: Input, status: Status) 
     try:
         async with asyncio.timeout(_END_WITHIN):
             return (await app.engine.final_state(instance_id)).state.status
-    except TimeoutError:
+    except (TimeoutError, StoreUnavailable):
+        # It is told to end, and does so with the next process at the latest.
         return status
 
 

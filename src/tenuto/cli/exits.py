@@ -24,6 +24,7 @@ NOT_FOUND: Final = 3
 CONFLICT: Final = 4
 NO_STORE: Final = 5
 REFUSED: Final = 6
+ACCEPTED: Final = 7
 TIMED_OUT: Final = 124
 INTERRUPTED: Final = 130
 """What shells expect of a program that was stopped with Ctrl-C."""
@@ -39,11 +40,14 @@ _OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
     (Conflict, CONFLICT),
     (StoreUnavailable, NO_STORE),
 )
+_OF_CODES: Final = {"TEN-4015": ACCEPTED}
 _OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
 
 
 def exit_code(error: TenutoError) -> int:
-    """The exit code for an error; by its type, else by the range of its code."""
+    """The exit code for an error; by its code, its type, or the range of its code."""
+    if error.code in _OF_CODES:
+        return _OF_CODES[error.code]
     for kind, code in _OF_ERRORS:
         if isinstance(error, kind):
             return code

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -27,10 +25,6 @@ def perform(work: Callable[[], Coroutine[Any, Any, int]], *, is_json: bool) -> i
     except KeyboardInterrupt:
         say("stopped")
         return exits.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; what is left in the buffer goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.DONE
 
 
 def _tell(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:

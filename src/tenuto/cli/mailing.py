@@ -6,14 +6,21 @@ of it. When there is none, this process becomes an engine, for as long as that n
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, redirect_stdout
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    redirect_stdout,
+    suppress,
+)
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tenuto.cli.running import engine
 from tenuto.cli.stores import Reader, store_flag
-from tenuto.cli.terminal import say
+from tenuto.cli.terminal import say, say_command
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.protocol import Mail
@@ -25,7 +32,7 @@ T = TypeVar("T")
 Look = Callable[[], Awaitable[T | None]]
 
 LOCKED: Final = "TEN-4002"
-_NOT_TAKEN: Final = "TEN-4015"
+NOT_SEEN_DONE: Final = "TEN-4015"
 PATIENCE: Final = 30.0
 """Seconds that living processes have to take a letter from the mailbox."""
 _ASK_EVERY: Final = 1.0
@@ -58,8 +65,8 @@ async def here_or_by_mail(
 
 def say_how_to_run(url: str, instance_id: str) -> None:
     """What to do when nobody is there for an instance that goes on."""
-    say("  No process has the store open. To run its steps:")
-    say(f"    tenuto run --instance {instance_id} --tasks MODULE|FILE{store_flag(url)}")
+    say("  No process works on the store now. To run its steps:")
+    say_command(f"tenuto run --instance {instance_id} --tasks MODULE|FILE{store_flag(url)}")
 
 
 @asynccontextmanager
@@ -67,19 +74,65 @@ async def handed_in(
     reader: Reader, mail: Mail, look: Look[T]
 ) -> AsyncIterator[tuple[T, Tenuto | None]]:
     """Leave `mail` and give what `look` sees once it was taken, with the engine if that is ours."""
-    await reader.store.send([mail])
-    await reader.store.hint([])
-    seen = await _taken(reader, look)
+    await _send(reader, mail)
+    to_look = f"tenuto show {mail.instance_id}{store_flag(reader.url)}"
+    with _stored(to_look):
+        # Those at work look by themselves too, only later.
+        with suppress(StoreUnavailable):
+            await reader.store.hint([])
+        seen = await _taken(reader, look)
     if seen is not None:
         yield seen, None
         return
     say("no process is at work on the store: doing it here …", style="dim")
     with redirect_stdout(sys.stderr):
-        async with engine(reader.url, is_brief=True) as app:
-            seen = await _seen(reader, look, _TAKEN_OVER_WITHIN)
-            if seen is None:
-                raise _not_taken("this process", _TAKEN_OVER_WITHIN)
+        async with AsyncExitStack() as stack:
+            with _stored(to_look):
+                app = await stack.enter_async_context(engine(reader.url, is_brief=True))
+                seen = await _seen(reader, look, _TAKEN_OVER_WITHIN)
+                if seen is None:
+                    raise _not_taken("this process", _TAKEN_OVER_WITHIN)
             yield seen, app
+
+
+async def _send(reader: Reader, mail: Mail) -> None:
+    try:
+        await reader.store.send([mail])
+    except StoreUnavailable as error:
+        if not reader.store.is_shared:
+            raise
+        # The connection may have broken after the server had it.
+        raise StoreUnavailable(
+            f"whether the command was stored is not known: {error.message}",
+            code=error.code,
+            advice=f"{error.advice} Before asking again, see "
+            f"`tenuto show {mail.instance_id}{store_flag(reader.url)}`.",
+        ) from error
+
+
+@contextmanager
+def _stored(to_look: str) -> Iterator[None]:
+    """What ends in here has stored its command: that is said, whatever else went wrong."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        if error.code == NOT_SEEN_DONE:
+            raise StoreUnavailable(
+                error.message,
+                code=error.code,
+                advice=f"{error.advice} What became of it: `{to_look}`.",
+            ) from None
+        raise StoreUnavailable(
+            f"the command is stored, and what came of it was not seen: {error.message}",
+            code=NOT_SEEN_DONE,
+            advice="It is done once the store is back and a process works on it: do not ask again. "
+            f"What became of it: `{to_look}`.",
+        ) from error
+    except asyncio.CancelledError:
+        say("the command is stored, and is done as soon as a process takes it", style="yellow")
+        say("  What became of it:")
+        say_command(to_look)
+        raise
 
 
 async def _taken(reader: Reader, look: Look[T]) -> T | None:
@@ -112,7 +165,7 @@ async def _seen(reader: Reader, look: Look[T], seconds: float) -> T | None:
 def _not_taken(by: str, seconds: float) -> StoreUnavailable:
     return StoreUnavailable(
         f"it was left in the mailbox, but not taken by {by} within {seconds:g} s",
-        code=_NOT_TAKEN,
+        code=NOT_SEEN_DONE,
         advice="It stays there, and is done as soon as somebody takes it: do not ask again. See "
         "whether that process is busy, stuck or stopped (its log says).",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.stores import described, listen_url, make_room, require_there, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
-from tenuto.cli.terminal import is_redrawn, say, show_json
+from tenuto.cli.terminal import is_redrawn, say, say_command, show_json
 from tenuto.cli.watchers import watcher_for
 from tenuto.compose import MEMORY
 from tenuto.model.errors import StoreUnavailable, WorkflowFailed
@@ -30,7 +31,7 @@ from tenuto.model.status import Status
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.core import InstanceState
+    from tenuto.core import InstanceState, Plan
     from tenuto.engine.draft import Draft
     from tenuto.engine.engine import Engine
     from tenuto.engine.held import Held
@@ -72,8 +73,8 @@ async def run(wish: Wish) -> int:
                 reference = await _start(app, source, wish)
             else:
                 reference = await _find(app, wish)
-            ended = await _watch(app, reference, wish)
-    return _conclude(ended, reference, wish)
+            ended = await _watched(app, reference, wish)
+    return ended.code if isinstance(ended, Ended) else _conclude(ended, reference, wish)
 
 
 @asynccontextmanager
@@ -104,7 +105,16 @@ async def engine(
     try:
         yield app
     finally:
+        await _close(app)
+
+
+async def _close(app: Tenuto) -> None:
+    try:
         await app.close()
+    except StoreUnavailable as error:
+        # What the command did is durable, or was refused, whether or not the store hears this.
+        say(f"warning: stopped without the store, which is away: {error.message}", style="yellow")
+        say("  What this process had in hand is taken over by the others, or the next one.")
 
 
 @contextmanager
@@ -167,6 +177,18 @@ async def _find(app: Tenuto, wish: Wish) -> InstanceRef:
     return await app.instance(row.id)
 
 
+async def _watched(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ended:
+    """Watch; and say how to go on before the store is let go, which may take long, or fail."""
+    try:
+        ended = await _watch(app, reference, wish)
+    except StoreUnavailable:
+        _say_how_to_go_on(None, reference.id, wish)
+        raise
+    if isinstance(ended, Ended):
+        _say_how_to_go_on(ended.code, reference.id, wish)
+    return ended
+
+
 async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ended:
     """Follow the instance to its end, or until somebody has seen enough."""
     ours = app.engine
@@ -184,17 +206,18 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
 
         def changed(draft: Draft) -> None:
             if draft.instance_id == reference.id:
-                tell(draft.state, [row.node_id for row in draft.rows if row.node_id is not None])
+                tell(draft.state, moved(held.plan, newest, draft))
 
         async def look() -> None:
             found = await ours.state_of(reference.id)
             tell(found.state, found.plan.nodes)
 
         unlisten = ours.listen(changed)
-        final = asyncio.ensure_future(ours.final_state(reference.id))
+        final = asyncio.ensure_future(_end_of(ours, reference.id))
         enough = asyncio.ensure_future(stopped.wait())
         try:
-            await look()
+            with suppress(StoreUnavailable):
+                await look()
             async with looking(ours, look):
                 done, _ = await asyncio.wait(
                     {final, enough}, timeout=wish.timeout, return_when=asyncio.FIRST_COMPLETED
@@ -211,16 +234,31 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
             await asyncio.gather(final, enough, return_exceptions=True)
 
 
+def moved(plan: Plan, before: InstanceState, draft: Draft) -> Iterable[str]:
+    """The steps of which a draft tells, or all where it does not follow what was seen before."""
+    if draft.before.version == before.version:
+        return [row.node_id for row in draft.rows if row.node_id is not None]
+    return plan.nodes
+
+
+async def _end_of(ours: Engine, instance_id: str) -> Held:
+    """The instance once it has ended; a store that is away is waited for."""
+    while True:
+        try:
+            return await ours.final_state(instance_id)
+        except StoreUnavailable:
+            if ours.fault is not None:
+                raise
+            await ours.clock.sleep(_LOOK_EVERY)
+
+
 class Ended(Struct, frozen=True):
     """The watching ended before the instance did."""
 
     code: int
 
 
-def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
-    if isinstance(ended, Ended):
-        _say_how_to_go_on(ended.code, reference.id, wish)
-        return ended.code
+def _conclude(ended: Held, reference: InstanceRef, wish: Wish) -> int:
     from tenuto.core.ending import output_of
     from tenuto.instances import instance_view
 
@@ -236,23 +274,25 @@ def _conclude(ended: Held | Ended, reference: InstanceRef, wish: Wish) -> int:
         show_json(output_of(ended.plan, state))
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
-        say(f"  The whole story: tenuto show {reference.id} --history{store_flag(wish.store)}")
-        say(f"  To go on where it failed: tenuto retry {reference.id}{store_flag(wish.store)}")
+        flag = store_flag(wish.store)
+        say("  The whole story, and to go on where it failed:")
+        say_command(f"tenuto show {reference.id} --history{flag}")
+        say_command(f"tenuto retry {reference.id}{flag}")
     elif state.status is Status.CANCELLED and state.cancellation is not None:
         reason = state.cancellation.reason or "no reason given"
         say(f"cancelled by {state.cancellation.requested_by}: {reason}")
     return code
 
 
-def _say_how_to_go_on(code: int, instance_id: str, wish: Wish) -> None:
+def _say_how_to_go_on(code: int | None, instance_id: str, wish: Wish) -> None:
     if code == exits.TIMED_OUT:
         say(f"not ended within {wish.timeout:g} s; stopped watching", style="yellow")
-    else:
+    elif code is not None:
         say("stopped watching", style="yellow")
     if wish.store == MEMORY:
         say("  The store was in memory: the instance is gone with this process.")
         return
     say("  Everything up to here is kept. To go on:")
-    file = f" {wish.file}" if wish.file is not None else ""
-    tasks = "".join(f" --tasks {each}" for each in wish.tasks)
-    say(f"    tenuto run{file} --instance {instance_id}{tasks}{store_flag(wish.store)}")
+    file = f" {shlex.quote(str(wish.file))}" if wish.file is not None else ""
+    tasks = "".join(f" --tasks {shlex.quote(each)}" for each in wish.tasks)
+    say_command(f"tenuto run{file} --instance {instance_id}{tasks}{store_flag(wish.store)}")

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenuto.cli.defaults import STORE
-from tenuto.compose import MEMORY, is_postgres, open_reader, sqlite_path, without_password
+from tenuto.compose import (
+    MEMORY,
+    as_typed,
+    is_postgres,
+    open_reader,
+    sqlite_path,
+    without_password,
+)
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable
@@ -52,12 +60,9 @@ def make_room(url: str) -> None:
 
 
 async def require_there(url: str) -> None:
-    """A mistyped store has nothing to go on with, and is not to be made."""
-    refuse_memory(url)
-    if is_postgres(url):
-        async with reading(url):
-            return
-    open_reader(url)
+    """A mistyped store has nothing to go on with and is not made, nor is an old one changed."""
+    async with reading(url):
+        return
 
 
 def refuse_memory(url: str) -> None:
@@ -78,7 +83,7 @@ def store_flag(url: str) -> str:
     """What has to be typed to name this store again: nothing where it is the usual one."""
     if url == os.environ.get("TENUTO_STORE", STORE):
         return ""
-    return f" --store {without_password(url)}"
+    return f" --store {shlex.quote(as_typed(url))}"
 
 
 def described(url: str) -> str:

@@ -23,6 +23,9 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[str | Text]], *, whol
     widths = [max(len(name), *(len(row[at]) for row in rows)) for at, name in enumerate(names)]
     fitted = _fitted(widths, whole, data().width)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    if (needed := sum(fitted) + _GAP * len(fitted)) > data().width:
+        # The terminal breaks such lines; cut, a name would be none.
+        table.width = needed
     for name, width in zip(names, fitted, strict=True):
         table.add_column(name[:width], no_wrap=True, width=width)
     for row in rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @cache
 def talk() -> Console:
     """What people read: progress, advice, errors."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
+    return _unheard(stderr=True)
 
 
 @cache
@@ -43,16 +41,35 @@ def _is_in_background() -> bool:
 @cache
 def data() -> Console:
     """What people asked for, as tables; without a terminal nothing is cut off."""
+    return _unheard(width=None if sys.stdout.isatty() else 10_000)
+
+
+def _unheard(*, stderr: bool = False, width: int | None = None) -> Console:
+    """A console that goes on when nobody reads it: work does not depend on who looks."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=10_000)
+    class Unheard(Console):
+        def on_broken_pipe(self) -> None:
+            _drop(sys.stderr if stderr else sys.stdout)
+
+    return Unheard(stderr=stderr, highlight=False, width=width)
+
+
+def _drop(stream: TextIO) -> None:
+    """Whoever read this stream has seen enough: what is left of it goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def say(text: RenderableType = "", *, style: str | None = None) -> None:
     """A line of talk; text is shown as it is, square brackets included."""
     talk().print(text, style=style, markup=False, soft_wrap=not talk().is_terminal)
+
+
+def say_command(text: str) -> None:
+    """A command to copy: one line, however narrow the terminal is."""
+    talk().print(f"    {text}", markup=False, soft_wrap=True)
 
 
 def say_indented(text: str, by: int, *, style: str | None = None) -> None:
@@ -68,7 +85,7 @@ def say_indented(text: str, by: int, *, style: str | None = None) -> None:
 
 def show(what: RenderableType) -> None:
     """A table or a text that was asked for."""
-    data().print(what, markup=False, soft_wrap=isinstance(what, str))
+    data().print(what, markup=False, soft_wrap=isinstance(what, str), crop=False)
 
 
 def show_json(value: object, *, lines: bool = False) -> None:
@@ -76,8 +93,11 @@ def show_json(value: object, *, lines: bool = False) -> None:
     text = msgspec.json.encode(value)
     if not lines:
         text = msgspec.json.format(text, indent=2)
-    sys.stdout.write(text.decode() + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text.decode() + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop(sys.stdout)
 
 
 def one_line(value: JSON, most: int = 120) -> str:

@@ -26,6 +26,7 @@ from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
+from tenuto.engine.outage import Outage
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
@@ -105,18 +106,24 @@ class Engine:
         self.ids = ids
         self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
         self.loader = Loader(store, self.plans)
+        self._outage = Outage(clock)
         self._caches = [Cache() for _ in range(store.lanes)]
         self.intakes = [Intake() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
         self.timekeeper = Timekeeper(
-            store, clock, self._report, longest_nap=self.settings.longest_nap
+            store,
+            clock,
+            self._report,
+            longest_nap=self.settings.longest_nap,
+            outage=self._outage,
         )
         self.postmaster = Postmaster(
             store,
             clock,
             self._intake_of,
             errand=self._errand,
+            outage=self._outage,
             leaves_to_others=self.settings.is_guest,
         )
         self._resolver = Resolver(
@@ -127,7 +134,11 @@ class Engine:
             limits=self.settings.limits,
         )
         self._left_to_others = LeftToOthers(
-            store=store, clock=clock, errand=self._errand, given_back=self._given_back
+            store=store,
+            clock=clock,
+            outage=self._outage,
+            errand=self._errand,
+            given_back=self._given_back,
         )
         self._mailroom = Mailroom(
             store=store,
@@ -167,13 +178,14 @@ class Engine:
                 report=self._report,
                 has_room=lambda: not self._left_to_others.is_full,
             ),
+            outage=self._outage,
             inherited=self._inherited,
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
-        self._loops = Loops(clock, self._loop_died)
+        self._loops = Loops(clock, self._outage, self._loop_died)
         self._errands: set[asyncio.Task[Any]] = set()
         """What goes on beside the loops: look-backs, and events on their way to waits."""
         self._listeners: list[Callable[[Draft], None]] = []
@@ -231,7 +243,8 @@ class Engine:
         self._loops.tick("projector", self.settings.project_every, self._project)
         await self._jobs.run_once()
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
-        self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
+        every = max(every, self.settings.jobs_every)
+        self._loops.start("jobs", self._jobs.run(every, self._outage))
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -403,6 +416,7 @@ class Engine:
                 ),
             ),
             clock=self.clock,
+            outage=self._outage,
             process=self,
         )
 

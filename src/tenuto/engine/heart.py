@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from tenuto.engine.outage import Outage
 from tenuto.engine.recovery import Recovery
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
@@ -25,6 +26,7 @@ class Heart:
         clock: Clock,
         ids: Ids,
         recovery: Recovery,
+        outage: Outage,
         inherited: Callable[[], None],
         let_all_go: Callable[[str], int],
     ) -> None:
@@ -34,6 +36,7 @@ class Heart:
         self._clock = clock
         self._ids = ids
         self._recovery = recovery
+        self._outage = outage
         self._inherited = inherited
         self._let_all_go = let_all_go
         self._entering = asyncio.Lock()
@@ -64,9 +67,10 @@ class Heart:
             try:
                 taken_over = await self.take_over()
             except StoreUnavailable as error:
-                log.warning("taking over: %s", error)
+                self._outage.noticed("taking over", error)
                 await self._clock.sleep(BAD_WEATHER)
                 continue
+            self._outage.worked("taking over")
             self._inherited()
             if taken_over:
                 log.info("took over %d instances of a process that is gone", taken_over)

@@ -14,6 +14,7 @@ from datetime import timedelta
 from tenuto.core import outstanding
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -83,7 +84,7 @@ class JobOffice:
         self._granted.clear()
         self._reported_lapsed.clear()
 
-    async def run(self, every: float) -> None:
+    async def run(self, every: float, outage: Outage) -> None:
         """Take on jobs and hold on to them until cancelled."""
         while True:
             await self._clock.sleep(min(every, _EXTEND_EVERY) if self._leases else every)
@@ -91,7 +92,9 @@ class JobOffice:
                 await self.extend()
                 await self.run_once()
             except StoreUnavailable as error:
-                log.warning("jobs: %s", error)
+                outage.noticed("jobs", error)
+            else:
+                outage.worked("jobs")
 
     async def run_once(self) -> int:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""

@@ -16,6 +16,7 @@ from tenuto.engine.batch import Batch
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.intake import Intake
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Answer, Request
 from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.failure import NOT_STORABLE, Failure
@@ -68,6 +69,7 @@ class Lane:
         intake: Intake,
         drafter: Drafter,
         clock: Clock,
+        outage: Outage,
         process: Process,
     ) -> None:
         self._number = number
@@ -75,7 +77,9 @@ class Lane:
         self._intake = intake
         self._drafter = drafter
         self._clock = clock
+        self._outage = outage
         self._process = process
+        self._name = f"lane {number}"
         self._turns = 0
         self._pause = _FIRST_PAUSE
         self._is_available = True
@@ -99,6 +103,8 @@ class Lane:
         """Take turns until cancelled."""
         while True:
             if self._intake.is_empty and not self._drafter.has_work:
+                if not self._is_available:
+                    self._outage.rests(self._name)
                 await self._intake.sleep()
             await self.run_once()
 
@@ -150,7 +156,9 @@ class Lane:
             else:
                 self._take_apart(batch, error)
             return 0
-        self._is_available, self._pause = True, _FIRST_PAUSE
+        if not self._is_available:
+            self._is_available, self._pause = True, _FIRST_PAUSE
+            self._outage.worked(self._name)
         for event in batch.events:
             if not event.future.done():
                 event.future.set_result(result.events[event.event.id])
@@ -291,8 +299,7 @@ class Lane:
             await self._wait_for_store(error)
 
     async def _wait_for_store(self, error: StoreUnavailable) -> None:
-        if self._is_available:
-            log.error("the store is unavailable, trying again: %s", error)
+        self._outage.noticed(self._name, error)
         self._is_available = False
         await self._clock.sleep(self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import NamedTuple
 
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
@@ -79,11 +80,13 @@ class LeftToOthers:
         *,
         store: Store,
         clock: Clock,
+        outage: Outage,
         errand: Callable[[Coroutine[None, None, None]], object],
         given_back: Callable[[Request], None],
     ) -> None:
         """`given_back` hears of what had been asked of such an instance, once it is others'."""
         self._store = store
+        self._outage = outage
         self._clock = clock
         self._errand = errand
         self._given_back = given_back
@@ -158,9 +161,10 @@ class LeftToOthers:
                 await self._pass_over()
                 if await self._store.give_back(unread):
                     await self._store.hint(())
+                self._outage.worked("giving back")
                 break
             except StoreUnavailable as error:
-                log.warning("what cannot be read here is not given back yet: %s", error)
+                self._outage.noticed("giving back", error)
                 await self._clock.sleep(BAD_WEATHER)
         for request in requests:
             self._given_back(request)

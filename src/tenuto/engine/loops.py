@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 
+from tenuto.engine.outage import Outage
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
 
@@ -15,8 +16,11 @@ log = logging.getLogger("tenuto.engine")
 class Loops:
     """Starts named loops and ends them together."""
 
-    def __init__(self, clock: Clock, died: Callable[[str, BaseException], None]) -> None:
+    def __init__(
+        self, clock: Clock, outage: Outage, died: Callable[[str, BaseException], None]
+    ) -> None:
         self._clock = clock
+        self._outage = outage
         self._died = died
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -67,8 +71,10 @@ class Loops:
             try:
                 await once()
             except StoreUnavailable as error:
-                log.warning("%s: %s", name, error)
+                self._outage.noticed(name, error)
                 pause = again
+            else:
+                self._outage.worked(name)
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 import msgspec
 
 from tenuto.engine.intake import Intake
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
@@ -56,6 +57,7 @@ class Postmaster:
         tenant: str = "default",
         *,
         errand: Callable[[Coroutine[None, None, None]], object],
+        outage: Outage,
         leaves_to_others: bool = False,
     ) -> None:
         """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
@@ -63,11 +65,14 @@ class Postmaster:
         `errand` starts what goes on when nobody waits for it any more.
         """
         self._errand = errand
+        self._outage = outage
         self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
         self._tenant = tenant
+        self.unmatched: set[str] = set()
+        """Events that are stored and whose senders wait to hear whom they are for."""
 
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; the same id twice acts once."""
@@ -83,12 +88,19 @@ class Postmaster:
             )
         if stored.outcome == "duplicate" and stored.matched:
             return stored
+        self.unmatched.add(event.id)
+        try:
+            return await self._matched_in_the_end(stored, event)
+        finally:
+            self.unmatched.discard(event.id)
+
+    async def _matched_in_the_end(self, stored: EventResult, event: Event) -> EventResult:
         while True:
             try:
                 return stored._replace(resumed=await self.match(stored.number, event))
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
-                log.warning("event %s waits to be matched: %s", event.id, error)
+                self._outage.met(f"matching event {event.id}", error)
                 if error.code in _NEEDS_SOMEBODY:
                     self._errand(self._match_late(stored.number, event))
                     raise
@@ -101,7 +113,7 @@ class Postmaster:
             try:
                 await self.match(number, event)
             except StoreUnavailable as error:
-                log.warning("event %s waits to be matched: %s", event.id, error)
+                log.debug("event %s waits to be matched: %s", event.id, error)
             except TenutoError as error:
                 log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
                 return

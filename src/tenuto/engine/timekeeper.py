@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from tenuto.core import Rejection
 from tenuto.core.timer import NOT_DUE
+from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.effects import SetTimer
 from tenuto.model.errors import StoreUnavailable
@@ -33,6 +34,7 @@ class Timekeeper:
         report: Callable[[Request], None],
         *,
         longest_nap: float = 30.0,
+        outage: Outage | None = None,
     ) -> None:
         """The clock may be set; a nap is never longer than `longest_nap` seconds."""
         self._store = store
@@ -48,6 +50,7 @@ class Timekeeper:
         self._must_look = True
         self._wake = asyncio.Event()
         self._longest_nap = longest_nap
+        self._outage = outage or Outage(clock)
 
     def let_all_go(self) -> None:
         """What this process kept in memory may be another's now; rows are looked at again."""
@@ -122,9 +125,10 @@ class Timekeeper:
             try:
                 await self.run_once()
             except StoreUnavailable as error:
-                log.warning("timers: %s", error)
+                self._outage.noticed("timers", error)
                 await self._clock.sleep(BAD_WEATHER)
                 continue
+            self._outage.worked("timers")
             nap = self._nap()
             if nap > 0:
                 await self._clock.wait(self._wake, nap)

@@ -651,7 +651,7 @@ _STORE = {
     "TEN-4001": Code(
         "Store unavailable",
         "The store cannot be reached or written; nothing was accepted.",
-        "Check the database; Tenuto goes on when it is back.",
+        "Check the database; processes at work go on when it is back.",
     ),
     "TEN-4002": Code(
         "Store in use",
@@ -664,20 +664,24 @@ _STORE = {
         "Make room on the disk.",
     ),
     "TEN-4004": Code(
-        "Store read-only",
-        "The store cannot be written.",
-        "Give the process write access: to the file and its folder, or to the schema.",
+        "Not allowed on this store",
+        "The store may not be written, or not by this process: the file, the server or the role's "
+        "rights do not allow it, or it was opened for reading or as a guest.",
+        "Give the process access: to the file and its folder, or to the schema; or ask a process "
+        "that has it.",
     ),
     "TEN-4005": Code(
         "Schema of another version",
         "A newer Tenuto has migrated the store past what this one can use; or it is older, or not "
-        "made yet, and this command only reads.",
-        "Update Tenuto where the store is newer; otherwise run `tenuto migrate`.",
+        "made yet, and whoever opens it only reads or may not change it.",
+        "Update Tenuto where the store is newer; otherwise run `tenuto migrate`, as the role that "
+        "owns the tables.",
     ),
     "TEN-4006": Code(
         "Not a Tenuto database",
-        "What is there is a database of something else, damaged, or no database at all.",
-        "Name another file or schema, or restore a backup.",
+        "What is there is a database of something else, damaged or half migrated, or no database "
+        "at all; the message names what is there or missing.",
+        "Name another file or schema, run what the message says, or restore a backup.",
     ),
     "TEN-4007": Code(
         "Verification found a difference",
@@ -687,7 +691,7 @@ _STORE = {
     "TEN-4008": Code(
         "Database not reached",
         "The URL cannot be read, or no server answers there; nothing was accepted.",
-        "Start the server, or correct the URL; Tenuto goes on when it answers.",
+        "Start the server, or correct the URL; processes at work go on when it answers.",
     ),
     "TEN-4009": Code(
         "Database refuses",
@@ -697,12 +701,12 @@ _STORE = {
     "TEN-4010": Code(
         "Too many connections",
         "The database server takes no more connections; nothing was accepted.",
-        "Raise max_connections, or close other programs; Tenuto goes on by itself.",
+        "Raise max_connections, or close other programs; processes at work go on by themselves.",
     ),
     "TEN-4011": Code(
         "Database busy",
         "Others hold what is needed for too long; nothing was accepted.",
-        "Look for long transactions on the server; Tenuto goes on by itself.",
+        "Look for long transactions on the server; processes at work go on by themselves.",
     ),
     "TEN-4012": Code(
         "No connection free",
@@ -721,9 +725,29 @@ _STORE = {
         "Let `dead_after` be three times as long as `beat_every`, or longer.",
     ),
     "TEN-4015": Code(
-        "Not taken in time",
-        "A command was left in the mailbox, and the processes at work have not taken it yet.",
-        "See whether they are busy, stuck or too old; it is done as soon as one of them takes it.",
+        "Stored, and not seen done",
+        "A command or an event is stored, and what came of it was not seen: the processes at work "
+        "have not taken it yet, or the store went away meanwhile.",
+        "Do not ask again: it is done as soon as a process takes it. See whether the store is "
+        "back, and whether those at work are busy, stuck or too old.",
+    ),
+    "TEN-4016": Code(
+        "Migration held up",
+        "A transaction of another session has tables of the store in use. A migration waits for it "
+        "for a few seconds only, since everybody else waits behind; nothing was changed.",
+        "End the named transaction, and run `tenuto migrate` again.",
+    ),
+    "TEN-4017": Code(
+        "No encrypted connection",
+        "The URL asks for TLS and the server does not speak it, or shows a certificate that is not "
+        "to be trusted; or the server asks for TLS and the URL does not.",
+        "Do what the message says, in the URL (sslmode, sslrootcert) or on the server.",
+    ),
+    "TEN-4018": Code(
+        "Listens elsewhere",
+        "The URL for listening leads to another database than that of the store, in which nothing "
+        "is ever said; work is found by looking.",
+        "Name the database of the store in listen_url, or TENUTO_LISTEN_URL.",
     ),
     "TEN-4290": Code(
         "Overloaded",

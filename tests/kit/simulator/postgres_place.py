@@ -66,21 +66,11 @@ class _Blocking:
         return done
 
 
-class InPostgres:
-    """Keeps everything in this test worker's database."""
+class PostgresTables:
+    """What stands in a database, for whoever judges what was done with it."""
 
-    def __init__(self) -> None:
-        self.url = _run(fresh_database("tenuto_simulated"))
-        self._gone: list[str] = []
-
-    def store(self) -> Handle:
-        return cast("Handle", _Blocking(TestedStore(self.url, self._gone)))
-
-    def reader(self) -> Handle:
-        return cast("Handle", _Blocking(PostgresStore.reader(self.url)))
-
-    def bury(self, process_id: str) -> None:
-        _run(let_time_pass(self.url, process_id))
+    def __init__(self, url: str) -> None:
+        self.url = url
 
     def owners(self) -> dict[str, str]:
         return dict(self._pairs("SELECT instance_id, process_id FROM tenuto.owners"))
@@ -100,3 +90,20 @@ class InPostgres:
                 return [(row[0], row[1]) for row in await connection.fetch(sql)]
 
         return _run(read())
+
+
+class InPostgres(PostgresTables):
+    """Keeps everything in this test worker's database."""
+
+    def __init__(self) -> None:
+        super().__init__(_run(fresh_database("tenuto_simulated")))
+        self._gone: list[str] = []
+
+    def store(self) -> Handle:
+        return cast("Handle", _Blocking(TestedStore(self.url, self._gone)))
+
+    def reader(self) -> Handle:
+        return cast("Handle", _Blocking(PostgresStore.reader(self.url)))
+
+    def bury(self, process_id: str) -> None:
+        _run(let_time_pass(self.url, process_id))

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
+from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
-from tests.kit.postgres_database import connected, empty_database, fresh_database
+from tenuto.store.postgres.driver import Row
+from tests.kit.postgres_database import (
+    connected,
+    database_url,
+    empty_database,
+    fresh_database,
+)
 from tests.store.situations import NOON
+
+_bare: set[str] = set()
 
 
 @pytest_asyncio.fixture
@@ -24,6 +34,17 @@ async def empty_url() -> str:
     return await empty_database("tenuto_empty")
 
 
+@pytest_asyncio.fixture
+async def bare_url() -> str:
+    """A database without schemas of ours, in which there was something before."""
+    url = database_url("tenuto_bare")
+    if url not in _bare:
+        await empty_database("tenuto_bare")
+        _bare.add(url)
+    await run(url, "DROP SCHEMA IF EXISTS tenuto CASCADE; DROP SCHEMA IF EXISTS beside CASCADE")
+    return url
+
+
 async def waits_for_lock(url: str) -> None:
     """Returns once a store waits for a lock that the test holds."""
     async with connected(url) as connection:
@@ -32,6 +53,25 @@ async def waits_for_lock(url: str) -> None:
             " AND application_name = 'tenuto' AND datname = current_database()"
         ):
             await connection.fetch("SELECT pg_sleep(0.01)")
+
+
+async def run(url: str, script: str) -> None:
+    """Do something to a database, as any other program may."""
+    async with connected(url) as connection:
+        await connection.execute(script)
+
+
+async def ask(url: str, query: str, *args: object) -> list[Row]:
+    async with connected(url) as connection:
+        return await connection.fetch(query, *args)
+
+
+async def refusal(store: PostgresStore) -> StoreUnavailable:
+    """Why a store is not opened."""
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.open("p1", NOON)
+    assert refused.value.advice
+    return refused.value
 
 
 class Opener:

@@ -11,7 +11,7 @@ import pytest
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
 from tests.kit.postgres_database import connected
-from tests.kit.postgres_server import GUARDED_ROLE, PostgresServer, running_server
+from tests.kit.postgres_server import GUARDED_ROLE, SECRETIVE_ROLE, PostgresServer, running_server
 from tests.store.situations import NOON
 
 SECRET = "s3cr3t-w0rd"
@@ -74,6 +74,17 @@ async def test_a_user_who_may_not_come_in_is_told_what_to_run(server: PostgresSe
     sleeping = await refused(f"postgresql://Not-Yet:{SECRET}@{address}")
     assert sleeping.code == "TEN-4009"
     assert 'ALTER ROLE "Not-Yet" LOGIN' in sleeping.advice
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_wants_tls_says_so(server: PostgresServer) -> None:
+    async with connected(server.url()) as connection:
+        await connection.execute(f"CREATE ROLE {SECRETIVE_ROLE} LOGIN")
+    address = f"postgresql://{SECRETIVE_ROLE}:{SECRET}@127.0.0.1:{server.port}/postgres"
+    open_to_all = await refused(f"{address}?sslmode=disable")
+    assert open_to_all.code == "TEN-4017"
+    assert "is not encrypted, as sslmode=disable asks for" in open_to_all.message
+    assert "sslmode=require" in open_to_all.advice
 
 
 @pytest.mark.asyncio

@@ -7,8 +7,11 @@ import logging
 
 import pytest
 
-from tenuto.store.postgres import PostgresStore
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres import PostgresStore, listener
+from tenuto.store.postgres.driver import Connection
 from tenuto.store.postgres.listener import EVERYBODY, LONGEST_PAYLOAD, payload_for
+from tenuto.store.postgres.server import Server
 from tests.kit.postgres_database import connected
 from tests.kit.tcp_proxy import proxy_to
 from tests.kit.turns import turns
@@ -113,6 +116,65 @@ async def test_while_there_is_no_server_it_is_known_that_nothing_is_heard(
         await ear.hears()
         store.abandon()
         assert not store.is_listening
+
+
+@pytest.mark.asyncio
+async def test_a_url_for_listening_that_leads_to_another_database_is_seen(
+    url: str, bare_url: str, opened: Opener, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await opened(url, "p1", listen_url=bare_url)
+    await store.listen(Ear())
+    assert not store.is_listening
+    assert "TEN-4018" in caplog.text
+    assert bare_url in caplog.text
+    assert "TENUTO_LISTEN_URL" in caplog.text
+    caplog.clear()
+    await PostgresStore(bare_url).migrate()
+    another = await opened(url, "p2", listen_url=bare_url)
+    await another.listen(Ear())
+    assert not another.is_listening
+    assert "TEN-4018" in caplog.text
+    same = await opened(url, "p3", listen_url=url)
+    await same.listen(Ear())
+    assert same.is_listening
+
+
+def test_a_url_for_listening_that_cannot_be_read_is_told_from_that_of_the_store() -> None:
+    with pytest.raises(StoreUnavailable, match="TENUTO_LISTEN_URL") as refused:
+        PostgresStore("postgresql://ada@db/orders", listen_url="db:5432")
+    assert refused.value.code == "TEN-4008"
+
+
+@pytest.mark.asyncio
+async def test_that_nothing_is_heard_is_said_once(
+    url: str, opened: Opener, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "_FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(listener, "_LONGEST_PAUSE", 0.001)
+    caplog.set_level(logging.INFO)
+    tries = 0
+
+    async def away(server: Server) -> Connection:
+        nonlocal tries
+        tries += 1
+        if tries > 5:
+            monkeypatch.undo()
+        return await connect(server)
+
+    async with proxy_to(url) as proxy:
+        store, ear = await listening(opened, proxy.url(url), "p1")
+        connect = Server.connect
+        monkeypatch.setattr(Server, "connect", away)
+        proxy.refuse()
+        proxy.cut()
+        while tries <= 5:
+            await turns(1)
+        proxy.mend()
+        await ear.hears()
+        assert store.is_listening
+        store.abandon()
+    said = [each for each in caplog.records if "hints are not heard" in each.message]
+    assert [each.levelname for each in said] == ["INFO"]
 
 
 @pytest.mark.asyncio

@@ -83,7 +83,7 @@ async def test_a_locked_store_refuses_and_goes_on_when_it_is_free(store: SqliteS
     store._writing.connection.set_busy_timeout(1)
     other = apsw.Connection(store.path)
     other.execute("BEGIN IMMEDIATE")
-    await refused(store, "TEN-4003")
+    await refused(store, "TEN-4011")
     other.execute("ROLLBACK")
     other.close()
     await goes_on(store)

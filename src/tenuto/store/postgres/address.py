@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from tenuto.model.errors import StoreUnavailable
 
 DEFAULT_SCHEMA = "tenuto"
+STORE_URL = "the URL of the PostgreSQL store"
+LISTEN_URL = "the URL for listening (listen_url, TENUTO_LISTEN_URL)"
 
 _SCHEMES = ("postgresql", "postgres")
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::([0-9]+))?")
@@ -16,6 +18,8 @@ _DIGITS = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
+_SECRET = re.compile(r"pass(?!file)|pwd|secret|token|\.", re.IGNORECASE)
+"""Options that may hold a secret; what a setting with a dot in its name holds, nobody knows."""
 
 
 class Address(NamedTuple):
@@ -34,23 +38,26 @@ class Address(NamedTuple):
         return f"<{self.shown}>"
 
 
-def read_address(url: str, schema: str | None = None) -> Address:
-    """What a URL says; `?schema=` names the schema, the rest is left to the driver."""
+def read_address(url: str, schema: str | None = None, *, what: str = STORE_URL) -> Address:
+    """What a URL says; `?schema=` names the schema, the rest is left to the driver.
+
+    `what` the URL is stands in the refusal of one that cannot be read.
+    """
     try:
         parts = urlsplit(url)
         options = parse_qsl(parts.query, keep_blank_values=True)
         login, _, hosts = parts.netloc.rpartition("@")
     except ValueError:
         # Nothing of the text may be shown: what cannot be read may be a password.
-        raise _malformed() from None
+        raise _malformed(what) from None
     is_readable = parts.scheme in _SCHEMES and all(map(_is_host, hosts.split(",")))
     # An @ or / of a password that was left as it is has torn the URL apart at the wrong place, or
     # would in the driver, which then asks the name service for a host that is half a password.
     if not is_readable or "@" in login + parts.path or not (hosts or _names_host(options)):
-        raise _malformed()
+        raise _malformed(what)
     ports = dict(options).get("port", "")
     if ports and not all(map(_is_port, ports.split(","))):
-        raise _malformed()
+        raise _malformed(what)
     named = schema or dict(options).get("schema") or DEFAULT_SCHEMA
     if not _NAME.fullmatch(named):
         raise StoreUnavailable(
@@ -68,15 +75,24 @@ def read_address(url: str, schema: str | None = None) -> Address:
     role = unquote(parts.username or "") or given.get("user", "")
     database = unquote(parts.path[1:]) or given.get("database") or given.get("dbname") or role
     return Address(
-        dsn, named, shown, _identifier(database) or "DATABASE", _identifier(role) or "USER"
+        dsn, named, shown, identifier(database) or "DATABASE", identifier(role) or "USER"
     )
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """A name as SQL writes it."""
     if not name or _PLAIN.fullmatch(name):
         return name
     quoted = name.replace('"', '""')
     return f'"{quoted}"'
+
+
+def as_typed(url: str) -> str:
+    """A URL as somebody types it who knows the password: with its options, and no secret."""
+    bare = read_address(url).shown.partition("?")[0]
+    options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    known = [each for each in options if not _SECRET.search(each[0])]
+    return f"{bare}?{urlencode(known, safe='/:,')}" if known else bare
 
 
 def _is_host(text: str) -> bool:
@@ -92,9 +108,9 @@ def _names_host(options: list[tuple[str, str]]) -> bool:
     return any(name == "host" for name, _ in options)
 
 
-def _malformed() -> StoreUnavailable:
+def _malformed(what: str) -> StoreUnavailable:
     return StoreUnavailable(
-        "the URL of the PostgreSQL store cannot be read",
+        f"{what} cannot be read",
         code="TEN-4008",
         advice="Write postgresql://user:password@host:5432/database, with % signs for special "
         "characters of the password (@ is %40, / is %2F, : is %3A).",

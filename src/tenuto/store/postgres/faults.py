@@ -8,7 +8,7 @@ import socket
 from typing import cast
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.address import Address
+from tenuto.store.postgres.address import Address, identifier
 from tenuto.store.postgres.driver import (
     BROKEN,
     ConfigurationError,
@@ -16,6 +16,7 @@ from tenuto.store.postgres.driver import (
     PostgresError,
     ServerError,
 )
+from tenuto.store.postgres.tls import without_tls
 from tenuto.store.protocol import DataRefused
 
 CONTENDED = "TEN01"
@@ -29,7 +30,10 @@ _NOT_IN_STATE = "55000"
 PROTOCOL_VIOLATION = "08P01"
 """Of a connection: what poolers say, whatever is wrong."""
 
-_DENIED = "42501"
+DENIED = "42501"
+LOCKED = "55P03"
+NOT_THERE = frozenset({"3F000", "42P01"})
+"""No such schema, no such table."""
 _NOT_AUTHORISED = "28000"
 _UNKNOWN_SETTING = "42704"
 _BAD_SETTING = "22023"
@@ -39,7 +43,7 @@ _AGAIN = frozenset({"40001", "40P01"})
 """The transaction was rolled back because of others, and may do better the next time."""
 
 _REFUSED_CLASSES = frozenset({"22", "23", "54"})
-_WORK_GOES_ON = "Work goes on by itself when it is back."
+_WORK_GOES_ON = "Processes at work go on when it is back."
 
 _WEATHER: dict[str, tuple[str, str, str]] = {
     # One state, or a class of them by its first two characters; the longer one first.
@@ -58,13 +62,15 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         "has no such database",
         "Correct the name in the URL, or create the database: createdb NAME.",
     ),
-    _DENIED: (
+    DENIED: (
         "TEN-4004",
         "denies this user what it needs",
         (
             "As an owner of the database run: GRANT CREATE ON DATABASE {database} TO {user}; or "
-            "let its owner migrate, and GRANT USAGE ON SCHEMA, ALL ON ALL TABLES and USAGE ON ALL "
-            "SEQUENCES in it to {user}."
+            "let the owner of the schema migrate, and run as that role: GRANT USAGE ON SCHEMA "
+            "{schema} TO {user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
+            "{schema} TO {user}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} "
+            "TO {user}."
         ),
     ),
     READ_ONLY: (
@@ -75,7 +81,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "53100": (
         "TEN-4003",
         "cannot write: the server's disk is full",
-        "Free some space on the server; work goes on by itself. Nothing was lost.",
+        "Free some space on the server; processes at work go on. Nothing was lost.",
     ),
     "53200": ("TEN-4001", "has no memory left", f"Free some memory. {_WORK_GOES_ON}"),
     "53300": (
@@ -87,15 +93,15 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         ),
     ),
     "53": ("TEN-4001", "lacks resources", _WORK_GOES_ON),
-    "55P03": (
+    LOCKED: (
         "TEN-4011",
         "has its rows locked by another program",
-        "Look for long transactions in pg_stat_activity, and end them. Work goes on by itself.",
+        "Look for long transactions in pg_stat_activity, and end them. Processes at work go on.",
     ),
     "57014": (
         "TEN-4011",
         "did not answer in time and gave up",
-        "Look at pg_stat_activity for what it is busy with. Work goes on by itself.",
+        "Look at pg_stat_activity for what it is busy with. Processes at work go on.",
     ),
     "57P03": ("TEN-4001", "is starting up or shutting down", _WORK_GOES_ON),
     "57": ("TEN-4001", "is shutting down", _WORK_GOES_ON),
@@ -103,14 +109,18 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "40": (
         "TEN-4011",
         "had to roll back again and again because others were in the way",
-        "Look for programs that lock Tenuto's tables. Work goes on by itself.",
+        "Look for programs that lock Tenuto's tables. Processes at work go on.",
     ),
     "3F000": ("TEN-4006", "has lost the schema of the store", "Restore a backup."),
-    "42P01": ("TEN-4006", "has lost a table of the store", "Restore a backup."),
+    "42P01": (
+        "TEN-4006",
+        "has lost a table of the store",
+        "Run `tenuto migrate`, which says all that is missing; and restore a backup.",
+    ),
     "42": (
         "TEN-4006",
         "has other tables than this program expects",
-        "Run `tenuto migrate`; if that does not help, restore a backup.",
+        "Run `tenuto migrate`: it brings them up to date, or says what is missing and what helps.",
     ),
     "58": ("TEN-4001", "reports a fault of its disk", "Look at the server's log."),
     "XX": ("TEN-4001", "reports a fault of its own", "Look at the server's log."),
@@ -152,30 +162,35 @@ def is_refused(error: BaseException) -> bool:
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
 
 
-def _words(error: Exception) -> str:
+def first_line(error: BaseException | None) -> str:
     """What it says in one line: details may quote rows, and hints are for those who wrote SQL."""
     return str(error).partition("\n")[0]
 
 
 def _filled(advice: str, address: Address) -> str:
-    return advice.format(database=address.database, user=address.user)
+    return advice.format(
+        database=address.database, user=address.user, schema=identifier(address.schema)
+    )
 
 
 def translated(error: Exception, address: Address) -> Exception:
     """What the store protocol knows instead of what the driver raised; else the error itself."""
     if is_refused(error):
-        return DataRefused(_words(error))
+        return DataRefused(first_line(error))
     state = sqlstate(error)
     if state:
         code, what, advice = _WEATHER.get(state) or _WEATHER.get(
             state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
         )
         return StoreUnavailable(
-            f"{address.shown} {what} ({_words(error)})", code=code, advice=_filled(advice, address)
+            f"{address.shown} {what} ({first_line(error)})",
+            code=code,
+            advice=_filled(advice, address),
         )
     if is_broken(error):
         return StoreUnavailable(
-            f"the connection to {address.shown} broke ({_words(error) or type(error).__name__})",
+            f"the connection to {address.shown} broke "
+            f"({first_line(error) or type(error).__name__})",
             advice=f"Look at the network and at the server's log. {_WORK_GOES_ON}",
         )
     return error
@@ -185,29 +200,31 @@ def translated_connect(error: Exception, address: Address) -> Exception:
     """What it means that no connection came about."""
     if sqlstate(error) == _NOT_IN_STATE:
         return StoreUnavailable(
-            f"{address.shown} refuses connections ({_words(error)})",
+            f"{address.shown} refuses connections ({first_line(error)})",
             code="TEN-4009",
             advice="Correct the name in the URL, or let programs in: "
             f"ALTER DATABASE {address.database} WITH ALLOW_CONNECTIONS true.",
         )
-    if sqlstate(error) == _DENIED:
+    if sqlstate(error) == DENIED:
         return StoreUnavailable(
-            f"{address.shown} does not let this user in ({_words(error)})",
+            f"{address.shown} does not let this user in ({first_line(error)})",
             code="TEN-4009",
             advice="As an owner of the database run: "
             f"GRANT CONNECT ON DATABASE {address.database} TO {address.user}.",
         )
-    if sqlstate(error) == _NOT_AUTHORISED and "not permitted to log in" in _words(error):
+    if sqlstate(error) == _NOT_AUTHORISED and "not permitted to log in" in first_line(error):
         return StoreUnavailable(
-            f"{address.shown} refuses the user ({_words(error)})",
+            f"{address.shown} refuses the user ({first_line(error)})",
             code="TEN-4009",
             advice=f"Correct the user in the URL, or run: ALTER ROLE {address.user} LOGIN.",
         )
+    if (insecure := without_tls(error, address)) is not None:
+        return insecure
     if sqlstate(error) in (_UNKNOWN_SETTING, _BAD_SETTING):
         return _wrong_setting(error, address)
     if sqlstate(error) == PROTOCOL_VIOLATION:
         return StoreUnavailable(
-            f"{address.shown} refuses: {_words(error)}",
+            f"{address.shown} refuses: {first_line(error)}",
             code="TEN-4009",
             advice="Correct the URL, or look at the log and the settings of the pooler.",
         )

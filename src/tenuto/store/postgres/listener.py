@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.driver import NOT_CONNECTED, Connection
-from tenuto.store.postgres.faults import translated
-from tenuto.store.postgres.queries import QUERIES
+from tenuto.store.postgres.driver import NOT_CONNECTED, Connection, PostgresError
+from tenuto.store.postgres.faults import DENIED, NOT_THERE, sqlstate, translated
+from tenuto.store.postgres.queries import QUERIES, statement
 from tenuto.store.postgres.server import Server
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _QUIET = 30.0
 """After so many seconds without a word the connection is asked whether it is still there."""
+_AWAY = frozenset({"TEN-4001", "TEN-4008"})
 
 
 def payload_for(process_ids: list[str]) -> str:
@@ -37,8 +38,19 @@ def payload_for(process_ids: list[str]) -> str:
 class Listener:
     """Calls `hear` on hints for one process, for as long as it is not stopped."""
 
-    def __init__(self, server: Server, channel: str, process_id: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        channel: str,
+        process_id: Callable[[], str | None],
+        *,
+        is_apart: bool = False,
+    ) -> None:
+        """`is_apart`: it has a URL of its own, which may lead elsewhere than that of the store."""
         self._server = server
+        self._is_apart = is_apart
+        self._told: str | None = None
+        """Why nothing is heard, as far as the log knows: it is told once."""
         self._channel = channel
         self._process_id = process_id
         self._hear: Callable[[], None] | None = None
@@ -90,7 +102,7 @@ class Listener:
             try:
                 connection = self._connection = await self._connected(ended)
             except StoreUnavailable as error:
-                log.warning("hints are not heard, work is found later: %s", error)
+                self._say(error)
                 tried.set()
                 if self._server.is_pooled:
                     return
@@ -99,6 +111,7 @@ class Listener:
                 is_first = False
                 continue
             pause = _FIRST_PAUSE
+            self._told = None
             self.is_listening = True
             tried.set()
             if not is_first:
@@ -107,8 +120,16 @@ class Listener:
             is_first = False
             await self._until_ended(connection, ended)
             self.is_listening = False
-            log.warning("the connection that hears hints broke; another is made")
+            log.info("the connection that hears hints broke; another is made")
             connection.terminate()
+
+    def _say(self, error: StoreUnavailable) -> None:
+        # That the server of the store is away is said by those who work with it.
+        level = logging.WARNING if self._is_apart or error.code not in _AWAY else logging.INFO
+        told, self._told = self._told, error.code
+        if told != error.code and not (told in _AWAY and error.code in _AWAY):
+            where = " (by listen_url)" if self._is_apart else ""
+            log.log(level, "hints are not heard%s, work is found later: %s", where, error)
 
     async def _connected(self, ended: asyncio.Event) -> Connection:
         connection = await self._server.connect()
@@ -121,12 +142,33 @@ class Listener:
                 "work is then found by looking.",
             )
         try:
+            if self._is_apart:
+                await self._require_same_store(connection)
             connection.add_termination_listener(lambda _: ended.set())
             await connection.add_listener(self._channel, self._on_hint)
         except Exception as error:
             connection.terminate()
             raise translated(error, self._server.address) from error
         return connection
+
+    async def _require_same_store(self, connection: Connection) -> None:
+        """That this process is known there; a role that may not look is not asked for more."""
+        known = statement("knows_process", self._server.address.schema).sql
+        try:
+            if await connection.fetch(known, self._process_id()):
+                return
+        except PostgresError as error:
+            if sqlstate(error) == DENIED:
+                return
+            if sqlstate(error) not in NOT_THERE:
+                raise
+        raise StoreUnavailable(
+            f"the URL for listening leads to {self._server.shown}, which is not the database of "
+            "the store",
+            code="TEN-4018",
+            advice="Name the database of the store in listen_url, or TENUTO_LISTEN_URL: the same "
+            "server and database, without the pooler.",
+        )
 
     async def _until_ended(self, connection: Connection, ended: asyncio.Event) -> None:
         while not ended.is_set():

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.blockers import watching
+from tenuto.store.postgres.catalogue import (
+    OF_TABLES,
+    SCHEMA_INFO,
+    Item,
+    ahead,
+    complete_tables,
+    missing,
+    names_of_ours,
+    shown,
+)
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.faults import LOCKED, sqlstate
 from tenuto.store.postgres.queries import in_schema, statement
+from tenuto.store.postgres.rights import as_owner, denied, is_denied, roles_of
 from tenuto.store.postgres.session import TRIES, Session, Transaction
 from tenuto.store.protocol import CommitUnknown
 from tenuto.store.sql import Migration, migrations_of
 
 _PATIENCE = 24 * 3600.0
 """An index over a long log takes its time."""
+_LOCK_PATIENCE = 5.0
+"""Everybody else waits behind a statement that waits for a table, and is taken for dead after nine
+seconds in which it could not say that it lives."""
 
+
+_INFO_COLUMNS = frozenset(
+    Item("column", SCHEMA_INFO, name, "integer") for name in ("version", "oldest_program")
+)
 
 MIGRATIONS = migrations_of("tenuto.store.postgres")
 NEWEST = MIGRATIONS[-1].version
@@ -24,24 +46,50 @@ def tables_of(migration: Migration) -> list[str]:
     return re.findall(r"^CREATE TABLE tenuto\.(\w+)", migration.sql, re.MULTILINE)
 
 
+def repair_of(lost: Sequence[Item], schema: str) -> str | None:
+    """What makes again what no data are lost with; None where some are."""
+    made = [_statement_that_makes(item) for item in lost]
+    if None in made:
+        return None
+    return in_schema(" ".join(" ".join(sql.split()) for sql in made if sql), schema)
+
+
+def _statement_that_makes(item: Item) -> str | None:
+    pattern = {
+        "index": rf"^CREATE (?:UNIQUE )?INDEX {item.name}\b[^;]*;",
+        "trigger": rf"^CREATE TRIGGER {item.name}\b[^;]*;",
+        "function": rf"^CREATE FUNCTION tenuto\.{item.name}\(.*?AS (?:'[^']*'|\$\$.*?\$\$);",
+    }.get(item.kind)
+    if pattern is None:
+        return None
+    made = [re.search(pattern, each.sql, re.MULTILINE | re.DOTALL) for each in MIGRATIONS]
+    return next((found[0] for found in reversed(made) if found), None)
+
+
 async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
     """Bring the schema up to date, in one transaction; the migrations that were needed.
 
     One whose answer got lost is asked for again: it waits for the first, and finds what that did.
     """
-    if await checked_version(session) >= newest:
+    version = await checked_version(session)
+    if version >= newest:
         return []
     in_doubt: list[Migration] = []
 
     async def work(transaction: Transaction) -> list[Migration]:
         nonlocal in_doubt
-        if missing := await _migrate(session, transaction, newest):
-            in_doubt = missing
+        if needed := await _migrate(session, transaction, newest):
+            in_doubt = needed
         return in_doubt
 
     for _ in range(TRIES):
         with suppress(CommitUnknown):
-            return await session.transaction(work, begin="begin_migration")
+            try:
+                return await session.transaction(work, begin="begin_migration")
+            except StoreUnavailable as error:
+                if not is_denied(error):
+                    raise
+                raise await denied(session, error, version) from error
     raise StoreUnavailable(
         f"the connection to {session.server.shown} broke each time that a migration was done",
         advice="Look at the network and at the server's log, and try again: a migration is done "
@@ -51,12 +99,16 @@ async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
 
 async def checked_version(session: Session) -> int:
     """The schema's version, 0 when it is empty; StoreUnavailable if it is not for this program."""
-    found = await session.rows("tables", {"schema": session.schema})
-    tables = {name for (name,) in found}
-    if "schema_info" not in tables:
-        _require_empty(session, tables)
+    found = await _found(session)
+    if not _is_ours(found):
+        _require_free(session, found)
         return 0
-    info = await session.rows("schema_info")
+    try:
+        info = await session.rows("schema_info")
+    except StoreUnavailable as error:
+        if not is_denied(error):
+            raise
+        raise await denied(session, error, None) from error
     if not info:
         raise _half(session, "schema_info is empty")
     version, oldest_program = info[0]
@@ -67,69 +119,116 @@ async def checked_version(session: Session) -> int:
             code="TEN-4005",
             advice="Update Tenuto.",
         )
-    expected = {
-        table for each in MIGRATIONS if each.version <= version for table in tables_of(each)
-    }
-    missing = expected - tables
-    if missing:
-        raise _half(session, f"there is no {', no '.join(sorted(missing))}")
+    _require_whole(session, int(version), found)
     return int(version)
 
 
-def require_newest(session: Session, version: int) -> None:
+async def require_newest(session: Session, version: int) -> None:
     """For those who may not migrate."""
     if version == 0:
         raise StoreUnavailable(
             f"there is no store of Tenuto in {session.server.shown}",
+            code="TEN-4005",
             advice="Name the right one with --store, or make it with `tenuto migrate`.",
         )
     if version < NEWEST:
         raise StoreUnavailable(
             f"{session.server.shown} has an older schema ({version}; this program needs {NEWEST})",
             code="TEN-4005",
-            advice="Run `tenuto migrate`, or start the engine once.",
+            advice=as_owner(await roles_of(session)),
         )
 
 
 async def _migrate(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
-    # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
-    lock = statement("lock_schema", session.schema)
-    await transaction.run_script(lock.sql, patience=_PATIENCE)
+    pid = (await transaction.rows("server"))[0][0]
+    async with watching(session.server, pid) as watch:
+        # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
+        lock = statement("lock_schema", session.schema)
+        await transaction.run_script(lock.sql, patience=_PATIENCE)
+        await transaction.rows("lock_patience", {"patience": f"{_LOCK_PATIENCE}s"})
+        try:
+            return await _apply(session, transaction, newest)
+        except Exception as error:
+            if sqlstate(error) != LOCKED:
+                raise
+            raise StoreUnavailable(
+                f"the migration of {session.server.shown} has waited for {_LOCK_PATIENCE:g} s and "
+                f"given up: {watch.shown} has the tables in use",
+                code="TEN-4016",
+                advice=watch.advice,
+            ) from error
+
+
+async def _apply(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
     if not await transaction.rows("has_schema", {"schema": session.schema}):
         await transaction.rows("create_schema")
     # Another process may have migrated while this one waited.
-    found = await transaction.rows("tables", {"schema": session.schema})
-    info = await transaction.rows("schema_info") if ("schema_info",) in map(tuple, found) else []
+    found = await transaction.rows("catalogue", {"schema": session.schema})
+    info = await transaction.rows("schema_info") if _is_ours(_items(found)) else []
     version = info[0][0] if info else 0
-    missing = [each for each in MIGRATIONS if version < each.version <= newest]
-    for migration in missing:
+    needed = [each for each in MIGRATIONS if version < each.version <= newest]
+    for migration in needed:
         await transaction.run_script(in_schema(migration.sql, session.schema), patience=_PATIENCE)
-    if missing:
-        last = missing[-1]
+    if needed:
+        last = needed[-1]
         await transaction.rows(
             "put_schema_info", {"version": last.version, "oldest_program": last.oldest_program}
         )
-    return missing
+    return needed
 
 
-def _require_empty(session: Session, tables: set[str]) -> None:
-    if not tables:
-        return
-    ours = tables & {table for each in MIGRATIONS for table in tables_of(each)}
-    if ours:
-        raise _half(session, f"{', '.join(sorted(ours))} without schema_info")
-    raise StoreUnavailable(
-        f"the schema {session.schema} of {session.server.shown} belongs to another program "
-        f"(it has {', '.join(sorted(tables)[:3])})",
-        code="TEN-4006",
-        advice="Name another schema behind the URL: ?schema=NAME.",
-    )
+async def _found(session: Session) -> frozenset[Item]:
+    return _items(await session.rows("catalogue", {"schema": session.schema}))
 
 
-def _half(session: Session, what: str) -> StoreUnavailable:
+def _items(rows: Sequence[Row]) -> frozenset[Item]:
+    return frozenset(Item(*row) for row in rows)
+
+
+def _is_ours(found: frozenset[Item]) -> bool:
+    """Whether there is a schema_info that says what ours says: others have a table of that name."""
+    return found >= _INFO_COLUMNS
+
+
+def _require_free(session: Session, found: frozenset[Item]) -> None:
+    """That nothing is in the way of a schema that is yet to be made."""
+    if ours := complete_tables(NEWEST, found):
+        raise _half(session, f"{shown(ours)} without the schema_info that Tenuto makes")
+    tables = sorted(item for item in found if item.kind == "table")
+    # What it has beside tables may stay, as that of extensions does, unless it has our names.
+    named = [item for item in found if item.name in names_of_ours() and item.kind not in OF_TABLES]
+    if in_the_way := tables or sorted(named):
+        raise StoreUnavailable(
+            f"the schema {session.schema} of {session.server.shown} belongs to another program "
+            f"(it has {shown(in_the_way)})",
+            code="TEN-4006",
+            advice="Name another schema behind the URL: ?schema=NAME. Nothing was changed.",
+        )
+
+
+def _require_whole(session: Session, version: int, found: frozenset[Item]) -> None:
+    """That there is what the migrations have made, and nothing yet of those to come."""
+    lost = missing(min(version, NEWEST), found)
+    if version > NEWEST:
+        # A newer program has other indexes, and leaves the tables that this one may use.
+        lost = [item for item in lost if item.kind == "table"]
+    if lost:
+        raise _half(
+            session,
+            f"schema_info says {version}, and there is no {shown(lost, ', no ')}",
+            repair=repair_of(lost, session.schema),
+        )
+    if early := ahead(version, NEWEST, found):
+        raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")
+
+
+def _half(session: Session, what: str, repair: str | None = None) -> StoreUnavailable:
     return StoreUnavailable(
         f"the schema {session.schema} of {session.server.shown} is only half there: {what}",
         code="TEN-4006",
-        advice="Restore a backup; or, if nothing in it is needed, run in the database: "
+        advice=f"No data are lost: run in the database, as the owner of the tables: {repair}"
+        if repair
+        else "A migration does not help, for it takes what is there as done. Restore a backup; or, "
+        "if nothing in it is needed, run in the database: "
         f"DROP SCHEMA {session.schema} CASCADE.",
     )

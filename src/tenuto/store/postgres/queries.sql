@@ -28,7 +28,7 @@ SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
 -- name: begin_migration
--- Start a transaction that may take its time: others wait for it, and do not give up.
+-- Start a transaction that may take its time, and waits for others that do the same.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = 0;
 SET LOCAL statement_timeout = 0;
@@ -1405,6 +1405,10 @@ SELECT
 -- Tell whoever listens; outside of any turn, because commits that notify go one after the other.
 SELECT pg_notify(:channel, :payload);
 
+-- name: knows_process
+-- Whether a process has opened the store that is here.
+SELECT 1 FROM tenuto.processes WHERE id = :process_id;
+
 -- name: ping
 -- Whether a connection is still there.
 SELECT 1;
@@ -1432,12 +1436,82 @@ SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
 -- Make the schema.
 CREATE SCHEMA tenuto;
 
--- name: tables
--- What is in the schema.
-SELECT class.relname
-FROM pg_catalog.pg_class AS class
-INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
-WHERE namespace.nspname = :schema AND class.relkind IN ('r', 'p', 'v', 'm', 'f');
+-- name: catalogue
+-- What is in the schema: its kind, whose it is, its name, and the type of a column. What is there and
+-- does not work, such as an index that was not finished, is left out.
+WITH relations AS MATERIALIZED (
+    SELECT class.oid, class.relname::text AS name, class.relkind AS kind
+    FROM pg_catalog.pg_class AS class
+    INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+    WHERE namespace.nspname = :schema
+)
+
+SELECT
+    CASE kind WHEN 'S' THEN 'sequence' WHEN 'c' THEN 'type' ELSE 'table' END,
+    CASE WHEN kind IN ('S', 'c') THEN '-' ELSE name END,
+    name,
+    ''
+FROM relations
+WHERE kind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c')
+UNION ALL
+SELECT
+    'column',
+    relation.name,
+    attribute.attname::text,
+    pg_catalog.format_type(attribute.atttypid, attribute.atttypmod)
+    || CASE WHEN attribute.attidentity = '' THEN '' ELSE ' identity' END
+FROM relations AS relation
+INNER JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = relation.oid
+WHERE relation.kind IN ('r', 'p', 'v') AND attribute.attnum > 0 AND NOT attribute.attisdropped
+UNION ALL
+SELECT 'index', relation.name, named.relname::text, ''
+FROM relations AS relation
+INNER JOIN pg_catalog.pg_index AS index ON index.indrelid = relation.oid
+INNER JOIN pg_catalog.pg_class AS named ON named.oid = index.indexrelid
+WHERE index.indisvalid
+UNION ALL
+SELECT 'trigger', relation.name, trigger.tgname::text, ''
+FROM relations AS relation
+INNER JOIN pg_catalog.pg_trigger AS trigger ON trigger.tgrelid = relation.oid
+WHERE NOT trigger.tgisinternal AND trigger.tgenabled IN ('O', 'A')
+UNION ALL
+SELECT 'function', '-', routine.proname::text, ''
+FROM pg_catalog.pg_proc AS routine
+INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = routine.pronamespace
+WHERE namespace.nspname = :schema
+UNION ALL
+SELECT 'type', '-', type.typname::text, ''
+FROM pg_catalog.pg_type AS type
+INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = type.typnamespace
+WHERE namespace.nspname = :schema AND type.typrelid = 0 AND type.typcategory <> 'A';
+
+-- name: roles
+-- Whose the tables are, else the schema; as whom this is asked, and whether that is as good.
+SELECT
+    pg_catalog.pg_get_userbyid(owner.id)::text,
+    current_user::text,
+    pg_catalog.pg_has_role(owner.id, 'USAGE')
+FROM pg_catalog.pg_namespace AS namespace
+LEFT JOIN pg_catalog.pg_class AS info
+    ON info.relnamespace = namespace.oid AND info.relname = 'schema_info'
+CROSS JOIN LATERAL (SELECT coalesce(info.relowner, namespace.nspowner) AS id) AS owner
+WHERE namespace.nspname = :schema;
+
+-- name: lock_patience
+-- How long each statement of this transaction waits for others.
+SELECT set_config('lock_timeout', :patience, true);
+
+-- name: blockers
+-- Who holds what a session waits for.
+SELECT
+    blocking.pid,
+    activity.usename::text,
+    activity.application_name,
+    activity.state,
+    activity.xact_start
+FROM unnest(pg_catalog.pg_blocking_pids(:pid)) AS blocking (pid)
+LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = blocking.pid
+ORDER BY activity.xact_start, blocking.pid;
 
 -- name: schema_info
 -- Which migrations have run, and the oldest program that may use what they made.

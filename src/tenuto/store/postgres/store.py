@@ -26,7 +26,7 @@ from tenuto.store.columns import (
     timer_row,
 )
 from tenuto.store.postgres import reads
-from tenuto.store.postgres.address import read_address
+from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.listener import Listener, payload_for
@@ -97,7 +97,9 @@ class PostgresStore:
         self._rhythm = checked_rhythm(beat_every, dead_after)
         self._address = read_address(url, schema)
         self._listen_address = (
-            read_address(listen_url, self._address.schema) if listen_url else self._address
+            read_address(listen_url, self._address.schema, what=LISTEN_URL)
+            if listen_url
+            else self._address
         )
         self._readers = readers
         self._patience = patience.total_seconds()
@@ -141,7 +143,7 @@ class PostgresStore:
         self._start(process_id)
         try:
             if not self._may_write:
-                require_newest(self._heart, await checked_version(self._heart))
+                await require_newest(self._heart, await checked_version(self._heart))
                 return now
             await migrate(self._heart)
             return await enter(self._heart, process_id, now, is_guest=is_guest)
@@ -444,7 +446,12 @@ class PostgresStore:
         self._lanes = [Session(server) for _ in range(self.lanes)]
         self._claims = Claims()
         self._pool = Pool(server, self._readers, self._patience)
-        self._listener = Listener(listening, self._address.schema, lambda: self._process_id)
+        self._listener = Listener(
+            listening,
+            self._address.schema,
+            lambda: self._process_id,
+            is_apart=listening is not server,
+        )
         self._process_id = process_id
 
     @property

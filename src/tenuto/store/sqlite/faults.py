@@ -12,19 +12,19 @@ from tenuto.store.protocol import CommitUnknown, DataRefused
 
 _WEATHER: dict[type[apsw.Error], tuple[str, str, str]] = {
     apsw.BusyError: (
-        "TEN-4003",
+        "TEN-4011",
         "is locked by another program",
-        "Close what else is writing it (a database browser, a backup); work goes on by itself.",
+        "Close what else is writing it (a database browser, a backup); a process at work goes on.",
     ),
     apsw.LockedError: (
-        "TEN-4003",
+        "TEN-4011",
         "is locked",
-        "Close what else is writing it (a database browser, a backup); work goes on by itself.",
+        "Close what else is writing it (a database browser, a backup); a process at work goes on.",
     ),
     apsw.FullError: (
         "TEN-4003",
         "cannot grow: the disk is full",
-        "Free some space; work goes on by itself. Nothing was lost.",
+        "Free some space; a process at work goes on. Nothing was lost.",
     ),
     apsw.ReadOnlyError: (
         "TEN-4004",

@@ -1,0 +1,106 @@
+"""Who keeps a migration waiting, said while it waits and when it gives up.
+
+A statement that changes a table waits for every transaction that has used it, and everybody else
+waits behind that statement. So it waits for a short while only; and since the server says no more
+about a wait that is over, somebody has to look while it lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.server import Server
+from tenuto.store.postgres.session import Session
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0
+
+
+class Blocker(NamedTuple):
+    """A session that holds what another one waits for."""
+
+    pid: int
+    user: str | None
+    application: str | None
+    state: str | None
+    since: datetime | None
+    """When its transaction began; the server tells that only to those who may know."""
+
+    @property
+    def shown(self) -> str:
+        if not self.pid:
+            return "a prepared transaction (see pg_prepared_xacts)"
+        named = ", ".join(
+            f"{what} {name}"
+            for what, name in (("application", self.application), ("user", self.user))
+            if name
+        )
+        since = f", in a transaction since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
+        state = f", {self.state}" if self.state else ""
+        return f"pid {self.pid} ({named or 'no name given'}{since}{state})"
+
+
+class Watch:
+    """What was seen of those whom a session waited for."""
+
+    def __init__(self) -> None:
+        self.last: list[Blocker] = []
+
+    @property
+    def shown(self) -> str:
+        return "; ".join(each.shown for each in self.last) or "another session"
+
+    @property
+    def advice(self) -> str:
+        """How to get them out of the way."""
+        ends = " ".join(f"SELECT pg_terminate_backend({each.pid});" for each in self.last)
+        if not self.last:
+            ends = "look for long transactions in pg_stat_activity."
+        return (
+            "Have that transaction committed or rolled back, or end its session on the server: "
+            f"{ends} Then run `tenuto migrate` again. Nothing was changed."
+        )
+
+
+@asynccontextmanager
+async def watching(server: Server, pid: int) -> AsyncIterator[Watch]:
+    """Look whom the session `pid` waits for, as long as this lasts, and say so in the log."""
+    watch, over = Watch(), asyncio.Event()
+    looking = asyncio.create_task(_look(server, pid, watch, over), name="tenuto-postgres-blockers")
+    try:
+        yield watch
+    finally:
+        over.set()
+        await looking
+
+
+async def _look(server: Server, pid: int, watch: Watch, over: asyncio.Event) -> None:
+    session = Session(server)
+    told: set[int] = set()
+    try:
+        while not await _is_over(over):
+            found = [Blocker(*row) for row in await session.rows("blockers", {"pid": pid})]
+            # What it waited for at last is what it gave up for: an answer from afterwards is empty.
+            watch.last = found or watch.last
+            if {each.pid for each in found} - told:
+                told |= {each.pid for each in found}
+                log.warning("the migration of %s waits for %s", server.shown, watch.shown)
+    except StoreUnavailable as error:
+        log.debug("nobody sees whom the migration waits for: %s", error)
+    finally:
+        session.abandon()
+
+
+async def _is_over(over: asyncio.Event) -> bool:
+    try:
+        await asyncio.wait_for(over.wait(), LOOK_EVERY)
+    except TimeoutError:
+        return False
+    return True

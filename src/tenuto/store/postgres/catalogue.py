@@ -1,0 +1,102 @@
+"""What a schema holds, beside what the migrations make of one.
+
+`migrations/made.txt` says what there is after each migration, as the server itself tells it; the
+tests write it (`python -m tests.store.postgres.made`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Item(NamedTuple):
+    """Something in a schema."""
+
+    kind: str
+    table: str
+    """Whose it is; a dash where it is nobody's."""
+    name: str
+    detail: str = ""
+    """A column's type."""
+
+    @property
+    def shown(self) -> str:
+        match self.kind:
+            case "table":
+                return self.name
+            case "column":
+                return f"column {self.table}.{self.name} ({self.detail})"
+            case _:
+                return f"{self.kind} {self.name}"
+
+
+SCHEMA_INFO = "schema_info"
+OF_TABLES = frozenset({"column", "index", "trigger"})
+"""Their names are their table's matter."""
+_MOST_SHOWN = 5
+
+
+@cache
+def expected(version: int) -> frozenset[Item]:
+    """What there is after so many migrations."""
+    return frozenset(
+        item
+        for first, last, item in _made()
+        if first <= version and (last is None or version <= last)
+    )
+
+
+@cache
+def names_of_ours() -> frozenset[str]:
+    """Every name that a migration gives to a table, index, function or trigger."""
+    return frozenset(item.name for _, _, item in _made() if item.kind != "column")
+
+
+def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
+    """The tables that have all their columns: one with a name of ours alone is somebody else's."""
+    lost = {item.table for item in expected(version) - found if item.kind in ("table", "column")}
+    return sorted(
+        item for item in expected(version) if item.kind == "table" and item.name not in lost
+    )
+
+
+def missing(version: int, found: frozenset[Item]) -> list[Item]:
+    """What the migrations up to `version` made, and is not there; of a lost table that alone."""
+    lost = expected(version) - found
+    tables = {item.name for item in lost if item.kind == "table"}
+    return sorted(item for item in lost if item.kind == "table" or item.table not in tables)
+
+
+def ahead(version: int, newest: int, found: frozenset[Item]) -> list[Item]:
+    """What only a migration after `version` makes, and is there already."""
+    later = {item for each in range(version + 1, newest + 1) for item in expected(each)}
+    there = (later - expected(version)) & found
+    tables = {item.name for item in there if item.kind == "table"}
+    return sorted(item for item in there if item.kind == "table" or item.table not in tables)
+
+
+def shown(items: Iterable[Item], between: str = ", ") -> str:
+    """Some of them by name, and how many more there are."""
+    names = [item.shown for item in items]
+    more = f"{between}{len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    return between.join(names[:_MOST_SHOWN]) + more
+
+
+def line_of(first: int, last: int | None, item: Item) -> str:
+    """How `made.txt` says it."""
+    return f"{first}..{last or ''} {' '.join(item)}".rstrip()
+
+
+@cache
+def _made() -> tuple[tuple[int, int | None, Item], ...]:
+    text = files("tenuto.store.postgres").joinpath("migrations", "made.txt").read_text("utf-8")
+    return tuple(map(_read, text.splitlines()))
+
+
+def _read(line: str) -> tuple[int, int | None, Item]:
+    since, kind, table, name, *detail = line.split(" ", 4)
+    first, _, last = since.partition("..")
+    return int(first), int(last) if last else None, Item(kind, table, name, *detail)

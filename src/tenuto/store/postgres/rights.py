@@ -1,0 +1,72 @@
+"""Who may do what in a schema, and which grants help those who may not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.address import identifier
+from tenuto.store.postgres.faults import DENIED, first_line, sqlstate
+from tenuto.store.postgres.session import Session
+
+
+class Roles(NamedTuple):
+    """Whose the tables are, else the schema, and as whom this connection acts."""
+
+    owner: str
+    user: str
+    is_owner: bool
+    """Whether the user may do what the owner may."""
+
+
+def is_denied(error: StoreUnavailable) -> bool:
+    """Whether the server said that the role may not do it."""
+    return error.__cause__ is not None and sqlstate(error.__cause__) == DENIED
+
+
+async def roles_of(session: Session) -> Roles | None:
+    """None when there is no such schema."""
+    found = await session.rows("roles", {"schema": session.schema})
+    return Roles(*found[0]) if found else None
+
+
+def as_owner(roles: Roles | None) -> str:
+    """What to run so that the schema is brought up to date."""
+    if roles is None or roles.is_owner:
+        return "Run `tenuto migrate`, or start the engine once."
+    return (
+        f"Run `tenuto migrate` as the owner of its tables, the role {roles.owner}; "
+        f"{roles.user} may not change them."
+    )
+
+
+async def denied(session: Session, error: StoreUnavailable, version: int | None) -> Exception:
+    """A refusal that says what helps in a schema that is of that `version`, if it is known."""
+    roles = await roles_of(session)
+    if roles is None:
+        return error
+    schema, user = identifier(session.schema), identifier(roles.user)
+    said = first_line(error.__cause__)
+    if version:
+        return StoreUnavailable(
+            f"{session.server.shown} has an older schema ({version}), and {roles.user} may not "
+            f"bring it up to date ({said})",
+            code="TEN-4005",
+            advice=as_owner(roles._replace(is_owner=False)),
+        )
+    if version == 0:
+        return StoreUnavailable(
+            f"{session.server.shown} does not let {roles.user} make tables in the schema "
+            f"{session.schema} ({said})",
+            code="TEN-4004",
+            advice=f"As the role {roles.owner} run: GRANT USAGE, CREATE ON SCHEMA {schema} TO "
+            f"{user}; or run `tenuto migrate` as {roles.owner}.",
+        )
+    return StoreUnavailable(
+        f"{session.server.shown} does not let {roles.user} into the schema {session.schema}, "
+        f"which belongs to {roles.owner} ({said})",
+        code="TEN-4004",
+        advice=f"As the role {roles.owner} run: GRANT USAGE ON SCHEMA {schema} TO {user}; "
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {user}; "
+        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {user}.",
+    )

@@ -1,0 +1,167 @@
+"""What commands say when the database goes away while they are at work, and what is true then."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import pytest_asyncio
+
+from tenuto import Tenuto
+from tenuto.cli import exits, mailing, publishing, running
+from tenuto.cli.commanding import command
+from tenuto.cli.publishing import send_event
+from tenuto.cli.stores import Reader
+from tenuto.engine import engine
+from tenuto.engine.postmaster import Postmaster
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.inputs import CancelAsked
+from tenuto.model.status import Status
+from tenuto.store.protocol import Mail
+from tests.cli.beside import told
+from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each
+from tests.kit.tcp_proxy import TcpProxy, proxy_to
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio]
+
+
+@pytest_asyncio.fixture
+async def line(on_postgres: Terminal) -> AsyncIterator[TcpProxy]:
+    """The way to the database, which may be cut."""
+    async with proxy_to(on_postgres.store) as proxy:
+        yield proxy
+
+
+def cut(line: TcpProxy) -> None:
+    line.refuse()
+    line.cut()
+
+
+async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is_away(
+    on_postgres: Terminal,
+    line: TcpProxy,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await asyncio.to_thread(on_postgres.past, one_of_each)
+
+    @contextmanager
+    def at_once() -> Iterator[asyncio.Event]:
+        cut(line)
+        stopped = asyncio.Event()
+        stopped.set()
+        yield stopped
+
+    monkeypatch.setattr(running, "interruptible", at_once)
+    monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
+    url = line.url(on_postgres.store)
+    assert await running.run(running.Wish(store=url, instance="@last")) == 130
+    err = capsys.readouterr().err
+    assert "stopped without the store" in err
+    assert f"--store {url}" in err.partition("To go on:")[2].splitlines()[1]
+
+
+async def test_ctrl_c_twice_ends_at_once_also_when_the_database_is_away(
+    on_postgres: Terminal, line: TcpProxy
+) -> None:
+    on_postgres.write("wait.json", WAIT)
+    on_postgres.environment["TENUTO_STORE"] = line.url(on_postgres.store)
+    with on_postgres.start("run", "wait.json", "-i", '{"id": 7}') as process:
+        await asyncio.to_thread(told, process, "waiting for paid")
+        cut(line)
+        process.send_signal(signal.SIGINT)
+        await asyncio.to_thread(told, process, "tenuto run wait.json --instance")
+        process.send_signal(signal.SIGINT)
+        _, err = await asyncio.to_thread(process.communicate, timeout=PATIENCE)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+
+
+async def test_a_command_that_is_stored_when_the_database_goes_away_says_so_and_is_done_later(
+    on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(on_postgres.past, one_of_each)
+    taken = mailing._taken
+
+    async def cut_before(reader: Reader, look: Callable[[], Awaitable[Status | None]]) -> object:
+        cut(line)
+        return await taken(reader, look)
+
+    monkeypatch.setattr(mailing, "_taken", cut_before)
+    url = line.url(on_postgres.store)
+    with pytest.raises(StoreUnavailable) as refusal:
+        await command(url, "@last", CancelAsked(by="cli"), is_json=True)
+    assert exits.exit_code(refusal.value) == 7
+    assert refusal.value.code == "TEN-4015"
+    assert "the command is stored" in refusal.value.message
+    assert "tenuto show " in refusal.value.advice
+    assert url in refusal.value.advice, "the line that is to be typed names the store"
+    async with Tenuto(on_postgres.store) as app:
+        newest = (await app.instances(workflow="wait"))[0]
+        await app.engine.final_state(newest.id)
+        assert (await app.instances(workflow="wait"))[0].status is Status.CANCELLED
+
+
+async def test_a_command_of_which_the_database_says_nothing_is_not_called_stored(
+    on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(on_postgres.past, one_of_each)
+    send = mailing._send
+
+    async def cut_before(reader: Reader, mail: Mail) -> None:
+        cut(line)
+        await send(reader, mail)
+
+    monkeypatch.setattr(mailing, "_send", cut_before)
+    with pytest.raises(StoreUnavailable, match="whether the command was stored") as refusal:
+        await command(line.url(on_postgres.store), "@last", CancelAsked(by="cli"), is_json=True)
+    assert exits.exit_code(refusal.value) == 5
+    assert "Before asking again" in refusal.value.advice
+
+
+async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be(
+    on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(on_postgres.past, one_of_each)
+    match = Postmaster.match
+
+    async def cut_before(self: Postmaster, number: int, event: Event) -> int:
+        cut(line)
+        return await match(self, number, event)
+
+    monkeypatch.setattr(Postmaster, "match", cut_before)
+    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
+    url = line.url(on_postgres.store)
+    with pytest.raises(StoreUnavailable) as refusal:
+        await send_event(url, "paid", {"id": 7}, "e-1", None, is_json=True)
+    assert exits.exit_code(refusal.value) == 7
+    assert "the event e-1 is stored" in refusal.value.message
+    monkeypatch.undo()
+    sent = await asyncio.to_thread(
+        on_postgres.run, "events", "send", "paid", '{"id": 7}', "--id", "e-1", "-o", "json"
+    )
+    assert sent.json["duplicate"] is True
+
+
+async def test_an_event_that_was_refused_may_be_sent_again_under_its_id(
+    on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(on_postgres.past, one_of_each)
+    publish = Tenuto.publish
+
+    async def cut_before(self: Tenuto, *values: object, **named: object) -> object:
+        cut(line)
+        return await publish(self, *values, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Tenuto, "publish", cut_before)
+    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
+    with pytest.raises(StoreUnavailable) as refusal:
+        await send_event(line.url(on_postgres.store), "paid", None, None, None, is_json=True)
+    assert exits.exit_code(refusal.value) == 5
+    assert "again with --id " in refusal.value.advice

@@ -1,0 +1,128 @@
+"""An outage is said once, and so is that it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.engine.engine import Settings
+from tenuto.engine.outage import Outage
+from tenuto.model.errors import StoreUnavailable
+from tenuto.ports import SystemClock
+from tests.kit.postgres_database import connected, fresh_database
+from tests.kit.tcp_proxy import proxy_to
+
+AWAY = StoreUnavailable("gone")
+REFUSED = StoreUnavailable("cannot be reached", code="TEN-4008")
+FULL = StoreUnavailable("full", code="TEN-4003")
+
+
+class Said:
+    """What the log says from now on."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.WARNING)
+        self._caplog = caplog
+        self.ticks = 100.0
+        self.outage = Outage(SystemClock(ticks=lambda: self.ticks))
+
+    @property
+    def lines(self) -> list[str]:
+        found = [each.message.partition("\n")[0] for each in self._caplog.records]
+        self._caplog.clear()
+        return found
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Said:
+    return Said(caplog)
+
+
+def test_who_notices_first_says_it_and_the_last_one_says_that_it_is_over(said: Said) -> None:
+    outage = said.outage
+    outage.noticed("heart", AWAY)
+    for _ in range(3):
+        outage.noticed("jobs", REFUSED)
+        outage.noticed("heart", REFUSED)
+        outage.met("matching event e1", AWAY)
+    assert said.lines == ["the store is unavailable, trying again (heart): TEN-4001  gone"]
+    said.ticks += 12.5
+    outage.worked("heart")
+    outage.worked("mailroom")
+    assert said.lines == []
+    outage.worked("jobs")
+    outage.worked("jobs")
+    assert said.lines == ["the store is back after 12.5 s"]
+
+
+def test_the_next_outage_is_said_again(said: Said) -> None:
+    for _ in range(2):
+        said.outage.noticed("heart", AWAY)
+        said.outage.worked("heart")
+        assert len(said.lines) == 2
+
+
+def test_another_reason_is_said_too(said: Said) -> None:
+    for _ in range(2):
+        said.outage.noticed("lane 0", FULL)
+        said.outage.noticed("heart", AWAY)
+    assert said.lines == [
+        "the store is unavailable, trying again (lane 0): TEN-4003  full",
+        "the store is unavailable, trying again (heart): TEN-4001  gone",
+    ]
+
+
+def test_who_has_nothing_to_ask_leaves_it_to_others_to_find_out(said: Said) -> None:
+    outage = said.outage
+    outage.noticed("lane 0", AWAY)
+    outage.rests("lane 0")
+    outage.worked("projector")
+    assert len(said.lines) == 1
+    outage.worked("heart")
+    assert said.lines == ["the store is back after 0.0 s"]
+    outage.noticed("lane 0", FULL)
+    outage.rests("lane 0")
+    outage.worked("heart")
+    assert len(said.lines) == 1
+    outage.worked("lane 0")
+    assert said.lines == ["the store is back after 0.0 s"]
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_server_that_was_away_is_two_lines_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """ "Outage floods the log": every loop of an engine tries again and again, in silence."""
+    caplog.set_level(logging.WARNING)
+    url = await fresh_database()
+    settings = Settings(
+        mail_every=0.02, jobs_every=0.02, watch_every=0.02, project_every=0.02, timers_every=0.02
+    )
+    async with proxy_to(url) as proxy:
+        app = Tenuto(proxy.url(url), settings=settings)
+        async with app:
+            await app.deploy({"id": "q", "steps": [{"stepId": "end", "type": "TERMINATE"}]})
+            proxy.refuse()
+            proxy.cut()
+            tries = [asyncio.create_task(_refused(app)) for _ in range(3)]
+            await asyncio.gather(*tries)
+            proxy.mend()
+            while app.engine._outage._since is not None:
+                app.engine._beat_hint.set()
+                async with connected(url) as connection:
+                    await connection.fetch("SELECT pg_sleep(0.05)")
+            await app.start("q")
+    lines = [each.message.partition("\n")[0] for each in caplog.records]
+    assert len(lines) == 2, lines
+    assert lines[0].startswith("the store is unavailable, trying again (")
+    assert lines[1].startswith("the store is back after ")
+
+
+async def _refused(app: Tenuto) -> None:
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await app.start("q")
