@@ -24,9 +24,9 @@ from tenuto.engine.starting import (
 from tenuto.instances import InstanceRef, Summary
 from tenuto.model.checks import aware, length_problems, refuse_bad_ids
 from tenuto.model.errors import InvalidInput, NotFound, Problem
-from tenuto.model.events import Event
+from tenuto.model.events import Event, event_name_problem
 from tenuto.model.inputs import Started
-from tenuto.model.json import JSON, Given, Object, as_json, json_problem
+from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
@@ -43,7 +43,13 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
     event_id: str
     duplicate: bool
+    """Whether it was published before: then what it did the first time is told."""
     resumed: int
+    """How many waits took it."""
+    cancelled: int = 0
+    """How many instances it cancels."""
+    started: int = 0
+    """How many instances it starts."""
 
 
 class Tenuto:
@@ -226,7 +232,11 @@ class Tenuto:
         )
         result = await self.engine.publish(event)
         return Published(
-            event_id=event.id, duplicate=result.outcome == "duplicate", resumed=result.resumed
+            event_id=event.id,
+            duplicate=result.outcome == "duplicate",
+            resumed=result.resumed,
+            cancelled=result.cancelled,
+            started=result.started,
         )
 
     async def _deploy_flow(
@@ -252,17 +262,15 @@ def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
     return parse_document(text, str(path))
 
 
-def _pattern_problems(pattern: str) -> list[Problem]:
-    too_long = length_problems(pattern, "$.pattern")
-    if too_long:
+def _pattern_problems(pattern: object) -> list[Problem]:
+    if not isinstance(pattern, str):
+        message: str | None = "an event has a pattern, which is text"
+    elif too_long := length_problems(pattern, "$.pattern"):
         return too_long
-    words = pattern.split(".")
-    if all(words) and "*" not in pattern and json_problem(pattern) is None:
-        if words[0] != "workflow":
-            return []
-        message = f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"
     else:
-        message = f"{pattern!r} is not the name of an event"
+        message = event_name_problem(pattern)
+    if message is None:
+        return []
     return [
         Problem(
             code="TEN-2006",
