@@ -266,8 +266,9 @@ class Run:
                 self.hand(spelled(key), event, arm=arm.arm)
                 news += self.news
         for number in cancelling:
-            self.tell(TriggerMatched(trigger=number, event=event))
-            news += self.news
+            if self.ledger.triggers:  # the first that holds ends it
+                self.tell(TriggerMatched(trigger=number, event=event))
+                news += self.news
         self.news = news
         return self
 

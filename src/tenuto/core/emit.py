@@ -23,7 +23,7 @@ def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
     """Publish the event, and go on; nobody need wait for it."""
     attempt = attempt_of(d.state, key)
     try:
-        pattern = _text(d, key, "pattern", config.pattern)
+        pattern = _value(d, key, "pattern", config.pattern)
         payload = _value(d, key, "payload", config.payload)
         correlation_id = _text(d, key, "correlationId", config.correlation_id)
     except ExpressionError as error:
@@ -33,7 +33,7 @@ def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
     if failure is not None:
         fail(d, key, attempt, failure)
         return
-    assert pattern is not None
+    assert isinstance(pattern, str)
     event = Event(
         id=idempotency_key(d.state.id, key),
         pattern=pattern,
@@ -49,9 +49,10 @@ def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
 
 
 def _refusal(
-    pattern: str | None, payload: JSON, correlation_id: str | None, most_bytes: int
+    pattern: JSON, payload: JSON, correlation_id: str | None, most_bytes: int
 ) -> Failure | None:
-    problem = event_name_problem(pattern or "")
+    is_text = isinstance(pattern, str)
+    problem = event_name_problem(pattern) if is_text else "the name of an event is text"
     if problem is None and correlation_id is not None:
         problem = too_long(correlation_id)
     if problem is not None:
