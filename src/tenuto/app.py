@@ -44,7 +44,13 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
     event_id: str
     duplicate: bool
+    """Whether it was published before: then what it did the first time is told."""
     resumed: int
+    """How many waits took it."""
+    cancelled: int = 0
+    """How many instances it cancels."""
+    started: int = 0
+    """How many instances it starts."""
 
 
 class Tenuto:
@@ -227,7 +233,11 @@ class Tenuto:
         )
         result = await self.engine.publish(event)
         return Published(
-            event_id=event.id, duplicate=result.outcome == "duplicate", resumed=result.resumed
+            event_id=event.id,
+            duplicate=result.outcome == "duplicate",
+            resumed=result.resumed,
+            cancelled=result.cancelled,
+            started=result.started,
         )
 
     async def _deploy_flow(

@@ -23,6 +23,7 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    PublishEvent,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -148,6 +149,8 @@ class CoreDriver:
                 letter = {"kind": str(effect.kind), "node": effect.node, "attempt": effect.attempt}
                 place = {"iteration": effect.iteration}
                 self._letters.append({"id": str(len(self._letters)), **letter, **place})
+            case PublishEvent():
+                pass
             case ResolveChild() | SendMail():
                 raise AssertionError("one instance alone has no children")
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from tenuto.model.json import JSON, Object
 
 
-def draw(edges: str, /, *, options: Object | None = None, **nodes: Object) -> Object:
+def draw(
+    edges: str,
+    /,
+    *,
+    options: Object | None = None,
+    cancelled_by: list[Object] | None = None,
+    **nodes: Object,
+) -> Object:
     """A document in the graph form; `a:x>b` is the edge from handle `x` of a, a lone `a` a node."""
     arrows: list[JSON] = []
     names: dict[str, None] = {}
@@ -19,6 +26,8 @@ def draw(edges: str, /, *, options: Object | None = None, **nodes: Object) -> Ob
     names |= dict.fromkeys(nodes)
     boxes: list[JSON] = [{"id": name, **nodes.get(name, task())} for name in names]
     document: Object = {"id": "w", "nodes": boxes, "edges": arrows}
+    if cancelled_by:
+        document["cancellationTriggers"] = list[JSON](cancelled_by)
     return document | ({"workflowOptions": options} if options else {})
 
 
@@ -43,6 +52,18 @@ def task(**config: JSON) -> Object:
 
 def wait(pattern: str = "paid", /, **config: JSON) -> Object:
     return box("eventWait", eventPattern=pattern, **config)
+
+
+def arms(*patterns: str, **config: JSON) -> Object:
+    """A wait for whichever comes first; an arm is called after the last word of its pattern."""
+    listed: list[JSON] = [
+        {"id": pattern.rpartition(".")[2], "eventPattern": pattern} for pattern in patterns
+    ]
+    return box("eventWait", arms=listed, **config)
+
+
+def emit(pattern: str = "told", /, **config: JSON) -> Object:
+    return box("emit", pattern=pattern, **config)
 
 
 def delay(duration: JSON = "PT1M", /, **config: JSON) -> Object:

@@ -18,6 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from tenuto.core import Decision, InstanceState, Plan, blank, fold, outstanding, snapshot
+from tenuto.core.cancel_trigger import listens
 from tenuto.core.deciding import GO_ON
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.effects import ResolveChild, SetTimer, StartAttempt
@@ -111,6 +112,10 @@ def check_outstanding(run: Run) -> None:
     if run.state.status in FINAL:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})
         assert (resolving, run.ledger.children) == ({}, {})
+    declared = run.plan.definition.cancellation_triggers
+    is_listening = listens(run.plan, run.state) and run.state.status is not Status.CREATED
+    wanted = len(declared) if is_listening else 0
+    assert len(run.ledger.triggers) == wanted
 
 
 def check_uniqueness(entries: list[Entry]) -> None:

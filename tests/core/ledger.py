@@ -11,6 +11,7 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    PublishEvent,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -18,6 +19,7 @@ from tenuto.model.effects import (
     StopAttempt,
 )
 from tenuto.model.entries import ChildStarted, Entry, NodeCancelled, NodeCompleted, NodeFailed
+from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
 
@@ -36,6 +38,11 @@ class Ledger:
         self.held_back: dict[TimerKey, datetime] = {}
         """Timers that came due and were put off: they wait for the instance, not for the clock."""
         self.waits: dict[NodeKey, OpenWait] = {}
+        """Of those that have several arms the first."""
+        self.arms: dict[NodeKey, list[OpenWait]] = {}
+        self.triggers: list[OpenWait] = []
+        """For events that cancel the instance."""
+        self.published: list[Event] = []
         self.dead_letters: list[KeepDeadLetter] = []
         self.resolving: dict[NodeKey, ResolveChild] = {}
         """Children whose version is being looked for."""
@@ -65,7 +72,7 @@ class Ledger:
             if not is_moot:
                 self._take(effect, put_off=not entries)
 
-    def _take(self, effect: Effect, *, put_off: bool) -> None:
+    def _take(self, effect: Effect, *, put_off: bool) -> None:  # noqa: C901 - one arm each
         match effect:
             case StartAttempt():
                 key = NodeKey(effect.node, effect.iteration)
@@ -80,10 +87,21 @@ class Ledger:
                 self.timers[effect.key] = effect.due
             case ClearTimer():
                 self._clear(effect, put_off=put_off)
+            case OpenWait(node=""):
+                assert effect.arm not in {each.arm for each in self.triggers}
+                self.triggers.append(effect)
             case OpenWait():
-                self.waits[NodeKey(effect.node, effect.iteration)] = effect
+                key = NodeKey(effect.node, effect.iteration)
+                self.waits.setdefault(key, effect)
+                self.arms.setdefault(key, []).append(effect)
+            case CloseWait(node=""):
+                self.triggers.clear()
             case CloseWait():
                 del self.waits[NodeKey(effect.node, effect.iteration)]
+                del self.arms[NodeKey(effect.node, effect.iteration)]
+            case PublishEvent():
+                assert effect.event.id not in {sent.id for sent in self.published}
+                self.published.append(effect.event)
             case KeepDeadLetter():
                 self.dead_letters.append(effect)
             case ResolveChild():

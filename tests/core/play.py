@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
+from tenuto.core.cancel_trigger import holds
 from tenuto.core.deciding import GO_ON
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, state_of
@@ -20,6 +21,7 @@ from tenuto.definition import compile_definition
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, split_condition
 from tenuto.model.codes import CATALOGUE
+from tenuto.model.effects import OpenWait
 from tenuto.model.entries import Entry
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure, LastError
@@ -40,6 +42,7 @@ from tenuto.model.inputs import (
     TimerDue,
     TimerKey,
     TimerKind,
+    TriggerMatched,
 )
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
@@ -251,16 +254,25 @@ class Run:
             received_at=self.now,
             correlation_id=correlation_id,
         )
-        keys = [key for key in sorted(self.ledger.waits) if self._fits(key, event)]
-        assert keys, f"no open wait takes {pattern} {payload}"
+        taking = {
+            key: next((arm for arm in arms if self._fits(arm, event)), None)
+            for key, arms in sorted(self.ledger.arms.items())
+        }
+        cancelling = [each.position for each in self.ledger.triggers if self._fits(each, event)]
+        assert cancelling or any(taking.values()), f"no open wait takes {pattern} {payload}"
         news: list[str] = []
-        for key in keys:
-            self.hand(spelled(key), event)
-            news += self.news
+        for key, arm in taking.items():
+            if arm is not None:
+                self.hand(spelled(key), event, arm=arm.arm)
+                news += self.news
+        for number in cancelling:
+            if self.ledger.triggers:  # the first that holds ends it
+                self.tell(TriggerMatched(trigger=number, event=event))
+                news += self.news
         self.news = news
         return self
 
-    def hand(self, node: str, event: Event, *, by_lookback: bool = False) -> Run:
+    def hand(self, node: str, event: Event, *, by_lookback: bool = False, arm: str = "") -> Run:
         """Give an event to one wait."""
         key = key_of(node)
         known = self.state.nodes.get(key)
@@ -271,6 +283,7 @@ class Run:
                 attempt=1 if known is None else known.attempt,
                 event=event,
                 by_lookback=by_lookback,
+                arm=arm,
             )
         )
 
@@ -341,12 +354,13 @@ class Run:
         """How often the log has an entry that begins so."""
         return sum(f"{each} ".startswith(f"{entry} ") for each in self.log)
 
-    def _fits(self, key: NodeKey, event: Event) -> bool:
-        wait = self.ledger.waits[key]
+    def _fits(self, wait: OpenWait, event: Event) -> bool:
         if not fits(wait.pattern, event.pattern):
             return False
         if wait.correlation_id not in (None, event.correlation_id):
             return False
+        if wait.captures is None:
+            return holds(self.plan, self.state, wait.position, event)
         if wait.condition is None:
             return True
         try:

@@ -10,10 +10,12 @@ from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
 from tenuto.model.inputs import CancelAsked, Reused
 from tests.core.drawing import (
+    arms,
     child,
     condition,
     delay,
     draw,
+    emit,
     end,
     every,
     loop,
@@ -53,6 +55,41 @@ def created() -> Run:
     run.entries.append(entry)
     run.state = fold(run.plan, run.state, entry)
     return run
+
+
+SOLD = draw(
+    "s>w w:paid>told w:refused>sorry told>ship ship>done",
+    s=start(),
+    w=arms("order.paid", "order.refused", eventTimeout={"duration": "P3D"}),
+    told=emit(
+        "order.accepted", payload={"id": "{{ctx.input.id}}"}, correlationId="c-{{ctx.input.id}}"
+    ),
+    ship=task(),
+    sorry=task(),
+    done=end(),
+    cancelled_by=[
+        {
+            "eventPattern": "order.cancelled",
+            "eventCondition": "event.payload.id === workflow.input.id",
+            "reason": "the customer changed their mind",
+            "shouldCompensate": False,
+        },
+        {
+            "eventPattern": "order.*",
+            "eventCondition": "ctx.told && event.payload.told === ctx.told.eventId",
+        },
+    ],
+)
+
+
+def sold() -> Run:
+    """The first of several events is taken, and another one published."""
+    run = play(SOLD).start({"id": 7}).event("order.paid", {"amount": 9})
+    return run.succeed("ship")
+
+
+def cancelled_by_event() -> Run:
+    return play(SOLD).start({"id": 7}).event("order.cancelled", {"id": 7}, id="gone")
 
 
 def running() -> Run:
@@ -282,6 +319,8 @@ SHELF: dict[str, Situation] = {
         failed,
         cancelled,
         cancelled_before_it_began,
+        sold,
+        cancelled_by_event,
         order_paid_and_shipped,
         order_never_paid,
         order_out_of_stock,

@@ -38,6 +38,7 @@ from tenuto.model.inputs import (
     TimerDue,
     TimerKey,
     TimerKind,
+    TriggerMatched,
 )
 from tenuto.model.status import FINAL, TRANSITIONS, NodeStatus, Status
 from tests.core.play import BEGIN, Run
@@ -73,6 +74,7 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         ],
         TimerDue: lambda: [*map(timer_due, timers)],
         EventMatched: lambda: [EventMatched(node=n, attempt=1, event=event) for n in names],
+        TriggerMatched: lambda: [TriggerMatched(trigger=n, event=event) for n in (0, 7)],
         ChildResolved: lambda: [ChildResolved(node=n, attempt=1, version=1) for n in names],
         ChildReported: lambda: [
             ChildReported(node=n, attempt=1, child_id="c", status=status)

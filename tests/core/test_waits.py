@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto.core.wait import INDEXED_BYTES
+from tenuto.core.terms import INDEXED_BYTES
 from tenuto.expr import event_term_values
 from tenuto.model.entries import WaitOpened
 from tenuto.model.events import Event

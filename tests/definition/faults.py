@@ -181,6 +181,11 @@ def bad_pattern(document: Document) -> Expected:
     return "TEN-1034", f"{path}.eventPattern"
 
 
+def reserved_event(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "told", "type": "EMIT", "pattern": "workflow.completed"})
+    return "TEN-1038", f"{path}.pattern"
+
+
 def long_pattern(document: Document) -> Expected:
     document["triggers"].append({"eventPattern": "payment." + "x" * 248})
     return "TEN-1025", f"$.triggers[{len(document['triggers']) - 1}].eventPattern"
@@ -380,6 +385,7 @@ FAULTS: tuple[Fault, ...] = (
     item_outside_a_loop,
     bad_payload_path,
     bad_pattern,
+    reserved_event,
     long_pattern,
     long_task_id,
     costly_condition,

@@ -23,7 +23,6 @@ def found(document: Value) -> list[tuple[str, str]]:
         ("javascript", "TEN-1903"),
         ("dataQuery", "TEN-1904"),
         ("http", "TEN-1905"),
-        ("emit", "TEN-1906"),
         ("approval", "TEN-1907"),
     ],
 )
@@ -35,7 +34,6 @@ def test_types_of_later_versions_are_named(kind: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "code", "at"),
     [
-        ("eventWait", ALTERNATIVES["eventWait"], "TEN-1908", "arms"),
         ("task", {**TASK, "mutex": "m"}, "TEN-1909", "mutex"),
         ("delay", {"duration": 1, "calendar": "c"}, "TEN-1910", "calendar"),
         ("task", {**TASK, "input": ["{{secrets.x}}"]}, "TEN-1916", "input"),
@@ -54,8 +52,6 @@ def test_settings_of_later_versions_are_named(kind: str, fields: Value, code: st
             "TEN-1911",
             "compensationSteps",
         ),
-        ({"cancellationTriggers": [{"eventPattern": "e"}]}, "TEN-1912", "cancellationTriggers"),
-        ({"triggers": [{"eventPattern": "e"}]}, "TEN-1913", "triggers"),
         ({"options": {"concurrency": {"limit": 1}}}, "TEN-1914", "options.concurrency"),
         ({"options": {"encrypt": True}}, "TEN-1915", "options.encrypt"),
     ],
@@ -64,7 +60,7 @@ def test_surroundings_of_later_versions_are_named(fields: Value, code: str, at: 
     assert found({**as_steps("task", TASK), **fields}) == [(code, f"$.{at}")]
 
 
-@pytest.mark.parametrize("kind", ["start", "end", "condition", "terminate"])
+@pytest.mark.parametrize("kind", ["start", "end", "condition", "terminate", "emit"])
 def test_what_runs_is_not_named(kind: str) -> None:
     assert found(as_steps(kind, OWN[kind])) == []
 
@@ -74,10 +70,14 @@ def test_plain_tasks_waits_and_delays_run() -> None:
     task = {**TASK, "input": {"a": "{{ctx.input}}"}, "retry": {"maxAttempts": 5}}
     assert found({**as_steps("task", task), "options": options}) == []
     assert found(as_steps("eventWait", OWN["eventWait"])) == []
+    assert found(as_steps("eventWait", ALTERNATIVES["eventWait"])) == []
+    events = [{"eventPattern": "e"}]
+    both = {"cancellationTriggers": events, "triggers": events}
+    assert found({**as_steps("task", TASK), **both}) == []
     assert found(as_steps("delay", {"until": "{{ctx.input.at}}"})) == []
 
 
 def test_everything_is_named_at_once() -> None:
     document = as_steps("task", {**TASK, "mutex": "m", "input": "{{secrets.x}}"})
-    document |= {"triggers": [{"eventPattern": "e"}], "options": {"encrypt": ["x"]}}
-    assert [code for code, _ in found(document)] == ["TEN-1909", "TEN-1916", "TEN-1913", "TEN-1915"]
+    document |= {"options": {"encrypt": ["x"]}}
+    assert [code for code, _ in found(document)] == ["TEN-1909", "TEN-1916", "TEN-1915"]

@@ -12,6 +12,7 @@ from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import MatchWrite
 from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
 from tests.kit.turns import turns
 
@@ -93,7 +94,7 @@ async def test_an_event_that_was_stored_but_not_matched_reaches_the_wait_after_a
         # Its process dies when the event is in the inbox and nobody has been told.
         is_stored = asyncio.Event()
 
-        async def hang(number: int, event: Event) -> int:
+        async def hang(number: int, event: Event) -> MatchWrite:
             is_stored.set()
             await asyncio.get_running_loop().create_future()
             raise AssertionError(number, event)

@@ -22,6 +22,7 @@ from tests.core.situations import SHELF
 FOLDER = Path(__file__).parent
 NAMES = (
     "called_off_by_name",
+    "cancelled_by_event",
     "cancelled_while_paused",
     "child_outlived_by_nobody",
     "completed",
@@ -38,6 +39,7 @@ NAMES = (
     "poison_handled",
     "quorum_with_dead_branches",
     "second_child_succeeds",
+    "sold",
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",

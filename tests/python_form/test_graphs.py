@@ -21,6 +21,7 @@ from tenuto import (
     workflow,
 )
 from tenuto.definition import compile_definition
+from tenuto.model.graph import Trigger
 from tests.python_form.graphs import (
     described,
     drawn,
@@ -704,7 +705,7 @@ def test_what_undoes_a_task_compensates_its_steps() -> None:
         },
     ]
     assert definition.triggers == (
-        {"eventPattern": "order.placed", "inputMapping": {"orderId": "id"}},
+        Trigger(event_pattern="order.placed", input_mapping={"orderId": "id"}),
     )
     assert definition.description == "Sells."
     assert definition.options.timeout is not None

@@ -58,7 +58,8 @@ NODES = ["a", "b"]
 TENANTS = ["default", "other"]
 PATTERNS = ["order.paid", "order.shipped", "order.*"]
 KEYS = [None, None, "k1", "k2", "k3"]
-OUTCOMES: list[DeliveryOutcome] = ["matched", "resumed", "discarded"]
+OUTCOMES: list[DeliveryOutcome] = ["matched", "resumed", "discarded", "cancelled", "refused"]
+ARMS = ["", "one", "two"]
 
 OPERATIONS = 150
 """In each of the runs below: 3,000 in all."""
@@ -171,6 +172,7 @@ class Scenario:
                     f"d{self.random.randint(0, 9)}", id, at=moment(self.random.randint(0, 3))
                 )
             ),
+            events=self.some(lambda: self.an_event(f"{id}:{choose(NODES)}")) if rows else (),
             ownership=choose(list(Ownership)),
         )
 
@@ -192,11 +194,15 @@ class Scenario:
             term_paths=self.random.choice(["", "p"]),
             term_values=self.random.choice(["", "1"]),
             looked_back=self.random.random() < 0.5,
+            arm=self.random.choice(ARMS),
+            position=self.random.randint(0, 2),
         )
 
     def a_delivery(self, id: str) -> Delivery:
         event_id = f"e{self.random.randint(0, 9)}"
-        return Delivery(event_id, *self.wait_key(id), self.random.choice(OUTCOMES))
+        node, outcome = self.random.choice(NODES), self.random.choice(OUTCOMES)
+        arm, reason = self.random.choice(ARMS), self.random.choice([None, "because"])
+        return Delivery(event_id, id, node, "", outcome, arm, reason)
 
     def a_mail(self) -> Mail:
         return mail(f"m{self.random.randint(0, 9)}", self.an_id())
@@ -207,6 +213,7 @@ class Scenario:
             pattern=self.random.choice(PATTERNS[:2]),
             payload=self.random.choice([1, 2]),
             received_at=moment(self.random.randint(0, 5)),
+            chain=self.random.randint(0, 2),
         )
 
     def a_match(self, stored: list[str]) -> MatchWrite:
@@ -216,6 +223,8 @@ class Scenario:
             mail=self.some(self.a_mail),
             deliveries=self.some(lambda: self.a_delivery(self.an_id())),
             resumed=self.random.randint(0, 3),
+            cancelled=self.random.randint(0, 3),
+            started=self.random.randint(0, 3),
             matched_at=NOON,
         )
 
@@ -235,7 +244,7 @@ class Scenario:
                 events=tuple(self.an_event(id) for id in event_ids),
                 matches=self.some(lambda: self.a_match(event_ids)),
                 looked_back=self.some(
-                    lambda: LookedBack(*self.wait_key(self.an_id()), self.random.randint(1, 2))
+                    lambda: LookedBack(*self.wait_key(self.an_id())[:3], self.random.randint(1, 2))
                 ),
             )
             self.turns += 1
@@ -261,9 +270,24 @@ class Scenario:
 
     async def define(self) -> None:
         content = self.random.choice([b"1", b"2"])
+        triggers = [
+            wait(
+                "",
+                "d1",
+                iteration="default",
+                arm=str(number),
+                position=number,
+                pattern=self.random.choice(PATTERNS[:2]),
+                looked_back=True,
+            )
+            for number in range(self.random.randint(0, 2))
+        ]
         await self.both(
-            lambda store: store.save_definition("default", "d1", content, content, NOON)
+            lambda store: store.save_definition(
+                "default", "d1", content, content, NOON, triggers=triggers
+            )
         )
+        await self.both(lambda store: store.waits(""))
 
     async def page(self) -> None:
         choose = self.random.choice
@@ -302,6 +326,7 @@ class Scenario:
         await self.both(lambda store: store.entries(id))
         await self.both(lambda store: store.waits(id))
         await self.both(lambda store: store.deliveries(id))
+        await self.both(lambda store: store.deliveries_of(f"e{IDS.index(id)}"))
 
     async def compare_tenant(self, tenant: str) -> None:
         await self.both(lambda store: store.dead_letters(tenant))
@@ -312,7 +337,7 @@ class Scenario:
 async def _found_waits(store: Handle, *, tenant: str, pattern: str) -> list[Any]:
     terms = await store.wait_terms(tenant, pattern)
     wanted = [term._replace(term_values=value) for term in terms for value in ("", "1")]
-    after = WaitKey("i1", "a", "")
+    after = WaitKey("i1", "a", "", "one")
     return [terms, await store.waits_for(tenant, wanted, limit=3, after=after)]
 
 

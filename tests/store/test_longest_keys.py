@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tenuto.core.wait import INDEXED_BYTES
+from tenuto.core.terms import INDEXED_BYTES
 from tenuto.definition.flow import MOST_LOOPS
 from tenuto.model.ids import LONGEST_ID
 from tenuto.store.protocol import Delivery, InstanceQuery, JobKey, JobRow, MatchWrite, WaitTerm

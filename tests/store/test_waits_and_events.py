@@ -267,3 +267,134 @@ async def test_a_moment_is_exact_to_the_millisecond(store: Handle) -> None:
     one_after = moment(1) + timedelta(milliseconds=1)
     assert len(await store.events_since("default", "order.paid", moment(1))) == 1
     assert await store.events_since("default", "order.paid", one_after) == []
+
+
+async def test_the_arms_of_a_wait_are_rows_of_their_own(store: Handle) -> None:
+    arms = tuple(wait("i1", arm=name, position=place) for place, name in enumerate(("b", "a")))
+    await open_waits(store, *arms)
+    assert [(each.arm, each.position) for each in await store.waits("i1")] == [("a", 1), ("b", 0)]
+    term = WaitTerm("order.paid", "")
+    [first] = await store.waits_for("default", [term], limit=1)
+    after = WaitKey("i1", "w", "", first.arm)
+    [second] = await store.waits_for("default", [term], limit=9, after=after)
+    assert (first.arm, second.arm) == ("a", "b")
+    assert [each.arm for each in await store.unlooked_waits(9)] == ["a", "b"]
+
+
+async def test_a_wait_looks_back_and_is_closed_with_all_its_arms(store: Handle) -> None:
+    arms = tuple(wait("i1", arm=name) for name in ("a", "b"))
+    await open_waits(store, *arms, wait("i1", "v"))
+    await store.commit(turn("t2", looked_back=(LookedBack("i1", "w", "", 1),)))
+    assert [each.node for each in await store.unlooked_waits(9)] == ["v"]
+    await store.commit(turn("t3", step("i1", 2, waits_closed=(WaitKey("i1", "w", ""),))))
+    assert [each.node for each in await store.waits("i1")] == ["v"]
+
+
+async def test_a_wait_that_opens_anew_has_the_arms_that_it_has_then(store: Handle) -> None:
+    arms = tuple(wait("i1", arm=name) for name in ("a", "b"))
+    await open_waits(store, *arms)
+    again = (wait("i1", arm="b", attempt=2), wait("i1", arm="c", attempt=2))
+    closed = (WaitKey("i1", "w", ""),)
+    await store.commit(turn("t2", step("i1", 2, waits_closed=closed, waits_opened=again)))
+    assert [(each.arm, each.attempt) for each in await store.waits("i1")] == [("b", 2), ("c", 2)]
+
+
+async def test_what_came_of_an_event_is_kept_by_arm_and_found_by_event(store: Handle) -> None:
+    found = (
+        Delivery("e1", "i1", "", "", "cancelled", "0"),
+        Delivery("e1", "i1", "w", "", "matched", "a"),
+        Delivery("e1", "i2", "order", "", "refused", "1", "it does not fit"),
+    )
+    other = Delivery("e2", "i1", "w", "", "resumed", "a")
+    match = MatchWrite(
+        event_id="e1", mail=(), deliveries=(*found, other), resumed=0, matched_at=NOON
+    )
+    await store.commit(turn("t1", matches=(match,)))
+    assert await store.deliveries_of("e1") == list(found)
+    assert await store.deliveries_of("nobody") == []
+    assert await store.deliveries("i1") == [found[0], found[1], other]
+
+
+@pytest.mark.parametrize("outcome", ["resumed", "cancelled", "started", "discarded", "refused"])
+async def test_what_came_of_an_event_is_settled_once(store: Handle, outcome: str) -> None:
+    said = ("matched", outcome, "matched", "refused", "discarded")
+    for number, each in enumerate(said):
+        delivery = Delivery("e1", "i1", "w", "", each, "a")  # type: ignore[arg-type]
+        match = MatchWrite(
+            event_id="e1", mail=(), deliveries=(delivery,), resumed=0, matched_at=NOON
+        )
+        await store.commit(turn(f"t{number}", matches=(match,)))
+    assert [each.outcome for each in await store.deliveries("i1")] == [outcome]
+
+
+async def test_a_duplicate_hears_whom_its_first_copy_was_for(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1", chain=3),)))
+    match = MatchWrite(
+        event_id="e1",
+        mail=(),
+        deliveries=(),
+        resumed=1,
+        cancelled=2,
+        started=3,
+        matched_at=NOON,
+    )
+    await store.commit(turn("t2", matches=(match,)))
+    again = await store.commit(turn("t3", events=(event("e1"),)))
+    told = EventResult("duplicate", 1, matched=True, number=1, cancelled=2, started=3)
+    assert again.events == {"e1": told}
+    [(_, stored)] = await store.events_since("default", None, NOON)
+    assert stored.chain == 3
+
+
+async def test_what_a_winner_publishes_is_in_the_inbox_and_what_a_loser_does_is_not(
+    store: Handle,
+) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    won = step("i1", 1, events=(event("i1:e"),))
+    lost = step("i2", 7, events=(event("i2:e"),))
+    result = await store.commit(turn("t2", won, lost, events=(event("e"),)))
+    assert result.writes["i2"].outcome is Outcome.LOST
+    assert {id: each.outcome for id, each in result.events.items()} == {
+        "e": "stored",
+        "i1:e": "stored",
+    }
+    numbers = {id: each.number for id, each in result.events.items()}
+    unmatched = await store.unmatched_events(9)
+    assert {each.id: number for number, each in unmatched} == numbers
+    again = await store.commit(turn("t2", won, lost, events=(event("e"),)))
+    assert {id: each.number for id, each in again.events.items()} == numbers
+
+
+async def test_the_triggers_of_a_newer_version_take_the_place_of_the_others(
+    store: Handle,
+) -> None:
+    def trigger(number: int, pattern: str) -> WaitRow:
+        return wait(
+            "",
+            "order",
+            iteration="default",
+            arm=str(number),
+            position=number,
+            pattern=pattern,
+            looked_back=True,
+        )
+
+    async def there() -> list[tuple[str, str, int, int]]:
+        found = await store.waits("")
+        return [(each.pattern, each.arm, each.attempt, each.follows) for each in found]
+
+    await store.commit(turn("t1", events=(event("e1"),)))
+    two = [trigger(0, "a"), trigger(1, "b")]
+    await store.save_definition("default", "order", b"1", b"1", NOON, triggers=two)
+    assert await there() == [("a", "0", 1, 1), ("b", "1", 1, 1)]
+    other = [trigger(0, "x")]
+    await store.save_definition("default", "order", b"1", b"1", NOON, triggers=other)
+    assert await there() == [("a", "0", 1, 1), ("b", "1", 1, 1)], "nothing new was saved"
+    await store.save_definition("default", "order", b"2", b"2", NOON, triggers=[trigger(0, "c")])
+    assert await there() == [("c", "0", 2, 1)]
+    [found] = await store.waits_for("default", [WaitTerm("c", "")], limit=9)
+    assert found.is_trigger
+    assert await store.wait_terms("default", "c") == [WaitTerm("c", "")]
+    assert await store.unlooked_waits(9) == []
+    await store.save_definition("default", "order", b"3", b"3", NOON)
+    assert await there() == []

@@ -70,6 +70,7 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
         priority=d.state.priority,
         deadline=d.state.deadline,
         parent=_parent(d, key, node.attempt),
+        chain=d.state.chain,
     )
     d.order(SendMail(to=child, id=start_letter(child), at=d.now, input=started))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tenuto.core.deciding import NOT_THIS_STATUS, Deciding, Rejection
+from tenuto.core.cancel_trigger import holds, listens
+from tenuto.core.deciding import DOES_NOT_HOLD, NOT_THIS_STATUS, STALE, Deciding, Rejection
 from tenuto.core.parent import never_began
 from tenuto.core.rerun import take_over
 from tenuto.core.scope import scope_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import parse_moment, to_milliseconds
+from tenuto.model.effects import CloseWait
 from tenuto.model.entries import (
     CancelRequested,
     InputSet,
@@ -17,7 +19,7 @@ from tenuto.model.entries import (
     ResumeRequested,
     StatusChanged,
 )
-from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started
+from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
 from tenuto.model.status import Status
 
 
@@ -43,6 +45,8 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             deadline=deadline,
             rerun_of=asked.rerun_of,
             parent=asked.parent,
+            event_id=None if asked.cause is None else asked.cause.event_id,
+            chain=asked.chain,
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
@@ -87,6 +91,27 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
         )
     )
     return None
+
+
+def cancel_by_event(d: Deciding, report: TriggerMatched) -> Rejection | None:
+    """An event fits a cancellation trigger: its condition is read as the context stands now."""
+    if not listens(d.plan, d.state):
+        return Rejection(code=STALE, message="its end has begun: no event cancels it any more")
+    triggers = d.plan.definition.cancellation_triggers
+    if report.trigger >= len(triggers) or not holds(d.plan, d.state, report.trigger, report.event):
+        message = f"the condition of cancellationTriggers[{report.trigger}] does not hold"
+        return Rejection(code=DOES_NOT_HOLD, message=message)
+    trigger = triggers[report.trigger]
+    place = {"node": "", "iteration": "", "arm": str(report.trigger)}
+    d.order(CloseWait(**place, event_id=report.event.id))
+    asked = CancelAsked(
+        by="system",
+        reason=trigger.reason,
+        source="EVENT",
+        should_compensate=trigger.should_compensate,
+        event_id=report.event.id,
+    )
+    return cancel(d, asked)
 
 
 def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:

@@ -29,6 +29,7 @@ from tenuto.model.inputs import (
     TaskSucceeded,
     TimerDue,
     TimerKind,
+    TriggerMatched,
 )
 
 
@@ -74,6 +75,8 @@ def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one ar
             return timer.due(d, input)
         case EventMatched():
             return wait.matched(d, input)
+        case TriggerMatched():
+            return commands.cancel_by_event(d, input)
         case ChildReported():
             return child.reported(d, input)
         case ChildResolved():

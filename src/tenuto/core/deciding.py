@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from tenuto.core.cancel_trigger import listens, subscriptions
 from tenuto.core.fold import fold_into
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -29,6 +30,7 @@ STALE = "TEN-3003"
 LATE = "TEN-3005"
 EVENT_TAKEN = "TEN-3007"
 CANNOT_GO_ON = "TEN-3009"
+DOES_NOT_HOLD = "TEN-3030"
 
 GO_ON = TimerKey(TimerKind.GO_ON)
 """The timer of whatever a decision left over."""
@@ -58,6 +60,7 @@ class Deciding:
         "_goes_on",
         "_most",
         "_was_left",
+        "_was_listening",
         "effects",
         "entries",
         "gathered",
@@ -74,6 +77,7 @@ class Deciding:
         self.state = state.copied()
         self._goes_on = goes_on
         self._was_left = state.is_unsettled
+        self._was_listening = bool(plan.definition.cancellation_triggers) and listens(plan, state)
         self._most = 0 if self._was_left and not goes_on else MOST_ENTRIES
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
@@ -117,6 +121,8 @@ class Deciding:
                 self.order(ClearTimer(key=GO_ON, due=moment, set_at=moment))
             if is_left and (self._goes_on or not was_left):
                 self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
+        if self.plan.definition.cancellation_triggers:
+            self.effects += subscriptions(self.plan, self.state, was_listening=self._was_listening)
         return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:

@@ -82,6 +82,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int = 0
     deadline: datetime | None = None
     parent: Parent | None = None
+    chain: int = 0
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None

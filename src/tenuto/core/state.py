@@ -182,6 +182,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     priority: int = 0
     deadline: datetime | None = None
     parent: Parent | None = None
+    chain: int = 0
+    """How many starts by lifecycle events, one from the other, led to it."""
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Sight, Variables
 from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.wait import arms_of
 from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
@@ -73,14 +74,16 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
         config = plan[key.node].node.config
         assert isinstance(config, EventWait)
         started = state.nodes[key].started_at
-        waits.append(
+        waits += [
             {
                 "stepId": key.node,
-                "eventPattern": config.event_pattern,
-                "eventCondition": config.event_condition,
+                **({"armId": arm.id} if arm.id else {}),
+                "eventPattern": arm.event_pattern,
+                "eventCondition": arm.event_condition,
                 "since": iso(started) if started else None,
             }
-        )
+            for arm in arms_of(config)
+        ]
     return waits
 
 

@@ -6,21 +6,16 @@ import msgspec
 
 from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.payload import mapped
 from tenuto.core.scope import scope_of
 from tenuto.core.state import attempt_of
-from tenuto.expr import (
-    ExpressionError,
-    SplitCondition,
-    Undefined,
-    compile_template,
-    look_up,
-    parse_path,
-)
+from tenuto.core.terms import indexed_terms
+from tenuto.expr import ExpressionError, Undefined
 from tenuto.model.effects import CloseWait, OpenWait
-from tenuto.model.entries import WaitOpened, WaitResolved
+from tenuto.model.entries import WaitArm, WaitOpened, WaitResolved
 from tenuto.model.events import Event
 from tenuto.model.failure import TIMEOUT as TIMED_OUT, WAIT_TIMEOUT, Failure
-from tenuto.model.graph import TIMEOUT, EventWait
+from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched
 from tenuto.model.json import JSON, Object
@@ -28,16 +23,29 @@ from tenuto.model.status import NodeStatus
 
 _encode = msgspec.json.Encoder().encode
 
-INDEXED_BYTES = 1_000
-"""So many the terms of a wait may take in the index: PostgreSQL bounds the length of its rows."""
+
+def arms_of(config: EventWait) -> tuple[Arm, ...]:
+    """What a wait takes; one that has no arms is one without a name."""
+    if config.event_pattern is None:
+        return config.arms
+    return (
+        Arm(
+            id="",
+            event_pattern=config.event_pattern,
+            event_condition=config.event_condition,
+            event_payload_mapping=config.event_payload_mapping,
+        ),
+    )
 
 
 def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
-    """Open the wait: the instance's side of its condition is worked out now, once."""
-    assert config.event_pattern is not None
+    """Open the wait: the instance's side of its conditions is worked out now, once."""
     attempt = attempt_of(d.state, key)
-    condition = d.plan.condition(config.event_condition)
-    captures = tuple(condition.capture(d.scope(key))) if condition else ()
+    arms = arms_of(config)
+    captured: list[tuple[JSON, ...]] = []
+    for arm in arms:
+        condition = d.plan.condition(arm.event_condition)
+        captured.append(tuple(condition.capture(d.scope(key))) if condition else ())
     try:
         correlation_id = _correlation_id(d, key, config)
     except ExpressionError as error:
@@ -51,29 +59,36 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
             node=key.node,
             iteration=key.iteration,
             attempt=attempt,
-            pattern=config.event_pattern,
+            pattern=config.event_pattern or "",
             since=since,
-            captures=captures,
+            captures=() if config.arms else captured[0],
             correlation_id=correlation_id,
             timeout_at=config.event_timeout.after(d.now) if config.event_timeout else None,
             fail_at=d.now + timeout if timeout else None,
+            arms=tuple(
+                WaitArm(id=arm.id, pattern=arm.event_pattern, captures=captures)
+                for arm, captures in zip(config.arms, captured, strict=False)
+            ),
         )
     )
-    paths, values = _terms(condition, captures)
-    d.order(
-        OpenWait(
-            node=key.node,
-            iteration=key.iteration,
-            attempt=attempt,
-            pattern=config.event_pattern,
-            condition=config.event_condition,
-            captures=captures,
-            since=since,
-            term_paths=paths,
-            term_values=values,
-            correlation_id=correlation_id,
+    for position, (arm, captures) in enumerate(zip(arms, captured, strict=True)):
+        paths, values = indexed_terms(d.plan.condition(arm.event_condition), captures)
+        d.order(
+            OpenWait(
+                node=key.node,
+                iteration=key.iteration,
+                attempt=attempt,
+                pattern=arm.event_pattern,
+                condition=arm.event_condition,
+                captures=captures,
+                since=since,
+                term_paths=paths,
+                term_values=values,
+                correlation_id=correlation_id,
+                arm=arm.id,
+                position=position,
+            )
         )
-    )
 
 
 def matched(d: Deciding, report: EventMatched) -> Rejection | None:
@@ -91,14 +106,18 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
         return Rejection(code=EVENT_TAKEN, message="another wait has taken this event")
     config = d.plan[key.node].node.config
     assert isinstance(config, EventWait)
+    arm = next((each for each in arms_of(config) if each.id == report.arm), None)
+    if arm is None:
+        return Rejection(code=STALE, message=f"{key.node} has no arm {report.arm!r}")
     event = report.event
-    _resolved(d, key, event)
+    _resolved(d, key, event, arm.id)
     try:
-        variables = _mapped(d, key, config, event)
+        variables = _mapped(d, key, arm, event)
     except ExpressionError as error:
         fail(d, key, node.attempt, expression_failure(error))
         return None
-    complete(d, key, _output(event), variables=variables or None)
+    handles = (arm.id or DEFAULT,)
+    complete(d, key, _output(event), handles=handles, variables=variables or None)
     return None
 
 
@@ -122,7 +141,7 @@ def overran(d: Deciding, key: NodeKey) -> None:
     fail(d, key, node.attempt, Failure(code=TIMED_OUT, message=message, retryable=False))
 
 
-def _resolved(d: Deciding, key: NodeKey, event: Event | None) -> None:
+def _resolved(d: Deciding, key: NodeKey, event: Event | None, arm: str = "") -> None:
     event_id = event.id if event else None
     d.emit(
         WaitResolved(
@@ -132,9 +151,10 @@ def _resolved(d: Deciding, key: NodeKey, event: Event | None) -> None:
             attempt=d.state.nodes[key].attempt,
             outcome="event" if event else "timeout",
             event_id=event_id,
+            arm=arm or None,
         )
     )
-    d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=event_id))
+    d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=event_id, arm=arm))
 
 
 def _output(event: Event) -> Object:
@@ -143,32 +163,12 @@ def _output(event: Event) -> Object:
     return value
 
 
-def _mapped(d: Deciding, key: NodeKey, config: EventWait, event: Event) -> Object:
-    mapping = config.event_payload_mapping or {}
-    mapped: Object = {}
-    for name, source in mapping.items():
-        value: JSON
-        if isinstance(source, str) and "{{" not in source:
-            value = look_up(event.payload, parse_path(source))
-        else:
-            scope = scope_of(d.plan, d.state, key, event=event.as_value())
-            rendered = compile_template(source).render(scope)
-            value = None if isinstance(rendered, Undefined) else rendered
-        mapped[name] = value
-    return mapped
-
-
-def _terms(condition: SplitCondition | None, captures: tuple[JSON, ...]) -> tuple[str, str]:
-    """The wait's place in the index: which properties of an event it compares, and with what."""
-    if condition is None or not condition.term_paths:
-        return "", ""
-    values = condition.term_values(list(captures)) or ()
-    for count in range(len(values), 0, -1):
-        paths, wanted = _encode(condition.term_paths[:count]), _encode(values[:count])
-        # With fewer terms an event finds more waits than it fits, and the whole condition decides.
-        if len(paths) + len(wanted) <= INDEXED_BYTES:
-            return paths.decode(), wanted.decode()
-    return "", ""
+def _mapped(d: Deciding, key: NodeKey, arm: Arm, event: Event) -> Object:
+    return mapped(
+        arm.event_payload_mapping or {},
+        event,
+        lambda: scope_of(d.plan, d.state, key, event=event.as_value()),
+    )
 
 
 def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
@@ -183,4 +183,4 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
 def _pattern(d: Deciding, key: NodeKey) -> str:
     config = d.plan[key.node].node.config
     assert isinstance(config, EventWait)
-    return config.event_pattern or ""
+    return config.event_pattern or " or ".join(arm.event_pattern for arm in config.arms)

@@ -13,8 +13,6 @@ from tenuto.model.graph import (
     DataQuery,
     Definition,
     Delay,
-    Emit,
-    EventWait,
     Http,
     JavaScript,
     Node,
@@ -27,7 +25,6 @@ _TYPES: dict[type, str] = {
     JavaScript: "TEN-1903",
     DataQuery: "TEN-1904",
     Http: "TEN-1905",
-    Emit: "TEN-1906",
     Approval: "TEN-1907",
 }
 
@@ -36,10 +33,6 @@ class _Setting(NamedTuple):
     code: str
     name: str
     is_used: Callable[[Node], bool]
-
-
-def _has_arms(node: Node) -> bool:
-    return isinstance(node.config, EventWait) and bool(node.config.arms)
 
 
 def _has_calendar(node: Node) -> bool:
@@ -51,7 +44,6 @@ def _has_secrets(node: Node) -> bool:
 
 
 _SETTINGS = (
-    _Setting("TEN-1908", "arms", _has_arms),
     _Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),
     _Setting("TEN-1910", "calendar", _has_calendar),
     _Setting("TEN-1916", "input", _has_secrets),
@@ -66,8 +58,6 @@ class _Surrounding(NamedTuple):
 
 _SURROUNDINGS = (
     _Surrounding("TEN-1911", ("compensationSteps",), lambda it: bool(it.compensation_steps)),
-    _Surrounding("TEN-1912", ("cancellationTriggers",), lambda it: bool(it.cancellation_triggers)),
-    _Surrounding("TEN-1913", ("triggers",), lambda it: bool(it.triggers)),
     _Surrounding(
         "TEN-1914", ("options", "concurrency"), lambda it: it.options.concurrency is not None
     ),

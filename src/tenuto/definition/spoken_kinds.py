@@ -17,6 +17,7 @@ from tenuto.definition.expressions import (
 from tenuto.definition.fields import UNUSABLE, is_object
 from tenuto.definition.plain_kinds import Id, Text, check_length
 from tenuto.definition.report import Place, shown
+from tenuto.model.events import is_reserved
 from tenuto.model.json import JSON, kind_of
 
 HANDLES = frozenset(
@@ -137,6 +138,9 @@ class EventPattern(_Verbatim):
         pattern = _PATTERN if self._is_subscription else _PLAIN_PATTERN
         if not pattern.match(text):
             place.wrong("TEN-1034", f"{shown(text)} is not an event pattern")
+            return UNUSABLE
+        if not self._is_subscription and is_reserved(text):
+            place.wrong("TEN-1038", f"{shown(text)} is a name that only Tenuto itself publishes")
             return UNUSABLE
         check_length(text, place)
         return text

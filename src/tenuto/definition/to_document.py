@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenuto.definition.event_triggers import write_cancellation_triggers, write_triggers
 from tenuto.definition.nodes import BY_CONFIG
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.settings import shared_fields
@@ -33,9 +34,11 @@ def surroundings(definition: Definition, options: str) -> Object:
     if definition.compensation_steps:
         written["compensationSteps"] = list(definition.compensation_steps)
     if definition.cancellation_triggers:
-        written["cancellationTriggers"] = list(definition.cancellation_triggers)
+        written["cancellationTriggers"] = write_cancellation_triggers(
+            definition.cancellation_triggers
+        )
     if definition.triggers:
-        written["triggers"] = list(definition.triggers)
+        written["triggers"] = write_triggers(definition.triggers)
     if definition.options != Options():
         written[options] = OPTIONS.write(definition.options)
     return written

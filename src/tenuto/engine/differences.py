@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.core import InstanceState, Plan
+from tenuto.core.cancel_trigger import listens
 from tenuto.core.ending import output_of
 from tenuto.core.snapshot import encode
 from tenuto.core.view import current_steps
@@ -89,12 +90,14 @@ class Report:
             if stored != folded:
                 self.say(what, stored, folded)
 
-    def waits(self, state: InstanceState, stored: set[tuple[str, str]]) -> None:
+    def waits(self, plan: Plan, state: InstanceState, stored: set[tuple[str, str]]) -> None:
         folded = {
             (key.node, key.iteration)
             for key in state.open_nodes()
             if state.nodes[key].is_wait and not state.status.is_final
         }
+        if listens(plan, state):
+            folded.add(("", ""))
         if stored != folded:
             self.say("waits", sorted(stored), sorted(folded))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, assert_never
 
@@ -15,12 +15,14 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    PublishEvent,
     ResolveChild,
     SendMail,
     SetTimer,
     StartAttempt,
     StopAttempt,
 )
+from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
 from tenuto.model.json import Object
 from tenuto.model.policy import NEAR
@@ -31,9 +33,9 @@ from tenuto.tasks.runner import Runner
 
 
 class LookBack(Protocol):
-    """Whoever offers past events to a new wait."""
+    """Whoever offers past events to a new wait, given as its arms."""
 
-    def __call__(self, wait: WaitRow) -> None: ...
+    def __call__(self, arms: Sequence[WaitRow]) -> None: ...
 
 
 class Dispatcher:
@@ -48,6 +50,7 @@ class Dispatcher:
         leaves_to_others: Callable[[str], bool],
         resolve: Callable[[str, str, ResolveChild], None],
         send: Callable[[SendMail, str], None],
+        match: Callable[[int, Event], None],
         offer: Callable[[str, StartAttempt], None],
     ) -> None:
         self._runner = runner
@@ -57,6 +60,7 @@ class Dispatcher:
         """Whether a task is run by a process that knows it, and waits until there is one."""
         self._resolve = resolve
         self._send = send
+        self._match = match
         self._offer = offer
 
     def perform(self, draft: Draft) -> None:
@@ -118,9 +122,12 @@ class Dispatcher:
             case ClearTimer():
                 self._timekeeper.clear(instance_id, effect.key)
             case OpenWait():
-                wait = draft.wait_opened(effect.node, effect.iteration)
-                if wait is not None:
-                    self._look_back(wait)
+                arms = draft.arms_opened(effect.node, effect.iteration)
+                # Once for all of them: the oldest event that fits any is taken.
+                if arms and arms[0].arm == effect.arm:
+                    self._look_back(arms)
+            case PublishEvent():
+                self._match(draft.event_numbers.get(effect.event.id, 0), effect.event)
             case ResolveChild():
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
 from msgspec import Struct
 
-from tenuto.core import Decision, InstanceState
+from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
@@ -21,6 +21,7 @@ from tenuto.model.effects import (
     Effect,
     KeepDeadLetter,
     OpenWait,
+    PublishEvent,
     ResolveChild,
     SendMail,
     SetTimer,
@@ -28,7 +29,7 @@ from tenuto.model.effects import (
     StopAttempt,
 )
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import EventMatched, TimerDue
+from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
@@ -39,7 +40,6 @@ from tenuto.store.protocol import (
     NewInstance,
     Ownership,
     Snapshot,
-    WaitKey,
     WaitRow,
 )
 
@@ -91,6 +91,8 @@ class Draft(Struct, eq=False):
     """Of which tasks the attempts are offered to other processes; None: of none."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
+    event_numbers: Mapping[str, int] = {}
+    """Where the events that it published stand in the inbox, once that is durable."""
     _owed: Obligations | None = None
     _bytes: int = 0
     _create: NewInstance | None = None
@@ -113,10 +115,9 @@ class Draft(Struct, eq=False):
         """The letters that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
 
-    def wait_opened(self, node: str, iteration: str) -> WaitRow | None:
-        """The row of a wait that this turn opens and does not close again."""
-        key = WaitKey(self.instance_id, node, iteration)
-        return None if self._owed is None else self._owed.opened.get(key)
+    def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
+        """The rows of a wait that this turn opens and does not close again, as they are listed."""
+        return [] if self._owed is None else self._owed.arms_opened(node, iteration)
 
     def note(self, request: Request) -> None:
         """Take a letter to which nothing is decided."""
@@ -151,9 +152,11 @@ class Draft(Struct, eq=False):
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
         if decision.rejection is not None:
-            self._rejected(request)
+            self._rejected(request, decision.rejection)
         elif request.start is not None:
             self._create = self._new_instance(request)
+            if isinstance(request.input, Started) and request.input.cause is not None:
+                self._obligations.start_by_event(request.input, None)
 
     def _answer(self, decision: Decision) -> Answer:
         return Answer(
@@ -196,7 +199,7 @@ class Draft(Struct, eq=False):
             snapshot=self._snapshot,
             timers_set=tuple(row for row in owed.timers.values() if row is not None),
             timers_cleared=tuple(key for key, row in owed.timers.items() if row is None),
-            waits_opened=tuple(owed.opened.values()),
+            waits_opened=tuple(row for arms in owed.opened.values() for row in arms.values()),
             waits_closed=tuple(owed.closed),
             deliveries=tuple(owed.deliveries),
             mail_taken=tuple(owed.mail_taken),
@@ -205,6 +208,7 @@ class Draft(Struct, eq=False):
             jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
             leases=tuple(owed.leases),
+            events=tuple(owed.events),
             ownership=ownership,
         )
 
@@ -265,7 +269,7 @@ class Draft(Struct, eq=False):
             self._owed = Obligations(self.instance_id, self.held.tenant)
         return self._owed
 
-    def _effect(self, effect: Effect) -> None:
+    def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each
         follow_ups = self.follow_ups
         match effect:
             case StartAttempt():
@@ -285,6 +289,10 @@ class Draft(Struct, eq=False):
                     follow_ups.append(effect)
             case OpenWait():
                 self._obligations.open_wait(effect, self.state.updated_at)
+                if effect.looks_back:
+                    follow_ups.append(effect)
+            case PublishEvent():
+                self._obligations.events.append(effect.event)
                 follow_ups.append(effect)
             case CloseWait():
                 self._obligations.close_wait(effect)
@@ -303,10 +311,15 @@ class Draft(Struct, eq=False):
             place = (effect.node, effect.iteration, effect.attempt)
             self._obligations.offer(place, effect.task_id, self.state.updated_at)
 
-    def _rejected(self, request: Request) -> None:
+    def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:
             case EventMatched() as report:
-                self._obligations.discard_event(report.node, report.iteration, report.event)
+                place = (report.node, report.iteration, report.arm)
+                self._obligations.discard_event(place, report.event)
+            case TriggerMatched() as report:
+                self._obligations.discard_event(("", "", str(report.trigger)), report.event)
+            case Started() as started if started.cause is not None and not self.state.version:
+                self._obligations.start_by_event(started, because.message)
             case TimerDue() as report if report.key not in self.state.timers:
                 self._obligations.forget_timer(report.key)
             case _:

@@ -33,6 +33,7 @@ from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.timekeeper import Timekeeper
+from tenuto.engine.triggers import Triggers
 from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -40,6 +41,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
@@ -118,6 +120,13 @@ class Engine:
             longest_nap=self.settings.longest_nap,
             outage=self._outage,
         )
+        self._resolver = Resolver(
+            plans=self.plans,
+            clock=clock,
+            report=self._report,
+            is_missing=self._is_missing,
+            limits=self.settings.limits,
+        )
         self.postmaster = Postmaster(
             store,
             clock,
@@ -125,13 +134,8 @@ class Engine:
             errand=self._errand,
             outage=self._outage,
             leaves_to_others=self.settings.is_guest,
-        )
-        self._resolver = Resolver(
-            plans=self.plans,
-            clock=clock,
-            report=self._report,
-            is_missing=self._is_missing,
-            limits=self.settings.limits,
+            triggers=Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal),
+            start=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
         )
         self._left_to_others = LeftToOthers(
             store=store,
@@ -156,6 +160,7 @@ class Engine:
             leaves_to_others=self._leaves_to_others,
             resolve=self._resolve,
             send=self._mailroom.send,
+            match=self._match,
             offer=self._offer,
         )
         self._jobs = JobOffice(
@@ -335,7 +340,7 @@ class Engine:
         errand = self._errand(self.postmaster.publish(event))
         try:
             result = await asyncio.shield(errand)
-            if self.settings.is_guest and result.resumed:
+            if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
                 await self._hinted(())
             return result
         except asyncio.CancelledError:
@@ -527,8 +532,11 @@ class Engine:
     def _resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
         _ = self._errand(self._resolver.resolve(instance_id, tenant, order))
 
-    def _look_back(self, wait: WaitRow) -> None:
-        _ = self._errand(self._looked_back(wait))
+    def _look_back(self, arms: Sequence[WaitRow]) -> None:
+        _ = self._errand(self._looked_back(arms))
+
+    def _match(self, number: int, event: Event) -> None:
+        _ = self._errand(self.postmaster.match_late(number, event))
 
     def _errand(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
@@ -536,14 +544,14 @@ class Engine:
         task.add_done_callback(self._errands.discard)
         return task
 
-    async def _looked_back(self, wait: WaitRow) -> bool:
+    async def _looked_back(self, arms: Sequence[WaitRow]) -> bool:
         while True:
             try:
-                return await self.postmaster.look_back(wait)
+                return await self.postmaster.look_back(arms)
             except StoreUnavailable:
                 await self.clock.sleep(1.0)
             except TenutoError as error:
-                log.warning("a wait of %s did not look back: %s", wait.instance_id, error)
+                log.warning("a wait of %s did not look back: %s", arms[0].instance_id, error)
                 return False
 
     async def _project(self) -> int:

@@ -214,6 +214,8 @@ class Lane:
                 self._drafter.won(draft)
                 for request, answer in draft.answers:
                     request.answer(answer)
+                if result.events:
+                    draft.event_numbers = {id: each.number for id, each in result.events.items()}
                 self._process.concluded(draft)
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)

@@ -10,10 +10,11 @@ import msgspec
 from tenuto.engine.held import Place
 from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SendMail, SetTimer
 from tenuto.model.events import Event
-from tenuto.model.inputs import TimerKey
+from tenuto.model.inputs import Started, TimerKey
 from tenuto.store.protocol import (
     DeadLetterRow,
     Delivery,
+    DeliveryOutcome,
     JobKey,
     JobRow,
     Lease,
@@ -34,7 +35,8 @@ class Obligations:
         self._tenant = tenant
         self.timers: dict[TimerKey, TimerRow | None] = {}
         """None: the timer's row, if there is one, goes."""
-        self.opened: dict[WaitKey, WaitRow] = {}
+        self.opened: dict[tuple[str, str], dict[str, WaitRow]] = {}
+        """By node and iteration, and then by arm."""
         self.closed: set[WaitKey] = set()
         self.deliveries: list[Delivery] = []
         self.mail_taken: list[str] = []
@@ -43,6 +45,7 @@ class Obligations:
         self.jobs: list[JobRow] = []
         self.jobs_withdrawn: list[JobKey] = []
         self.leases: list[Lease] = []
+        self.events: list[Event] = []
 
     def set_timer(self, timer: SetTimer) -> None:
         self.timers[timer.key] = TimerRow(
@@ -57,7 +60,7 @@ class Obligations:
         self.timers.setdefault(key, None)
 
     def open_wait(self, wait: OpenWait, at: datetime) -> None:
-        self.opened[self._wait_key(wait.node, wait.iteration)] = WaitRow(
+        self.opened.setdefault((wait.node, wait.iteration), {})[wait.arm] = WaitRow(
             instance_id=self._instance_id,
             node=wait.node,
             iteration=wait.iteration,
@@ -65,26 +68,50 @@ class Obligations:
             pattern=wait.pattern,
             is_wildcard="*" in wait.pattern,
             condition=wait.condition,
-            captures=_encode(wait.captures),
+            captures=b"" if wait.captures is None else _encode(wait.captures),
             term_paths=wait.term_paths,
             term_values=wait.term_values,
             since=wait.since,
             opened_at=at,
             correlation_id=wait.correlation_id,
             tenant=self._tenant,
+            looked_back=not wait.looks_back,
+            arm=wait.arm,
+            position=wait.position,
         )
 
     def close_wait(self, wait: CloseWait) -> None:
-        key = self._wait_key(wait.node, wait.iteration)
-        if self.opened.pop(key, None) is None:
-            self.closed.add(key)
+        if self.opened.pop((wait.node, wait.iteration), None) is None:
+            self.closed.add(WaitKey(self._instance_id, wait.node, wait.iteration))
         if wait.event_id is not None:
-            self.deliveries.append(Delivery(wait.event_id, *key, outcome="resumed"))
+            outcome: DeliveryOutcome = "resumed" if wait.node else "cancelled"
+            self._deliver(wait.event_id, (wait.node, wait.iteration, wait.arm), outcome)
 
-    def discard_event(self, node: str, iteration: str, event: Event) -> None:
+    def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
+        """The rows of a wait that this turn opens and does not close again, as they are listed."""
+        return list(self.opened.get((node, iteration), {}).values())
+
+    def discard_event(self, place: tuple[str, str, str], event: Event) -> None:
         """An event came for a wait that something else had ended."""
-        key = self._wait_key(node, iteration)
-        self.deliveries.append(Delivery(event.id, *key, outcome="discarded"))
+        self._deliver(event.id, place, "discarded")
+
+    def start_by_event(self, started: Started, refusal: str | None) -> None:
+        """The instance is there because of an event, or there is none in spite of it."""
+        if started.cause is not None:
+            place = (started.definition_id, "", str(started.cause.trigger))
+            outcome: DeliveryOutcome = "started" if refusal is None else "refused"
+            self._deliver(started.cause.event_id, place, outcome, refusal)
+
+    def _deliver(
+        self,
+        event_id: str,
+        place: tuple[str, str, str],
+        outcome: DeliveryOutcome,
+        reason: str | None = None,
+    ) -> None:
+        node, iteration, arm = place
+        to = (self._instance_id, node, iteration)
+        self.deliveries.append(Delivery(event_id, *to, outcome, arm=arm, reason=reason))
 
     def send(self, letter: SendMail) -> None:
         self.mail_sent.append(
@@ -125,6 +152,3 @@ class Obligations:
                 tenant=self._tenant,
             )
         )
-
-    def _wait_key(self, node: str, iteration: str) -> WaitKey:
-        return WaitKey(self._instance_id, node, iteration)

@@ -13,6 +13,7 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.trigger_rows import trigger_rows
 from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
@@ -91,8 +92,10 @@ class Plans:
         plan = self.compile(document)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
+        now = self._clock.now()
+        triggers = trigger_rows(plan.definition, tenant, now)
         row = await self._store.save_definition(
-            tenant, plan.definition.id, content, digest, self._clock.now()
+            tenant, plan.definition.id, content, digest, now, triggers=triggers
         )
         self._newest[tenant, row.id] = row.version
         for name in await self._missing(tenant, plan):

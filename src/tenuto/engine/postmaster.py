@@ -4,27 +4,35 @@ An event that is stored looks for open waits; a wait that is open looks back at 
 Whichever was committed second finds the first, so none is lost; a wait takes one event, so none is
 used twice. Which came first is the store's order, whatever clocks say: an event goes to every wait
 that was open when it was stored. Moments decide only how far a wait looks back.
+
+Triggers stand among the waits and do not look back: an event finds those that cancel an instance,
+and those that start one, by the same look-up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from datetime import datetime
+from functools import partial
+from operator import attrgetter
 
 import msgspec
 
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import EventRequest, Request
-from tenuto.events import fits
-from tenuto.expr import ExpressionError, event_term_values, split_condition
+from tenuto.engine.triggers import Starts, Triggers
+from tenuto.engine.wait_finder import WaitFinder, is_fit
+from tenuto.model.effects import SendMail
 from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.inputs import EventMatched
-from tenuto.model.json import JSON
+from tenuto.model.inputs import EventMatched, TriggerMatched
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import (
     Delivery,
     EventResult,
@@ -34,7 +42,6 @@ from tenuto.store.protocol import (
     Store,
     WaitKey,
     WaitRow,
-    WaitTerm,
 )
 
 log = logging.getLogger("tenuto.events")
@@ -44,6 +51,7 @@ _NEEDS_SOMEBODY = frozenset({"TEN-4004", "TEN-4005", "TEN-4006"})
 """A store that denies, is of another version or is damaged is no weather that passes by itself."""
 
 _encode = msgspec.json.Encoder().encode
+_position = attrgetter("position")
 
 
 class Postmaster:
@@ -54,23 +62,27 @@ class Postmaster:
         store: Store,
         clock: Clock,
         intake_of: Callable[[str], Intake],
-        tenant: str = "default",
         *,
         errand: Callable[[Coroutine[None, None, None]], object],
         outage: Outage,
+        triggers: Triggers,
+        start: Callable[[SendMail], None],
         leaves_to_others: bool = False,
     ) -> None:
         """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
 
-        `errand` starts what goes on when nobody waits for it any more.
+        `errand` starts what goes on when nobody waits for it any more; `start` hands over a letter
+        that starts an instance.
         """
         self._errand = errand
         self._outage = outage
+        self._triggers = triggers
+        self._start = start
         self._leaves_to_others = leaves_to_others
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
-        self._tenant = tenant
+        self._finder = WaitFinder(store, DEFAULT_TENANT)
         self.unmatched: set[str] = set()
         """Events that are stored and whose senders wait to hear whom they are for."""
 
@@ -97,97 +109,135 @@ class Postmaster:
     async def _matched_in_the_end(self, stored: EventResult, event: Event) -> EventResult:
         while True:
             try:
-                return stored._replace(resumed=await self.match(stored.number, event))
+                match = await self.match(stored.number, event)
+                return stored._replace(
+                    resumed=match.resumed, cancelled=match.cancelled, started=match.started
+                )
             except StoreUnavailable as error:
                 # It is in the inbox: from here on it may be late, but not left alone.
                 self._outage.met(f"matching event {event.id}", error)
                 if error.code in _NEEDS_SOMEBODY:
-                    self._errand(self._match_late(stored.number, event))
+                    self._errand(self._match_in_the_end(stored.number, event))
                     raise
                 await self._clock.sleep(BAD_WEATHER)
 
-    async def _match_late(self, number: int, event: Event) -> None:
+    async def _match_in_the_end(self, number: int, event: Event) -> None:
         """Its sender knows what is wrong; once somebody has put it right, it is matched."""
+        await self._clock.sleep(BAD_WEATHER)
+        await self.match_late(number, event)
+
+    async def match_late(self, number: int, event: Event) -> None:
+        """Match an event that is in the inbox and for which nobody waits."""
         while True:
-            await self._clock.sleep(BAD_WEATHER)
             try:
                 await self.match(number, event)
             except StoreUnavailable as error:
                 log.debug("event %s waits to be matched: %s", event.id, error)
+                await self._clock.sleep(BAD_WEATHER)
             except TenutoError as error:
                 log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
                 return
             else:
                 return
 
-    async def match(self, number: int, event: Event) -> int:
-        """Find the open waits that an event fits and leave it in their mail; returns how many."""
+    async def match(self, number: int, event: Event) -> MatchWrite:
+        """Find whom an event is for and leave it in their mail; once returned, that is durable."""
         waits: list[WaitRow] = []
+        cancelling: list[WaitRow] = []
+        starting: list[WaitRow] = []
         resumed = 0
-        for wait in await self._fitting(event):
+        for wait in _first_arms(await self._finder.fitting(event)):
             if wait.follows < number:
-                waits.append(wait)
+                kind = waits
+                if wait.is_trigger:
+                    kind = starting
+                elif wait.is_cancellation:
+                    kind = cancelling
+                kind.append(wait)
+            elif wait.is_trigger or wait.is_cancellation:
+                pass  # it came before there was anything to cancel, or to start
             elif wait.since <= event.received_at and not self._leaves_to_others:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
                 resumed += await self._look_back_if_readable(wait)
-        resumed += len(waits)
         now = self._clock.now()
-        mail = tuple(
-            Mail(
-                id=f"{event.id}/{wait.instance_id}/{wait.node}/{wait.iteration}",
-                instance_id=wait.instance_id,
-                input=_encode(_matched(wait, event)),
-                created_at=now,
-            )
-            for wait in waits
-        )
-        deliveries = tuple(
-            Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
-            for wait in waits
+        letters = [_letter(wait, event, now) for wait in waits]
+        deliveries = [_matched(wait, event) for wait in waits]
+        cancelled = 0
+        if cancelling:
+            cancelling = await self._triggers.cancelled_by(event, cancelling)
+            letters += [_letter(wait, event, now) for wait in cancelling]
+            deliveries += [_matched(wait, event) for wait in cancelling]
+            cancelled = len({wait.instance_id for wait in cancelling})
+        starts = Starts([], [])
+        if starting:
+            starts = await self._triggers.started_by(event, starting, now)
+        match = MatchWrite(
+            event_id=event.id,
+            mail=tuple(_mail(letter) for letter in (*letters, *starts.letters)),
+            deliveries=(*deliveries, *starts.deliveries),
+            resumed=resumed + len(waits),
+            cancelled=cancelled,
+            started=len(starts.letters),
+            matched_at=now,
         )
         if self._leaves_to_others:
             # A turn's letters are its author's to hand over, as long as that lives. These go out
             # before the matching is done: if it never is, it is done again, and they with it.
-            await self._store.send(mail)
-        await self._intake_of(event.id).store_match(
-            MatchWrite(
-                event_id=event.id,
-                mail=() if self._leaves_to_others else mail,
-                deliveries=deliveries,
-                resumed=resumed,
-                matched_at=now,
-            )
-        )
-        for wait, letter in () if self._leaves_to_others else zip(waits, mail, strict=True):
-            self._intake_of(wait.instance_id).report(
-                Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
-            )
-        return resumed
+            await self._store.send(match.mail)
+            await self._intake_of(event.id).store_match(msgspec.structs.replace(match, mail=()))
+            return match
+        await self._intake_of(event.id).store_match(match)
+        for letter in letters:
+            self._intake_of(letter.to).report(Request(letter.to, letter.input, mail_id=letter.id))
+        for letter in starts.letters:
+            self._start(letter)
+        return match
 
-    async def look_back(self, wait: WaitRow) -> bool:
-        """Offer a new wait the events that came before it was committed, oldest first."""
+    async def arms_of(self, wait: WaitRow) -> list[WaitRow]:
+        """All arms of a wait, of which one is known."""
+        if not wait.arm:
+            return [wait]
+        stored = await self._store.waits(wait.instance_id)
+        arms = [each for each in stored if place_of(each) == place_of(wait)]
+        return sorted(arms, key=_position) or [wait]
+
+    async def look_back(self, arms: Sequence[WaitRow]) -> bool:
+        """Offer a new wait the events that came before it was committed, oldest first.
+
+        Where it has several arms, the oldest that fits any of them, and of those the first listed.
+        """
+        wait = arms[0]
         intake = self._intake_of(wait.instance_id)
-        opening = LookedBack(*key_of(wait), wait.attempt)
-        pattern = None if wait.is_wildcard else wait.pattern
-        after = 0
+        async for event in self._past_events(arms):
+            arm = next((each for each in arms if is_fit(each, event)), None)
+            if arm is not None and await self._offer(intake, arm, event):
+                return True
+        await intake.looked_back(LookedBack(*place_of(wait), wait.attempt))
+        return False
+
+    async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
+        """What the inbox has of all patterns that a wait is open for, oldest first."""
+        wait = arms[0]
+        patterns = {None if arm.is_wildcard else arm.pattern for arm in arms}
+        if None in patterns:
+            patterns = {None}
+        streams = [
+            _Stream(self._store, wait.tenant, pattern, wait.since)
+            for pattern in sorted(patterns, key=str)
+        ]
         while True:
-            page = await self._store.events_since(
-                wait.tenant, pattern, wait.since, after=after, limit=PAGE
-            )
-            for cursor, event in page:
-                after = cursor
-                if self._fits(wait, event):
-                    taken = await self._offer(intake, wait, event)
-                    if taken:
-                        return True
-            if len(page) < PAGE:
-                await intake.looked_back(opening)
-                return False
+            heads = [head for stream in streams if (head := await stream.head()) is not None]
+            if not heads:
+                return
+            number, event = min(heads, key=lambda head: (head[1].received_at, head[0]))
+            for stream in streams:
+                stream.drop(number)
+            yield event
 
     async def _look_back_if_readable(self, wait: WaitRow) -> bool:
         """One instance that cannot be read keeps an event from no other."""
         try:
-            return await self.look_back(wait)
+            return await self.look_back(await self.arms_of(wait))
         except StoreUnavailable:
             raise
         except TenutoError as error:
@@ -197,54 +247,80 @@ class Postmaster:
     async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
         """Whether the wait is settled: it took the event, or is not open any more."""
         future = asyncio.get_running_loop().create_future()
-        report = msgspec.structs.replace(_matched(wait, event), by_lookback=True)
+        report = msgspec.structs.replace(_report(wait, event), by_lookback=True)
         intake.report(Request(wait.instance_id, report, future=future))
         answer = await future
         return answer.rejection is None or answer.rejection.code != "TEN-3007"
 
-    async def _fitting(self, event: Event) -> list[WaitRow]:
-        value = event.as_value()
-        terms: list[WaitTerm] = []
-        for term in await self._store.wait_terms(self._tenant, event.pattern):
-            if not fits(term.pattern, event.pattern):
-                continue
-            values = _term_values(term.term_paths, value)
-            terms.append(WaitTerm(term.pattern, term.term_paths, values))
-        found: list[WaitRow] = []
-        after: WaitKey | None = None
-        while terms:
-            page = await self._store.waits_for(self._tenant, terms, limit=PAGE, after=after)
-            found += [wait for wait in page if self._fits(wait, event)]
-            if len(page) < PAGE:
-                break
-            after = key_of(page[-1])
-        return found
 
-    def _fits(self, wait: WaitRow, event: Event) -> bool:
-        if not fits(wait.pattern, event.pattern):
-            return False
-        if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
-            return False
-        if wait.condition is None:
-            return True
-        captured: list[JSON] = msgspec.json.decode(wait.captures)
-        try:
-            return split_condition(wait.condition).matches(event.as_value(), captured)
-        except ExpressionError as error:
-            log.debug("condition of %s/%s: %s", wait.instance_id, wait.node, error)
-            return False
+class _Stream:
+    """Past events of one pattern, or of all, page after page."""
+
+    def __init__(self, store: Store, tenant: str, pattern: str | None, since: datetime) -> None:
+        self._read = partial(store.events_since, tenant, pattern, since, limit=PAGE)
+        self._page: deque[tuple[int, Event]] = deque()
+        self._after = 0
+        self._is_last = False
+
+    async def head(self) -> tuple[int, Event] | None:
+        """The oldest that was not dropped."""
+        if not self._page and not self._is_last:
+            self._page.extend(await self._read(after=self._after))
+            self._is_last = len(self._page) < PAGE
+            if self._page:
+                self._after = self._page[-1][0]
+        return self._page[0] if self._page else None
+
+    def drop(self, number: int) -> None:
+        if self._page and self._page[0][0] == number:
+            self._page.popleft()
 
 
 def key_of(wait: WaitRow) -> WaitKey:
-    return WaitKey(wait.instance_id, wait.node, wait.iteration)
+    return WaitKey(wait.instance_id, wait.node, wait.iteration, wait.arm)
 
 
-def _matched(wait: WaitRow, event: Event) -> EventMatched:
-    return EventMatched(node=wait.node, iteration=wait.iteration, attempt=wait.attempt, event=event)
+def place_of(wait: WaitRow) -> tuple[str, str, str]:
+    """What all arms of a wait share."""
+    return wait.instance_id, wait.node, wait.iteration
 
 
-def _term_values(term_paths: str, event: Mapping[str, JSON]) -> str:
-    if not term_paths:
-        return ""
-    paths: list[str] = msgspec.json.decode(term_paths)
-    return _encode(event_term_values(event, paths)).decode()
+def _first_arms(waits: Sequence[WaitRow]) -> list[WaitRow]:
+    """Of the arms of one wait the first listed; triggers are sorted out later."""
+    first: dict[WaitKey, WaitRow] = {}
+    for wait in waits:
+        is_arm = bool(wait.arm) and not wait.is_trigger and not wait.is_cancellation
+        key = key_of(wait)._replace(arm="") if is_arm else key_of(wait)
+        if key not in first or wait.position < first[key].position:
+            first[key] = wait
+    return list(first.values())
+
+
+def _report(wait: WaitRow, event: Event) -> EventMatched:
+    return EventMatched(
+        node=wait.node,
+        iteration=wait.iteration,
+        attempt=wait.attempt,
+        event=event,
+        arm=wait.arm,
+    )
+
+
+def _letter(wait: WaitRow, event: Event, now: datetime) -> SendMail:
+    report: EventMatched | TriggerMatched = _report(wait, event)
+    if wait.is_cancellation:
+        report = TriggerMatched(trigger=wait.position, event=event)
+    id = f"{event.id}/{wait.instance_id}/{wait.node}/{wait.iteration}"
+    if wait.arm:
+        id += f"/{wait.arm}"
+    return SendMail(to=wait.instance_id, id=id, at=now, input=report)
+
+
+def _mail(letter: SendMail) -> Mail:
+    return Mail(
+        id=letter.id, instance_id=letter.to, input=_encode(letter.input), created_at=letter.at
+    )
+
+
+def _matched(wait: WaitRow, event: Event) -> Delivery:
+    return Delivery(event.id, *place_of(wait), "matched", wait.arm)

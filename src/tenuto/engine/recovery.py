@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from tenuto.engine.postmaster import Postmaster, key_of
+from tenuto.engine.postmaster import Postmaster, key_of, place_of
 from tenuto.engine.requests import Request, TakenOver
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.store.protocol import Store, WaitKey
+from tenuto.store.protocol import Store, WaitKey, WaitRow
 
 log = logging.getLogger("tenuto.recovery")
 
@@ -76,16 +76,20 @@ class Recovery:
         left_alone: set[WaitKey] = set()
         while True:
             found = await self._store.unlooked_waits(BATCH + len(left_alone))
-            waits = {key: wait for wait in found if (key := key_of(wait)) not in left_alone}
+            new = [wait for wait in found if key_of(wait) not in left_alone]
+            waits = {place_of(wait): wait for wait in new}
             if not waits:
                 return
             outcomes = await asyncio.gather(
-                *(self._postmaster.look_back(wait) for wait in waits.values()),
+                *(self._look_back(wait) for wait in waits.values()),
                 return_exceptions=True,
             )
-            for key, outcome in zip(waits, outcomes, strict=True):
+            for place, outcome in zip(waits, outcomes, strict=True):
                 if isinstance(outcome, TenutoError) and not isinstance(outcome, StoreUnavailable):
-                    log.error("the wait %s is left alone: %s", key, outcome)
-                    left_alone.add(key)
+                    log.error("the wait %s is left alone: %s", place, outcome)
+                    left_alone |= {key_of(wait) for wait in new if place_of(wait) == place}
                 elif isinstance(outcome, BaseException):
                     raise outcome
+
+    async def _look_back(self, wait: WaitRow) -> bool:
+        return await self._postmaster.look_back(await self._postmaster.arms_of(wait))

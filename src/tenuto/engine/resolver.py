@@ -69,9 +69,9 @@ class Resolver:
             return Failure(code=UNKNOWN_WORKFLOW, message=str(error), retryable=False)
         except TenutoError as error:
             return Failure(code=NOT_AVAILABLE, message=str(error), retryable=False)
-        return self._refusal(deployed, order.input) or deployed.version
+        return self.refusal(deployed, order.input) or deployed.version
 
-    def _refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
+    def refusal(self, deployed: Deployed, input: JSON) -> Failure | None:
         """Why a start with `input` would be refused."""
         id = deployed.plan.definition.id
         if deployed.unavailable:

@@ -101,7 +101,7 @@ async def _verdict(
         return report.verdict(0)
     report.snapshot(snapshot_state, await _snapshot(store, stored))
     report.row(plan, state, row)
-    report.waits(state, {(wait.node, wait.iteration) for wait in waits})
+    report.waits(plan, state, {(wait.node, wait.iteration) for wait in waits})
     report.timers(state, timers)
     return report.verdict(state.version)
 

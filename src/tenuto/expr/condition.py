@@ -106,6 +106,13 @@ class SplitCondition:
             found.append(loosely_canonical(value) if term.is_loose else canonical(value))
         return tuple(found)
 
+    def keeping(self, captures: Sequence[bool]) -> SplitCondition:
+        """The same with fewer terms: those whose other side is a literal or one of `captures`."""
+        kept = (
+            term for term in self.terms if term.capture == _LITERAL_SIDE or captures[term.capture]
+        )
+        return replace(self, terms=tuple(kept))
+
     def event_values(self, event: Mapping[str, Any]) -> tuple[str, ...]:
         """The event's side of the same terms."""
         return event_term_values(event, self.term_paths)

@@ -179,6 +179,12 @@ _EXPRESSIONS = {
         "for one or more.",
         "Write for example `payment.received` or `payment.*`.",
     ),
+    "TEN-1038": Code(
+        "Reserved event name",
+        "Events called `workflow.…` tell what becomes of workflows and come from Tenuto itself; an "
+        "`emit` step cannot publish one.",
+        "Choose another first word.",
+    ),
     "TEN-1035": Code(
         "Condition that cannot be indexed",
         "A wait's condition without an equality between a property of the event and a value of the "
@@ -453,14 +459,10 @@ _NOT_AVAILABLE = {
         "TEN-1903": "javascript nodes",
         "TEN-1904": "dataQuery nodes",
         "TEN-1905": "http nodes",
-        "TEN-1906": "emit nodes",
         "TEN-1907": "approval nodes",
-        "TEN-1908": "arms of an eventWait",
         "TEN-1909": "mutex",
         "TEN-1910": "calendars",
         "TEN-1911": "compensationSteps",
-        "TEN-1912": "cancellationTriggers",
-        "TEN-1913": "triggers",
         "TEN-1914": "options.concurrency",
         "TEN-1915": "options.encrypt",
         "TEN-1916": "secrets",
@@ -629,6 +631,12 @@ _INSTANCES = {
         "The instance failed, but not so that it could go on: a terminate step ended it, it was "
         "being cancelled, or its deadline has passed.",
         "Make a new instance of it with a rerun.",
+    ),
+    "TEN-3030": Code(
+        "Cancellation trigger that does not hold",
+        "The event fitted when it came, but the trigger's condition is not true in the instance's "
+        "context as it is by now; nothing changed.",
+        "Nothing; publish another event, or cancel the instance.",
     ),
     "TEN-3100": Code(
         "The workflow failed",

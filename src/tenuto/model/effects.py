@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import Input, TimerKey
 from tenuto.model.json import JSON
@@ -57,28 +58,48 @@ class ClearTimer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class OpenWait(Struct, frozen=True, gc=False, kw_only=True):
-    """Report `EventMatched` for events that fit, those already in the inbox included."""
+    """Report `EventMatched` for events that fit, those already in the inbox included.
+
+    Without a node: a cancellation trigger, for which `TriggerMatched` is reported.
+    """
 
     node: str
     iteration: str
     attempt: int
     pattern: str
     condition: str | None
-    captures: tuple[JSON, ...]
+    captures: tuple[JSON, ...] | None
+    """None: the condition is read in the instance's context as it is when an event comes."""
     since: datetime
     term_paths: str
     """Which event properties are compared for equality (JSON array of paths; "" when none)."""
     term_values: str
     """What they must equal, in canonical form; same order."""
     correlation_id: str | None
+    arm: str = ""
+    """The id of the arm, where a wait has several, or the number of a cancellation trigger."""
+    position: int = 0
+    """Where it is listed among others of its place: of those that an event fits the first wins."""
+    looks_back: bool = True
 
 
 class CloseWait(Struct, frozen=True, gc=False, kw_only=True):
-    """Stop matching events for a wait; `event_id` is the one that resolved it."""
+    """Stop matching events for a wait, with all its arms; `event_id` is the one that resolved it.
+
+    Without a node: for the cancellation triggers of the instance.
+    """
 
     node: str
     iteration: str
     event_id: str | None
+    arm: str = ""
+    """The one that the event came by."""
+
+
+class PublishEvent(Struct, frozen=True, gc=False, kw_only=True):
+    """Put an event into the inbox, and find out whom it is for."""
+
+    event: Event
 
 
 class ResolveChild(Struct, frozen=True, gc=False, kw_only=True):
@@ -123,6 +144,7 @@ Effect: TypeAlias = (
     | ClearTimer
     | OpenWait
     | CloseWait
+    | PublishEvent
     | ResolveChild
     | SendMail
     | KeepDeadLetter

@@ -85,6 +85,10 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     """Whoever waits for its end; None: nobody started it from a step."""
     rerun_of: str | None = None
     """The instance whose completed steps this one was given."""
+    event_id: str | None = None
+    """The event that started it, if one did."""
+    chain: int = 0
+    """How many starts by lifecycle events, one from the other, led to it."""
 
 
 class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -177,6 +181,14 @@ class RetryScheduled(
     due: datetime
 
 
+class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """One of several events that a wait takes, whichever comes first."""
+
+    id: str
+    pattern: str
+    captures: tuple[JSON, ...] = ()
+
+
 class WaitOpened(
     _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
@@ -184,6 +196,7 @@ class WaitOpened(
 
     event_type = EventType.WAIT_OPENED
     pattern: str
+    """Empty where there are arms."""
     since: datetime
     """Events received from here on count."""
     captures: tuple[JSON, ...] = ()
@@ -193,6 +206,7 @@ class WaitOpened(
     """When `eventTimeout` takes the handle `timeout`."""
     fail_at: datetime | None = None
     """When the node's own `timeout` fails it."""
+    arms: tuple[WaitArm, ...] = ()
 
 
 class WaitResolved(
@@ -203,6 +217,7 @@ class WaitResolved(
     event_type = EventType.WAIT_RESOLVED
     outcome: Literal["event", "timeout"]
     event_id: str | None = None
+    arm: str | None = None
 
 
 class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

@@ -6,7 +6,25 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tenuto.model.json import JSON, Object
+from tenuto.model.ids import too_long
+from tenuto.model.json import JSON, Object, json_problem
+
+MOST_CHAINED = 16
+"""So many starts by lifecycle events may follow from one another."""
+
+
+def is_reserved(pattern: str) -> bool:
+    """Whether only Tenuto itself may publish events of this name."""
+    return pattern == "workflow" or pattern.startswith("workflow.")
+
+
+def event_name_problem(pattern: str) -> str | None:
+    """Why nobody but Tenuto itself can publish an event of this name, if so."""
+    if is_reserved(pattern):
+        return f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"
+    if "*" in pattern or not all(pattern.split(".")) or json_problem(pattern) is not None:
+        return f"{pattern!r} is not the name of an event"
+    return too_long(pattern)
 
 
 class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
@@ -20,6 +38,13 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     timestamp: datetime | None = None
     """When its sender says it happened: shown, never decided on."""
     correlation_id: str | None = None
+    chain: int = 0
+    """How many starts by lifecycle events, one from the other, led to it."""
+
+    @property
+    def is_lifecycle(self) -> bool:
+        """Whether Tenuto itself tells it of an instance."""
+        return is_reserved(self.pattern)
 
     def as_value(self) -> Object:
         """What expressions see as `event`, and what a wait has as its output."""

@@ -1,4 +1,4 @@
-"""Instances that other instances started: who the parent is, how deep, and under which id."""
+"""Instances that others, or events, started: who the parent is, how deep, under which id."""
 
 from __future__ import annotations
 
@@ -39,7 +39,16 @@ def child_id(at: datetime, parent_id: str, key: NodeKey, attempt: int) -> str:
     out again finds the same one.
     """
     place = f"{parent_id}:{key.node}:{key.iteration}:{attempt}"
-    digest = hashlib.blake2b(place.encode(), digest_size=16, person=b"tenuto child id").digest()
+    return _derived_id(at, place, b"tenuto child id")
+
+
+def triggered_id(at: datetime, tenant: str, event_id: str, definition_id: str) -> str:
+    """The id of the instance that an event starts: one for each event and definition."""
+    return _derived_id(at, f"{tenant}:{definition_id}:{event_id}", b"tenuto trigger")
+
+
+def _derived_id(at: datetime, place: str, person: bytes) -> str:
+    digest = hashlib.blake2b(place.encode(), digest_size=16, person=person).digest()
     rest = int.from_bytes(digest) >> (128 - _HASH_BITS)
     number = (
         (epoch_ms(at) & ((1 << 48) - 1)) << 80

@@ -254,6 +254,26 @@ class Options(Struct, frozen=True, kw_only=True):
     encrypt: JSON = None
 
 
+class CancellationTrigger(Struct, frozen=True, kw_only=True):
+    """An event that cancels an instance."""
+
+    event_pattern: str
+    event_condition: str | None = None
+    """Read in the instance's context as it is when the event comes."""
+    reason: str | None = None
+    should_compensate: bool = True
+
+
+class Trigger(Struct, frozen=True, kw_only=True):
+    """An event that starts an instance."""
+
+    event_pattern: str
+    event_condition: str | None = None
+    """It sees the event alone."""
+    input_mapping: Object | None = None
+    """Names, each with a path into the payload or a template; None: the payload is the input."""
+
+
 class Definition(Struct, frozen=True, kw_only=True):
     """What a user wrote, compiled: a graph and what surrounds it."""
 
@@ -265,7 +285,7 @@ class Definition(Struct, frozen=True, kw_only=True):
     """A JSON Schema; None: any input."""
     options: Options = Options()
     compensation_steps: tuple[Object, ...] = ()
-    cancellation_triggers: tuple[Object, ...] = ()
-    triggers: tuple[Object, ...] = ()
+    cancellation_triggers: tuple[CancellationTrigger, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     spelling: Literal["steps", "graph"] = "steps"
     """The form it was written in; messages name places as that form does."""

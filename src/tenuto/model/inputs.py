@@ -53,6 +53,13 @@ class Reused(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What went wrong in single iterations of a loop."""
 
 
+class EventCause(Struct, frozen=True, gc=False, kw_only=True):
+    """An event, and which of the triggers of its definition it set off."""
+
+    event_id: str
+    trigger: int
+
+
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """A new instance was asked for."""
 
@@ -70,6 +77,10 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """In the order in which they ended there."""
     from_step: str | None = None
     """The step that is to run again, and all after it."""
+    cause: EventCause | None = None
+    """The event that starts it, if one does."""
+    chain: int = 0
+    """How many starts by lifecycle events, one from the other, led to it."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -115,6 +126,15 @@ class EventMatched(Struct, frozen=True, gc=False, kw_only=True, tag="event-match
     event: Event
     iteration: str = ""
     by_lookback: bool = False
+    arm: str = ""
+    """Which of the wait's arms it fits, where it has several."""
+
+
+class TriggerMatched(Struct, frozen=True, gc=False, kw_only=True, tag="trigger-matched"):
+    """An event fits one of the cancellation triggers of an instance, as far as can be told."""
+
+    trigger: int
+    event: Event
 
 
 class ChildResolved(Struct, frozen=True, gc=False, kw_only=True, tag="child-resolved"):
@@ -179,6 +199,7 @@ Input: TypeAlias = (
     | AttemptLost
     | TimerDue
     | EventMatched
+    | TriggerMatched
     | ChildResolved
     | ChildReported
     | CancelAsked

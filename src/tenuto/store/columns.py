@@ -24,6 +24,7 @@ from tenuto.store.protocol import (
     Mail,
     NewInstance,
     TimerRow,
+    WaitKey,
     WaitRow,
 )
 
@@ -93,6 +94,13 @@ class WaitColumns(NamedTuple):
     correlation_id: str | None
     looked_back: int
     follows: int
+    arm: str
+    position: int
+
+    @property
+    def key(self) -> WaitKey:
+        """What it is known by, and in the order of which it comes."""
+        return WaitKey(self.instance_id, self.node, self.iteration, self.arm)
 
 
 class EventColumns(NamedTuple):
@@ -106,6 +114,7 @@ class EventColumns(NamedTuple):
     timestamp: int | None
     correlation_id: str | None
     content_hash: bytes
+    chain: int
 
 
 class TimerColumns(NamedTuple):
@@ -258,6 +267,8 @@ def wait_columns(wait: WaitRow, follows: int) -> WaitColumns:
         wait.correlation_id,
         int(wait.looked_back),
         follows,
+        wait.arm,
+        wait.position,
     )
 
 
@@ -279,6 +290,8 @@ def wait_row(columns: WaitColumns) -> WaitRow:
         correlation_id=columns.correlation_id,
         looked_back=bool(columns.looked_back),
         follows=columns.follows,
+        arm=columns.arm,
+        position=columns.position,
     )
 
 
@@ -298,6 +311,7 @@ def event_columns(event: Event) -> EventColumns:
         timestamp,
         event.correlation_id,
         blake2b(_encode_sorted(content), digest_size=16).digest(),
+        event.chain,
     )
 
 
@@ -309,6 +323,7 @@ def event_value(columns: EventColumns) -> Event:
         received_at=from_epoch_ms(columns.received_at),
         timestamp=from_ms(columns.timestamp),
         correlation_id=columns.correlation_id,
+        chain=columns.chain,
     )
 
 

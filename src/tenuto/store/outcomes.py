@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tenuto.store.protocol import EventResult, InstanceWrite, Outcome, WriteResult
+from collections.abc import Iterable, Sequence
+
+from tenuto.model.events import Event
+from tenuto.store.protocol import (
+    DeliveryOutcome,
+    EventResult,
+    InstanceWrite,
+    Outcome,
+    Turn,
+    WriteResult,
+)
 
 WON = WriteResult(Outcome.WON)
 LOST = WriteResult(Outcome.LOST)
@@ -23,12 +33,31 @@ def key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
 
 
+def may_follow(before: DeliveryOutcome, outcome: DeliveryOutcome) -> bool:
+    """Whether what came of an event at a wait may still become something else.
+
+    A retry opens again what had missed an event.
+    """
+    return before == "matched" or (before == "discarded" and outcome in ("resumed", "cancelled"))
+
+
+def events_of(turn: Turn, won: Iterable[InstanceWrite]) -> list[Event]:
+    """What goes into the inbox: events from outside, and what winners publish; each id once."""
+    found = {event.id: event for write in won for event in write.events}
+    found |= {event.id: event for event in turn.events}
+    return list(found.values())
+
+
 def known_event(
-    *, is_same: bool, is_own: bool, is_matched: bool, resumed: int, number: int
+    *, is_same: bool, is_own: bool, is_matched: bool, number: int, counts: Sequence[int]
 ) -> EventResult:
-    """The answer to an event whose id is there; `is_own` if this very turn has stored it."""
+    """The answer to an event whose id is there; `is_own` if this very turn has stored it.
+
+    `counts` is how many it resumed, cancelled and started.
+    """
     if not is_same:
         return EventResult("conflict")
     if is_own and not is_matched:
         return EventResult("stored", number=number)
-    return EventResult("duplicate", resumed, is_matched, number)
+    resumed, cancelled, started = counts
+    return EventResult("duplicate", resumed, is_matched, number, cancelled, started)

@@ -125,18 +125,40 @@ class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
     """False until events that came before the wait was committed have been looked at."""
     follows: int = 0
     """The number of the newest event that was there when it was opened; the store fills it in."""
+    arm: str = ""
+    """Which of several that a wait is open for, by its id; of triggers, by its number."""
+    position: int = 0
+    """Where it is listed among those of its place: of several that an event fits the first wins."""
+
+    @property
+    def is_trigger(self) -> bool:
+        """Whether the event starts an instance of the definition `node`: there is none yet."""
+        return not self.instance_id
+
+    @property
+    def is_cancellation(self) -> bool:
+        """Whether the event cancels the instance, and is for none of its nodes."""
+        return not self.node
 
 
 class WaitKey(NamedTuple):
-    """Which wait of which instance."""
+    """Which wait of which instance.
+
+    A cancellation trigger has no node, and its number as arm. A trigger has no instance, its
+    definition as node, its tenant as iteration, and its number as arm.
+    """
 
     instance_id: str
     node: str
     iteration: str
+    arm: str = ""
 
 
 class LookedBack(NamedTuple):
-    """Which opening of a wait has seen the events that came before it: a retry opens it anew."""
+    """Which opening of a wait has seen the events that came before it: a retry opens it anew.
+
+    All its arms have.
+    """
 
     instance_id: str
     node: str
@@ -256,6 +278,7 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     timers_cleared: tuple[TimerKey, ...] = ()
     waits_opened: tuple[WaitRow, ...] = ()
     waits_closed: tuple[WaitKey, ...] = ()
+    """With all their arms, whichever is named."""
     deliveries: tuple[Delivery, ...] = ()
     mail_taken: tuple[str, ...] = ()
     mail_sent: tuple[Mail, ...] = ()
@@ -266,17 +289,22 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     jobs_withdrawn: tuple[JobKey, ...] = ()
     leases: tuple[Lease, ...] = ()
     """Under which its inputs came about: without them as they are here it is `LOST`."""
+    events: tuple[Event, ...] = ()
+    """Which it publishes: they are in the inbox, unmatched, if it goes through."""
     ownership: Ownership = Ownership.KEEP
 
 
-DeliveryOutcome: TypeAlias = Literal["matched", "resumed", "discarded"]
+DeliveryOutcome: TypeAlias = Literal[
+    "matched", "resumed", "cancelled", "started", "discarded", "refused"
+]
 
 
 class Delivery(NamedTuple):
-    """An event went to a wait, and what came of it; unique per (wait, event).
+    """An event went to a wait or trigger, and what came of it; unique per (wait, arm, event).
 
-    "matched" may become "resumed" or "discarded". What a wait missed it may take once a retry has
-    opened it anew; nothing else changes any more.
+    "matched" may become anything else. What a wait missed it may take once a retry has opened it
+    anew, and so may a cancellation trigger; nothing else changes any more. Of an instance that an
+    event starts the node is the definition.
     """
 
     event_id: str
@@ -284,6 +312,9 @@ class Delivery(NamedTuple):
     node: str
     iteration: str
     outcome: DeliveryOutcome
+    arm: str = ""
+    reason: str | None = None
+    """Why it was refused."""
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
@@ -294,6 +325,8 @@ class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
     deliveries: tuple[Delivery, ...]
     resumed: int
     matched_at: datetime
+    cancelled: int = 0
+    started: int = 0
 
 
 class Turn(Struct, frozen=True, gc=False, kw_only=True):
@@ -339,10 +372,15 @@ class EventResult(NamedTuple):
     """Whether a duplicate's first copy had already been matched."""
     number: int = 0
     """Its place in the order of storing; 0 where it was not stored."""
+    cancelled: int = 0
+    started: int = 0
 
 
 class TurnResult(NamedTuple):
-    """Outcomes by instance id (writes with rows or `create`) and by event id."""
+    """Outcomes by instance id (writes with rows or `create`) and by event id.
+
+    Also of events that writes publish which went through.
+    """
 
     writes: dict[str, WriteResult]
     events: dict[str, EventResult]
@@ -515,9 +553,20 @@ class Store(Protocol):
         """A page of instances, newest first, stable under inserts."""
 
     async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+        self,
+        tenant: str,
+        id: str,
+        content: bytes,
+        content_hash: bytes,
+        now: datetime,
+        *,
+        triggers: Sequence[WaitRow] = (),
     ) -> DefinitionRow:
-        """A new version, or the newest one when its content is the same."""
+        """A new version, or the newest one when its content is the same.
+
+        With a new version `triggers` take the place of those of the version before; `attempt` is
+        the version, whatever they say.
+        """
 
     async def definition(
         self, tenant: str, id: str, version: int | None = None
@@ -636,3 +685,6 @@ class Store(Protocol):
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         """Which events went to the waits of one instance, and what came of them."""
+
+    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+        """To whom one event went, and what came of it, ordered by the place that it went to."""

@@ -98,12 +98,17 @@ class FaultyStore:
         return await self._write("commit", lambda: self._committed(turn, lane), turn)
 
     async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+        self,
+        tenant: str,
+        id: str,
+        content: bytes,
+        content_hash: bytes,
+        now: datetime,
+        *,
+        triggers: Sequence[WaitRow] = (),
     ) -> DefinitionRow:
-        return await self._write(
-            "save",
-            lambda: self._inner.save_definition(tenant, id, content, content_hash, now),
-        )
+        saving = partial(self._inner.save_definition, tenant, id, content, content_hash, now)
+        return await self._write("save", lambda: saving(triggers=triggers))
 
     async def send(self, mail: Sequence[Mail]) -> None:
         await self._write("send", lambda: self._inner.send(mail))
@@ -207,6 +212,9 @@ class FaultyStore:
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await self._read(lambda: self._inner.dead_letters(tenant, limit))
+
+    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+        return await self._read(lambda: self._inner.deliveries_of(event_id))
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await self._read(lambda: self._inner.deliveries(instance_id))

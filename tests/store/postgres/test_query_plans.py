@@ -48,6 +48,7 @@ IN_INDEX_ORDER = {
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",
     ("unmatched_events", "events_unmatched"): "has those alone",
     ("turn", "events_pkey"): "the number of the newest event, from the end",
+    ("insert_definition", "events_pkey"): "the number of the newest event, from the end",
     ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
 }
 

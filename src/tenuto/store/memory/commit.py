@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -28,7 +30,7 @@ from tenuto.store.memory.disk import (
     pack,
     unpack,
 )
-from tenuto.store.outcomes import LOST, WON
+from tenuto.store.outcomes import LOST, WON, events_of, known_event, may_follow
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
@@ -43,7 +45,7 @@ from tenuto.store.protocol import (
     Snapshot,
     Turn,
     TurnResult,
-    WaitKey,
+    WaitRow,
     WriteResult,
 )
 
@@ -54,7 +56,7 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
         if _was_committed(disk, turn):
             return TurnResult(
                 {write.instance_id: _settled(disk, turn, write) for write in turn.writes},
-                {event.id: _put_event(disk, turn, event) for event in turn.events},
+                {event.id: _put_event(disk, turn, event) for event in _settled_events(disk, turn)},
             )
         if not disk.lives(turn.process_id):
             raise Fenced(f"process {turn.process_id} was taken for dead")
@@ -73,7 +75,7 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
             _write(disk, turn, write)
         for mail in (letter for write in won for letter in write.mail_sent):
             put_mail(disk, mail, turn.process_id)
-        events = {event.id: _put_event(disk, turn, event) for event in turn.events}
+        events = {event.id: _put_event(disk, turn, event) for event in events_of(turn, won)}
         if turn.events or any(write.create for write in won):
             _note_time(disk, turn)
         for match in turn.matches:
@@ -117,6 +119,12 @@ def _settled(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     if write.rows and disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
         return WON
     return _key_taken(disk, write) or LOST
+
+
+def _settled_events(disk: MemoryDisk, turn: Turn) -> list[Event]:
+    """The events of a turn that was committed before, those of its winners included."""
+    won = [write for write in turn.writes if _settled(disk, turn, write) is WON]
+    return events_of(turn, won)
 
 
 def _key_taken(disk: MemoryDisk, write: InstanceWrite) -> WriteResult | None:
@@ -231,10 +239,17 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
         if job.key not in disk.jobs:
             disk.put(disk.jobs, job.key, pack(Job(job.task_id, epoch_ms(job.offered_at))))
     for wait_key in write.waits_closed:
-        disk.drop(disk.waits, wait_key)
-    for wait in write.waits_opened:
-        wait_cols = wait_columns(wait, disk.newest_event)
-        disk.put(disk.waits, wait_cols[:3], pack(wait_cols))
+        disk.drop(disk.waits, wait_key[:3])
+    put_waits(disk, write.waits_opened)
+
+
+def put_waits(disk: MemoryDisk, waits: Iterable[WaitRow]) -> None:
+    """Open waits, each beside the others of its place."""
+    for wait in waits:
+        columns = wait_columns(wait, disk.newest_event)
+        place = columns[:3]
+        arms = disk.waits.get(place, {})
+        disk.put(disk.waits, place, {**arms, wait.arm: pack(columns)})
 
 
 def _write_ownership(disk: MemoryDisk, process_id: str, write: InstanceWrite) -> None:
@@ -252,14 +267,20 @@ def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
     if number is None:
         number = disk.newest_event + 1
         disk.put(disk.event_numbers, (columns.tenant, columns.id), number)
-        disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, 0, None)))
+        disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, (0, 0, 0), None)))
         return EventResult("stored", number=number)
     stored = unpack(StoredEvent, disk.events[number])
     if stored.event.content_hash != columns.content_hash:
         return EventResult("conflict")
     if stored.turn_id == turn.id and stored.matched_at is None:
         return EventResult("stored", number=number)
-    return EventResult("duplicate", stored.resumed, stored.matched_at is not None, number)
+    return known_event(
+        is_same=True,
+        is_own=False,
+        is_matched=stored.matched_at is not None,
+        number=number,
+        counts=stored.counts,
+    )
 
 
 def _note_time(disk: MemoryDisk, turn: Turn) -> None:
@@ -275,7 +296,8 @@ def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
     if number is not None:
         stored = unpack(StoredEvent, disk.events[number])
         if stored.matched_at is None:
-            done = stored._replace(resumed=match.resumed, matched_at=epoch_ms(match.matched_at))
+            counts = (match.resumed, match.cancelled, match.started)
+            done = stored._replace(counts=counts, matched_at=epoch_ms(match.matched_at))
             disk.put(disk.events, number, pack(done))
     for mail in match.mail:
         put_mail(disk, mail, turn.process_id)
@@ -284,16 +306,16 @@ def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
 
 
 def _put_delivery(disk: MemoryDisk, delivery: Delivery) -> None:
-    key = (delivery.instance_id, delivery.node, delivery.iteration, delivery.event_id)
-    before = disk.deliveries.get(key, "matched")
-    if before == "matched" or (before, delivery.outcome) == ("discarded", "resumed"):
-        pack(key)
-        disk.put(disk.deliveries, key, delivery.outcome)
+    key = (*delivery[1:4], delivery.arm, delivery.event_id)
+    before, _ = disk.deliveries.get(key, ("matched", None))
+    if may_follow(before, delivery.outcome):
+        pack((key, delivery.reason))
+        disk.put(disk.deliveries, key, (delivery.outcome, delivery.reason))
 
 
 def _mark_looked_back(disk: MemoryDisk, opening: LookedBack) -> None:
-    key = WaitKey(*opening[:3])
-    stored = disk.waits.get(key)
-    columns = None if stored is None else unpack(WaitColumns, stored)
-    if columns is not None and columns.attempt == opening.attempt:
-        disk.put(disk.waits, key, pack(columns._replace(looked_back=1)))
+    for arm, stored in disk.waits.get(opening[:3], {}).items():
+        columns = unpack(WaitColumns, stored)
+        if columns.attempt == opening.attempt:
+            looked = pack(columns._replace(looked_back=1))
+            disk.put(disk.waits, opening[:3], {**disk.waits[opening[:3]], arm: looked})

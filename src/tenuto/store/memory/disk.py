@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 InstanceKey = tuple[str, str, str]
 """An instance, and which of its things."""
+DeliveryKey = tuple[str, str, str, str, str]
+"""An instance, node, iteration and arm, and an event."""
 
 
 class StoredEvent(NamedTuple):
@@ -28,7 +30,8 @@ class StoredEvent(NamedTuple):
 
     event: EventColumns
     turn_id: str
-    resumed: int
+    counts: tuple[int, int, int]
+    """How many it resumed, cancelled and started."""
     matched_at: int | None
 
 
@@ -97,9 +100,10 @@ class MemoryDisk:
         self.turn_ids: dict[tuple[str, int], str] = {}
         self.node_rows: dict[tuple[str, str | None, str, str, int], int] = {}
         self.snapshots: dict[str, bytes] = {}
-        self.waits: dict[InstanceKey, bytes] = {}
+        self.waits: dict[InstanceKey, dict[str, bytes]] = {}
+        """Those of one place by their arms."""
         self.timers: dict[tuple[str, str, str, str], bytes] = {}
-        self.deliveries: dict[tuple[str, str, str, str], DeliveryOutcome] = {}
+        self.deliveries: dict[DeliveryKey, tuple[DeliveryOutcome, str | None]] = {}
         self.events: dict[int, bytes] = {}
         self.event_numbers: dict[tuple[str, str], int] = {}
         self.mail: dict[int, bytes] = {}

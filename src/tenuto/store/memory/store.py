@@ -8,6 +8,8 @@ from heapq import nsmallest
 from itertools import islice
 from operator import attrgetter
 
+from msgspec.structs import replace
+
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
@@ -27,7 +29,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
-from tenuto.store.memory.commit import commit_turn, put_mail
+from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
 from tenuto.store.protocol import (
@@ -57,6 +59,8 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+
+_wait_key = attrgetter("key")
 
 
 class MemoryStore:
@@ -184,7 +188,14 @@ class MemoryStore:
         return list_instances(self.disk, query)
 
     async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+        self,
+        tenant: str,
+        id: str,
+        content: bytes,
+        content_hash: bytes,
+        now: datetime,
+        *,
+        triggers: Sequence[WaitRow] = (),
     ) -> DefinitionRow:
         disk = self.disk
         newest = await self.definition(tenant, id)
@@ -195,6 +206,8 @@ class MemoryStore:
         with disk.transaction():
             disk.put(disk.definitions, (tenant, id, version), pack(columns))
             disk.put(disk.definition_versions, (tenant, id), version)
+            disk.drop(disk.waits, ("", id, tenant))
+            put_waits(disk, (replace(each, attempt=version) for each in triggers))
         return definition_row(columns)
 
     async def definition(
@@ -226,17 +239,17 @@ class MemoryStore:
             for wait in self._waits()
             if wait.tenant == tenant
             and (wait.pattern, wait.term_paths, wait.term_values) in wanted
-            and (after is None or wait[:3] > after)
+            and (after is None or wait.key > after)
         )
-        return [wait_row(wait) for wait in nsmallest(limit, found)]
+        return [wait_row(wait) for wait in nsmallest(limit, found, key=_wait_key)]
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
         found = (wait for wait in self._waits() if wait.instance_id == instance_id)
-        return [wait_row(wait) for wait in sorted(found)]
+        return [wait_row(wait) for wait in sorted(found, key=_wait_key)]
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         found = (wait for wait in self._waits() if not wait.looked_back)
-        return [wait_row(wait) for wait in nsmallest(limit, found)]
+        return [wait_row(wait) for wait in nsmallest(limit, found, key=_wait_key)]
 
     async def events_since(
         self,
@@ -415,11 +428,10 @@ class MemoryStore:
         return [dead_letter_row(row) for row in newest[:limit]]
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return [
-            Delivery(event_id, id, node, iteration, outcome)
-            for (id, node, iteration, event_id), outcome in sorted(self.disk.deliveries.items())
-            if id == instance_id
-        ]
+        return [each for each in self._deliveries() if each.instance_id == instance_id]
+
+    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+        return [each for each in self._deliveries() if each.event_id == event_id]
 
     def _require_open(self) -> str:
         if self._process_id is None:
@@ -516,7 +528,13 @@ class MemoryStore:
         ]
 
     def _waits(self) -> Iterator[WaitColumns]:
-        return (unpack(WaitColumns, row) for row in self.disk.waits.values())
+        places = self.disk.waits.values()
+        return (unpack(WaitColumns, row) for arms in places for row in arms.values())
+
+    def _deliveries(self) -> Iterator[Delivery]:
+        for key, (outcome, reason) in sorted(self.disk.deliveries.items()):
+            id, node, iteration, arm, event_id = key
+            yield Delivery(event_id, id, node, iteration, outcome, arm, reason)
 
     def _events(self) -> Iterator[tuple[int, StoredEvent]]:
         return (

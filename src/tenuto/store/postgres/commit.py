@@ -8,7 +8,7 @@ from typing import Any
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.store.columns import DEFAULT_TENANT, event_columns
-from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, key_taken, known_event
+from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import CONTENDED, may_go_again, sqlstate
 from tenuto.store.postgres.parts import (
@@ -60,7 +60,8 @@ async def commit_turn(session: Session, turn: Turn, lane: int) -> TurnResult:
             if await _is_committed(session, turn):
                 return await _settled(session, turn)
             raise
-    return TurnResult(outcomes, await _event_results(session, turn, answer))
+    won = [each for each in turn.writes if outcomes.get(each.instance_id, WON) is WON]
+    return TurnResult(outcomes, await _event_results(session, turn, won, answer))
 
 
 class _Contended(Exception):
@@ -263,7 +264,7 @@ def _parameters(turn: Turn, parts: Iterable[Part]) -> dict[str, Column]:
 async def _is_committed(session: Session, turn: Turn) -> bool:
     if await _own_rows(session, turn.id, turn.writes):
         return True
-    known = await _known_events(session, [event.id for event in turn.events])
+    known = await _known_events(session, [event.id for event in events_of(turn, turn.writes)])
     return any(facts[1] == turn.id for facts in known.values())
 
 
@@ -276,25 +277,27 @@ async def _settled(session: Session, turn: Turn) -> TurnResult:
         write.instance_id: WON if write.instance_id in winners else key_taken(write, used) or LOST
         for write in turn.writes
     }
-    return TurnResult(outcomes, await _event_results(session, turn, None))
+    won = [each for each in turn.writes if each.instance_id in winners]
+    return TurnResult(outcomes, await _event_results(session, turn, won, None))
 
 
 async def _event_results(
-    session: Session, turn: Turn, answer: Row | None
+    session: Session, turn: Turn, won: Sequence[InstanceWrite], answer: Row | None
 ) -> dict[str, EventResult]:
     """What became of the events: those that were not new are looked up."""
-    if not turn.events:
+    events = events_of(turn, won)
+    if not events:
         return {}
     stored: dict[str, int] = {}
     if answer is not None and answer[1]:
         stored = dict(zip(answer[1], answer[2], strict=True))
-    others = [event.id for event in turn.events if event.id not in stored]
+    others = [event.id for event in events if event.id not in stored]
     known = await _known_events(session, others)
     return {
         event.id: EventResult("stored", number=stored[event.id])
         if event.id in stored
         else _event_result(event, turn.id, known[event.id])
-        for event in turn.events
+        for event in events
     }
 
 
@@ -306,11 +309,11 @@ async def _known_events(session: Session, ids: list[str]) -> dict[str, Row]:
 
 
 def _event_result(event: Event, turn_id: str, facts: Row) -> EventResult:
-    content_hash, stored_by, number, resumed, matched_at = facts
+    content_hash, stored_by, number, matched_at, *counts = facts
     return known_event(
         is_same=content_hash == event_columns(event).content_hash,
         is_own=stored_by == turn_id,
         is_matched=matched_at is not None,
-        resumed=resumed,
         number=number,
+        counts=counts,
     )

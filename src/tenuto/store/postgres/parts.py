@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from tenuto.model.durations import epoch_ms
 from tenuto.model.inputs import TimerKey
 from tenuto.store.columns import (
     DEFAULT_TENANT,
+    WaitColumns,
     dead_letter_columns,
     event_columns,
     instance_columns,
@@ -22,10 +25,10 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.postgres.queries import Column
 from tenuto.store.protocol import (
     Delivery,
-    DeliveryOutcome,
     InstanceWrite,
     LookedBack,
     Mail,
@@ -33,8 +36,9 @@ from tenuto.store.protocol import (
     Ownership,
     Turn,
     WaitKey,
-    WaitRow,
 )
+
+_encode = msgspec.json.Encoder().encode
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
@@ -71,11 +75,11 @@ _COLUMNS = {
     "snapshots_put": "instance_id version state",
     "timers_cleared": "instance_id kind node iteration",
     "timers_set": "instance_id kind node iteration due",
-    "waits_closed": "instance_id node iteration",
+    "waits_closed": "instance_id node iteration spared",
     "waits_opened": "instance_id node iteration attempt tenant pattern is_wildcard condition "
-    "captures term_paths term_values since opened_at correlation_id looked_back",
-    "looked_back": "instance_id node iteration attempt",
-    "deliveries": "instance_id node iteration event_id outcome",
+    "captures term_paths term_values since opened_at correlation_id looked_back arm position",
+    "looked_back": "instance_id node iteration attempt spared",
+    "deliveries": "instance_id node iteration arm event_id outcome reason",
     "mail_taken": "id instance_id",
     "mail_sent": "id instance_id input created_at for_owner",
     "mail_exchanged": "id instance_id input created_at for_owner is_taken",
@@ -86,13 +90,14 @@ _COLUMNS = {
     "jobs_offered": "instance_id node iteration attempt task_id offered_at",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
-    "turn_id resumed matched_at",
-    "matches": "tenant id resumed matched_at",
+    "chain turn_id matched_at resumed cancelled started",
+    "matches": "tenant id matched_at resumed cancelled started",
     "moment": "lane seen_at",
     "take_back": "instance_id seq",
     "first_rows_of_turn": "instance_id seq",
     "used_keys": "tenant key",
 }
+_LOOKED_BACK = WaitColumns._fields.index("looked_back")
 _NAMES = {name: tuple(columns.split()) for name, columns in _COLUMNS.items()}
 
 
@@ -233,26 +238,25 @@ def _job_parts(won: Sequence[InstanceWrite]) -> _Made:
 
 
 def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack]) -> _Made:
-    closed = dict.fromkeys(key for write in won for key in write.waits_closed)
-    opened: dict[WaitKey, WaitRow] = {
-        WaitKey(wait.instance_id, wait.node, wait.iteration): wait
-        for write in won
-        for wait in write.waits_opened
-    }
+    closed = dict.fromkeys(key[:3] for write in won for key in write.waits_closed)
+    opened: dict[WaitKey, WaitColumns] = {}
+    for write in won:
+        for wait in write.waits_opened:
+            columns = wait_columns(wait, 0)
+            opened[columns.key] = columns
     done = set(looked_back)
-    rows = [
+    rows = []
+    for key, columns in opened.items():
+        is_done = columns.looked_back or LookedBack(*key[:3], columns.attempt) in done
         # The store itself says which event a wait follows.
-        wait_columns(wait, 0)._replace(
-            looked_back=int(wait.looked_back or LookedBack(*key, wait.attempt) in done)
-        )[:-1]
-        for key, wait in opened.items()
-    ]
-    marked = [
-        each
-        for each in sorted(done)
-        if (key := WaitKey(*each[:3])) not in opened and key not in closed
-    ]
-    over = [key for key in closed if key not in opened]
+        rows.append((*columns[:_LOOKED_BACK], int(is_done), columns.arm, columns.position))
+    arms: dict[tuple[str, ...], list[str]] = {}
+    for key in opened:
+        arms.setdefault(key[:3], []).append(key.arm)
+    # No two parts touch one row: what is opened is passed over by the others.
+    spared = {place: _encode(names).decode() for place, names in arms.items()}
+    marked = [(*each, spared.get(each[:3])) for each in sorted(done) if each[:3] not in closed]
+    over = [(*place, spared.get(place)) for place in closed]
     return [("waits_closed", over), ("waits_opened", rows), ("looked_back", marked)]
 
 
@@ -274,36 +278,32 @@ def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
     # Of two matchings of one event the first counts.
     first = {match.event_id: match for match in reversed(turn.matches)}
     stored = [
-        (
-            *event_columns(event),
-            turn.id,
-            *((match.resumed, epoch_ms(match.matched_at)) if match else (0, None)),
-        )
-        for event in turn.events
-        for match in (first.get(event.id),)
+        (*event_columns(event), turn.id, *_matching(first.get(event.id)))
+        for event in events_of(turn, won)
     ]
     matched = [
-        (DEFAULT_TENANT, match.event_id, match.resumed, epoch_ms(match.matched_at))
+        (DEFAULT_TENANT, match.event_id, *_matching(match))
         for match in sorted(first.values(), key=_event_id)
     ]
-    outcomes: dict[tuple[str, str, str, str], DeliveryOutcome] = {}
+    settled: dict[tuple[str, ...], Delivery] = {}
     for deliveries in (
         *(each.deliveries for each in won),
         *(match.deliveries for match in turn.matches),
     ):
         for each in deliveries:
-            key = (each.instance_id, each.node, each.iteration, each.event_id)
-            outcomes[key] = _settled(outcomes.get(key), each)
-    delivered = [(*key, outcomes[key]) for key in sorted(outcomes)]
+            key = (*each[1:4], each.arm, each.event_id)
+            before = settled.get(key)
+            # What two deliveries come to, whatever was there before them.
+            if before is None or may_follow(before.outcome, each.outcome):
+                settled[key] = each
+    delivered = [(*key, settled[key].outcome, settled[key].reason) for key in sorted(settled)]
     return [("events_stored", stored), ("matches", matched), ("deliveries", delivered)]
 
 
 _event_id: Callable[[MatchWrite], str] = lambda match: match.event_id  # noqa: E731
 
 
-def _settled(before: DeliveryOutcome | None, delivery: Delivery) -> DeliveryOutcome:
-    """What two deliveries of one event to one wait come to, whatever was there before them."""
-    outcome = delivery.outcome
-    if before is None or before == "matched" or (before, outcome) == ("discarded", "resumed"):
-        return outcome
-    return before
+def _matching(match: MatchWrite | None) -> tuple[Any, ...]:
+    if match is None:
+        return (None, 0, 0, 0)
+    return (epoch_ms(match.matched_at), match.resumed, match.cancelled, match.started)

@@ -279,36 +279,38 @@ ON CONFLICT (instance_id, kind, node, iteration) DO UPDATE
 SET due = excluded.due, claimed_by = NULL;
 
 -- name: waits_closed
--- Part: waits that are over.
+-- Part: waits that are over, with all their arms but those that the turn opens.
 DELETE FROM tenuto.workflow_event_subscriptions AS wait
-USING unnest(:instance_id::text[], :node::text[], :iteration::text[]) AS closed (
-    instance_id, node, iteration
+USING unnest(:instance_id::text[], :node::text[], :iteration::text[], :spared::text[]) AS closed (
+    instance_id, node, iteration, spared
 )
 WHERE
     wait.instance_id = closed.instance_id AND wait.node = closed.node
-    AND wait.iteration = closed.iteration;
+    AND wait.iteration = closed.iteration
+    AND (closed.spared IS NULL OR NOT jsonb_exists(closed.spared::jsonb, wait.arm));
 
 -- name: waits_opened
 -- Part: waits, with the number of the newest event that was there before them.
 INSERT INTO tenuto.workflow_event_subscriptions (
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position, follows
 )
 SELECT
     wait.instance_id, wait.node, wait.iteration, wait.attempt, wait.tenant, wait.pattern,
     wait.is_wildcard, wait.condition, wait.captures, wait.term_paths, wait.term_values, wait.since,
-    wait.opened_at, wait.correlation_id, wait.looked_back,
+    wait.opened_at, wait.correlation_id, wait.looked_back, wait.arm, wait.position,
     (SELECT coalesce(max(number), 0) FROM tenuto.events)
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :tenant::text[],
     :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
     :term_paths::text[], :term_values::text[], :since::bigint[], :opened_at::bigint[],
-    :correlation_id::text[], :looked_back::bigint[]
+    :correlation_id::text[], :looked_back::bigint[], :arm::text[], :position::bigint[]
 ) AS wait (
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position
 )
-ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
+ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
+    position = excluded.position,
     attempt = excluded.attempt,
     tenant = excluded.tenant,
     pattern = excluded.pattern,
@@ -326,25 +328,32 @@ ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
 -- name: looked_back
 -- Part: these waits, as they were opened then, have seen the events that came before them.
 UPDATE tenuto.workflow_event_subscriptions AS wait SET looked_back = 1
-FROM unnest(:instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]) AS done (
-    instance_id, node, iteration, attempt
-)
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :spared::text[]
+) AS done (instance_id, node, iteration, attempt, spared)
 WHERE
     wait.instance_id = done.instance_id AND wait.node = done.node
-    AND wait.iteration = done.iteration AND wait.attempt = done.attempt;
+    AND wait.iteration = done.iteration AND wait.attempt = done.attempt
+    AND (done.spared IS NULL OR NOT jsonb_exists(done.spared::jsonb, wait.arm));
 
 -- name: deliveries
--- Part: what came of events at waits; "matched" is settled once. A wait that a retry opened anew may
--- take an event that it had missed.
-INSERT INTO tenuto.event_deliveries (instance_id, node, iteration, event_id, outcome)
+-- Part: what came of events at waits; "matched" is settled once. What a retry opened anew may take an
+-- event that it had missed.
+INSERT INTO tenuto.event_deliveries (
+    instance_id, node, iteration, arm, event_id, outcome, reason
+)
 SELECT delivery.*
 FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :event_id::text[], :outcome::text[]
-) AS delivery (instance_id, node, iteration, event_id, outcome)
-ON CONFLICT (instance_id, node, iteration, event_id) DO UPDATE SET outcome = excluded.outcome
+    :instance_id::text[], :node::text[], :iteration::text[], :arm::text[], :event_id::text[],
+    :outcome::text[], :reason::text[]
+) AS delivery (instance_id, node, iteration, arm, event_id, outcome, reason)
+ON CONFLICT (instance_id, node, iteration, arm, event_id)
+DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason
 WHERE
     event_deliveries.outcome = 'matched'
-    OR (event_deliveries.outcome = 'discarded' AND excluded.outcome = 'resumed');
+    OR (
+        event_deliveries.outcome = 'discarded' AND excluded.outcome IN ('resumed', 'cancelled')
+    );
 
 -- name: mail_taken
 -- Part: mail that an instance's log has taken.
@@ -440,19 +449,20 @@ RETURNING instance_id;
 -- is that of their commits: a wait may then say which was the newest when it opened. One that is known
 -- already takes no number.
 INSERT INTO tenuto.events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id,
-    resumed, matched_at
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
+    turn_id, matched_at, resumed, cancelled, started
 )
 SELECT event.*
 FROM
     (SELECT pg_advisory_xact_lock(hashtextextended('tenuto.events', 0)) OFFSET 0) AS my_turn
 CROSS JOIN unnest(
     :tenant::text[], :id::text[], :pattern::text[], :payload::bytea[], :received_at::bigint[],
-    :timestamp::bigint[], :correlation_id::text[], :content_hash::bytea[], :turn_id::text[],
-    :resumed::bigint[], :matched_at::bigint[]
+    :timestamp::bigint[], :correlation_id::text[], :content_hash::bytea[], :chain::bigint[],
+    :turn_id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
+    :started::bigint[]
 ) AS event (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id,
-    resumed, matched_at
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
+    turn_id, matched_at, resumed, cancelled, started
 )
 WHERE
     (
@@ -470,10 +480,16 @@ RETURNING id, number;
 -- name: matches
 -- Part: the matching of these events is done; the first time counts. It is not asked for with IS NULL,
 -- lest the index of unmatched events be walked for it.
-UPDATE tenuto.events AS event SET resumed = done.resumed, matched_at = done.matched_at
-FROM unnest(:tenant::text[], :id::text[], :resumed::bigint[], :matched_at::bigint[]) AS done (
-    tenant, id, resumed, matched_at
-)
+UPDATE tenuto.events AS event
+SET
+    matched_at = done.matched_at,
+    resumed = done.resumed,
+    cancelled = done.cancelled,
+    started = done.started
+FROM unnest(
+    :tenant::text[], :id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
+    :started::bigint[]
+) AS done (tenant, id, matched_at, resumed, cancelled, started)
 CROSS JOIN LATERAL (
     SELECT stored.number FROM tenuto.events AS stored
     WHERE stored.tenant = done.tenant AND stored.id = done.id
@@ -491,7 +507,9 @@ WHERE moments.seen_at < excluded.seen_at;
 
 -- name: known_events
 -- What is known of these events.
-SELECT event.id, event.content_hash, event.turn_id, event.number, event.resumed, event.matched_at
+SELECT
+    event.id, event.content_hash, event.turn_id, event.number, event.matched_at, event.resumed,
+    event.cancelled, event.started
 FROM unnest(:ids::text[]) AS wanted (id)
 CROSS JOIN LATERAL (
     SELECT known.* FROM tenuto.events AS known
@@ -674,11 +692,60 @@ ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 ------------------------------------------------------------------------------------------ definitions
 
 -- name: insert_definition
--- A new version, unless somebody else was faster with one of that number.
-INSERT INTO tenuto.workflow_definitions (tenant, id, version, content, content_hash, created_at)
-VALUES (:tenant, :id, :version, :content, :content_hash, :created_at)
-ON CONFLICT (tenant, id, version) DO NOTHING
-RETURNING version;
+-- A new version, unless somebody else was faster with one of that number. Its triggers take the place
+-- of those of the version before.
+WITH saved AS (
+    INSERT INTO tenuto.workflow_definitions (
+        tenant, id, version, content, content_hash, created_at
+    )
+    VALUES (:tenant, :id, :version, :content, :content_hash, :created_at)
+    ON CONFLICT (tenant, id, version) DO NOTHING
+    RETURNING version
+),
+
+gone AS (
+    DELETE FROM tenuto.workflow_event_subscriptions AS before
+    USING saved
+    WHERE
+        before.instance_id = '' AND before.node = :id AND before.iteration = :tenant
+        AND NOT before.arm = ANY(:arm::text[])
+),
+
+replaced AS (
+    INSERT INTO tenuto.workflow_event_subscriptions (
+        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+        term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position,
+        follows
+    )
+    SELECT
+        '', :id, :tenant, saved.version, :tenant, trigger.pattern, trigger.is_wildcard,
+        trigger.condition, trigger.captures, trigger.term_paths, trigger.term_values,
+        trigger.since, trigger.opened_at, NULL, 1, trigger.arm, trigger.position,
+        (SELECT coalesce(max(number), 0) FROM tenuto.events)
+    FROM saved
+    CROSS JOIN unnest(
+        :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
+        :term_paths::text[], :term_values::text[], :since::bigint[], :opened_at::bigint[],
+        :arm::text[], :position::bigint[]
+    ) AS trigger (
+        pattern, is_wildcard, condition, captures, term_paths, term_values, since, opened_at, arm,
+        position
+    )
+    ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
+        attempt = excluded.attempt,
+        position = excluded.position,
+        pattern = excluded.pattern,
+        is_wildcard = excluded.is_wildcard,
+        condition = excluded.condition,
+        captures = excluded.captures,
+        term_paths = excluded.term_paths,
+        term_values = excluded.term_values,
+        since = excluded.since,
+        opened_at = excluded.opened_at,
+        follows = excluded.follows
+)
+
+SELECT version FROM saved;
 
 -- name: definition
 -- One version.
@@ -766,45 +833,53 @@ CROSS JOIN LATERAL (
     SELECT
         open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
         open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
-        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows
+        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
+        open.position
     FROM tenuto.workflow_event_subscriptions AS open
     WHERE
         open.tenant = :tenant AND open.pattern = term.pattern
         AND open.term_paths = term.term_paths AND open.term_values = term.term_values
-        AND (open.instance_id, open.node, open.iteration)
-        > (:after_instance, :after_node, :after_iteration)
-    ORDER BY open.instance_id, open.node, open.iteration LIMIT :limit
+        AND (open.instance_id, open.node, open.iteration, open.arm)
+        > (:after_instance, :after_node, :after_iteration, :after_arm)
+    ORDER BY open.instance_id, open.node, open.iteration, open.arm LIMIT :limit
 ) AS wait
-ORDER BY wait.instance_id, wait.node, wait.iteration LIMIT :limit;
+ORDER BY wait.instance_id, wait.node, wait.iteration, wait.arm LIMIT :limit;
 
 -- name: waits_of_instance
 -- The open waits of one instance.
 SELECT
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
 FROM tenuto.workflow_event_subscriptions
-WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration;
+WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm;
 
 -- name: unlooked_waits
 -- Open waits that have not looked back.
 SELECT
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
 FROM tenuto.workflow_event_subscriptions
-WHERE looked_back = 0 ORDER BY instance_id, node, iteration LIMIT :limit;
+WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT :limit;
 
 ----------------------------------------------------------------------------------------------- events
 
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance.
-SELECT event_id, instance_id, node, iteration, outcome FROM tenuto.event_deliveries
-WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, event_id;
+SELECT event_id, instance_id, node, iteration, outcome, arm, reason
+FROM tenuto.event_deliveries
+WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm, event_id;
+
+-- name: deliveries_of_event
+-- To whom one event went, and what came of it.
+SELECT event_id, instance_id, node, iteration, outcome, arm, reason
+FROM tenuto.event_deliveries
+WHERE event_id = :event_id ORDER BY instance_id, node, iteration, arm;
 
 -- name: events_of_pattern_since
 -- The inbox of one pattern, oldest first, from a moment or after an event.
 SELECT
     event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash
+    event.timestamp, event.correlation_id, event.content_hash, event.chain
 FROM (
     SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
     FROM tenuto.events AS known WHERE known.number = :after
@@ -822,7 +897,7 @@ ORDER BY event.received_at, event.number;
 -- The inbox of all patterns, oldest first, from a moment or after an event.
 SELECT
     event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash
+    event.timestamp, event.correlation_id, event.content_hash, event.chain
 FROM (
     SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
     FROM tenuto.events AS known WHERE known.number = :after
@@ -839,7 +914,8 @@ ORDER BY event.received_at, event.number;
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.
 SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash
+    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+    chain
 FROM tenuto.events
 WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 

@@ -139,6 +139,7 @@ async def waits_for(
         "after_instance": start.instance_id,
         "after_node": start.node,
         "after_iteration": start.iteration,
+        "after_arm": start.arm,
         "limit": limit,
     }
     return _waits(await pool.rows("waits_for", page))
@@ -177,6 +178,11 @@ async def dead_letters(pool: Pool, tenant: str, limit: int) -> list[DeadLetterRo
 
 async def deliveries(pool: Pool, instance_id: str) -> list[Delivery]:
     found = await pool.rows("deliveries_of_instance", {"instance_id": instance_id})
+    return [Delivery(*row) for row in found]
+
+
+async def deliveries_of(pool: Pool, event_id: str) -> list[Delivery]:
+    found = await pool.rows("deliveries_of_event", {"event_id": event_id})
     return [Delivery(*row) for row in found]
 
 

@@ -24,6 +24,7 @@ from tenuto.store.columns import (
     mail_columns,
     mail_row,
     timer_row,
+    wait_columns,
 )
 from tenuto.store.postgres import reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
@@ -67,6 +68,18 @@ from tenuto.store.protocol import (
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
+_OF_TRIGGERS = (
+    "pattern",
+    "is_wildcard",
+    "condition",
+    "captures",
+    "term_paths",
+    "term_values",
+    "since",
+    "opened_at",
+    "arm",
+    "position",
+)
 
 
 class PostgresStore:
@@ -229,16 +242,25 @@ class PostgresStore:
         return await reads.instances(self._reading, self._address.schema, query)
 
     async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+        self,
+        tenant: str,
+        id: str,
+        content: bytes,
+        content_hash: bytes,
+        now: datetime,
+        *,
+        triggers: Sequence[WaitRow] = (),
     ) -> DefinitionRow:
         self._require_writer()
+        rows = [wait_columns(each, 0) for each in triggers]
+        arrays = {name: [getattr(row, name) for row in rows] for name in _OF_TRIGGERS}
         while True:
             newest = await reads.definition(self._reading, tenant, id, None)
             if newest is not None and newest.content_hash == content_hash:
                 return newest
             version = 1 if newest is None else newest.version + 1
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
-            if await self._pool.rows("insert_definition", columns._asdict()):
+            if await self._pool.rows("insert_definition", columns._asdict() | arrays):
                 return definition_row(columns)
             # Somebody else's has this number: perhaps it is the same.
 
@@ -431,6 +453,9 @@ class PostgresStore:
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await reads.deliveries(self._reading, instance_id)
+
+    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+        return await reads.deliveries_of(self._reading, event_id)
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""

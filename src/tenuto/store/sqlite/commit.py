@@ -16,7 +16,7 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
-from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, key_taken, known_event
+from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
 from tenuto.store.protocol import (
     DataRefused,
     Delivery,
@@ -77,7 +77,8 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
         _write_obligations(session, owing)
     if _write_ownership(session, turn.process_id, won) and gate is _gate_all:
         raise _Contended
-    events = _write_events(session, turn) if turn.events else {}
+    published = events_of(turn, won)
+    events = _write_events(session, turn, published) if published else {}
     if turn.events or any(write.create for write in won):
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
     if turn.matches:
@@ -239,6 +240,7 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
     """What a turn that was committed before had as its result."""
     winners = _winners(session, turn.id, turn.writes)
     used = _used_keys(session, turn.writes)
+    published = events_of(turn, [each for each in turn.writes if each.instance_id in winners])
     return TurnResult(
         {
             # Nothing tells what became of those without entries; to decide them again does no harm.
@@ -247,7 +249,7 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
             else key_taken(write, used) or LOST
             for write in turn.writes
         },
-        _event_results(session, turn) if turn.events else {},
+        _event_results(session, turn, published) if published else {},
     )
 
 
@@ -305,10 +307,10 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     session.insert(
         "put_timers", [timer_columns(each) for write in won for each in write.timers_set]
     )
-    closed = [key for write in won for key in write.waits_closed]
+    closed = [key[:3] for write in won for key in write.waits_closed]
     if closed:
         session.run("delete_waits", (as_json(closed),))
-    _put_waits(session, [each for write in won for each in write.waits_opened])
+    put_waits(session, [each for write in won for each in write.waits_opened])
     _put_deliveries(session, [each for write in won for each in write.deliveries])
     withdrawn = [key for write in won for key in write.jobs_withdrawn]
     if withdrawn:
@@ -331,7 +333,8 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     )
 
 
-def _put_waits(session: Session, waits: list[WaitRow]) -> None:
+def put_waits(session: Session, waits: list[WaitRow]) -> None:
+    """Open waits, each with the number of the newest event that was there before it."""
     if waits:
         [(newest_event,)] = session.rows("newest_event")
         session.insert("put_waits", [wait_columns(wait, newest_event) for wait in waits])
@@ -347,28 +350,27 @@ def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]
     return owned_before
 
 
-def _write_events(session: Session, turn: Turn) -> dict[str, EventResult]:
-    columns = [(*event_columns(event), turn.id) for event in turn.events]
-    session.insert("insert_events", columns)
-    return _event_results(session, turn)
+def _write_events(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
+    session.insert("insert_events", [(*event_columns(event), turn.id) for event in events])
+    return _event_results(session, turn, events)
 
 
-def _event_results(session: Session, turn: Turn) -> dict[str, EventResult]:
-    parameters = {"tenant": DEFAULT_TENANT, "ids": as_json([event.id for event in turn.events])}
+def _event_results(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
+    parameters = {"tenant": DEFAULT_TENANT, "ids": as_json([event.id for event in events])}
     known = {id: facts for id, *facts in session.packed("known_events", parameters)}
-    return {event.id: _event_result(event, turn.id, *known[event.id]) for event in turn.events}
+    return {event.id: _event_result(event, turn.id, *known[event.id]) for event in events}
 
 
 def _event_result(
     event: Event, turn_id: str, content_hash: str, stored_by: str, *facts: int
 ) -> EventResult:
-    number, resumed, is_matched = facts
+    number, is_matched, *counts = facts
     return known_event(
         is_same=bytes.fromhex(content_hash) == event_columns(event).content_hash,
         is_own=stored_by == turn_id,
         is_matched=bool(is_matched),
-        resumed=resumed,
         number=number,
+        counts=counts,
     )
 
 
@@ -378,7 +380,14 @@ def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
     session.insert(
         "mark_matched",
         [
-            (DEFAULT_TENANT, match.event_id, match.resumed, epoch_ms(match.matched_at))
+            (
+                DEFAULT_TENANT,
+                match.event_id,
+                epoch_ms(match.matched_at),
+                match.resumed,
+                match.cancelled,
+                match.started,
+            )
             for match in first.values()
         ],
     )
@@ -389,8 +398,5 @@ def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
 def _put_deliveries(session: Session, deliveries: Iterable[Delivery]) -> None:
     session.insert(
         "put_deliveries",
-        [
-            (each.instance_id, each.node, each.iteration, each.event_id, each.outcome)
-            for each in deliveries
-        ],
+        [(*each[1:4], each.arm, each.event_id, each.outcome, each.reason) for each in deliveries],
     )

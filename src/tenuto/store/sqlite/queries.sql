@@ -272,6 +272,10 @@ FROM (
 INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, created_at)
 VALUES (?, ?, ?, ?, ?, ?);
 
+-- name: delete_triggers
+-- The triggers of a definition: those of a newer version take their place.
+DELETE FROM workflow_event_subscriptions WHERE instance_id = '' AND node = ? AND iteration = ?;
+
 -- name: definition
 -- One version.
 SELECT tenant, id, version, content, content_hash, created_at FROM workflow_definitions
@@ -302,10 +306,11 @@ SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
 -- Open waits.
 INSERT INTO workflow_event_subscriptions (
     instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
-ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
+    position = excluded.position,
     attempt = excluded.attempt,
     tenant = excluded.tenant,
     pattern = excluded.pattern,
@@ -321,7 +326,7 @@ ON CONFLICT (instance_id, node, iteration) DO UPDATE SET
     follows = excluded.follows;
 
 -- name: delete_waits
--- Close waits.
+-- Close waits, with all their arms.
 DELETE FROM workflow_event_subscriptions
 WHERE (instance_id, node, iteration) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
@@ -397,7 +402,7 @@ SELECT
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
             hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows
+            follows, arm, position
         )
     )
 FROM (
@@ -405,8 +410,9 @@ FROM (
     WHERE
         tenant = :tenant AND pattern = :pattern
         AND term_paths = :term_paths AND term_values = :term_values
-        AND (instance_id, node, iteration) > (:after_instance, :after_node, :after_iteration)
-    ORDER BY instance_id, node, iteration LIMIT :limit
+        AND (instance_id, node, iteration, arm)
+        > (:after_instance, :after_node, :after_iteration, :after_arm)
+    ORDER BY instance_id, node, iteration, arm LIMIT :limit
 );
 
 -- name: waits_of_instance
@@ -416,12 +422,12 @@ SELECT
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
             hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows
+            follows, arm, position
         )
     )
 FROM (
     SELECT * FROM workflow_event_subscriptions
-    WHERE instance_id = ? ORDER BY instance_id, node, iteration
+    WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm
 );
 
 -- name: unlooked_waits
@@ -431,12 +437,12 @@ SELECT
         json_array(
             instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
             hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows
+            follows, arm, position
         )
     )
 FROM (
     SELECT * FROM workflow_event_subscriptions
-    WHERE looked_back = 0 ORDER BY instance_id, node, iteration LIMIT ?
+    WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT ?
 );
 
 ----------------------------------------------------------------------------------------------- events
@@ -444,9 +450,10 @@ FROM (
 -- name: insert_events
 -- Events that were not there before.
 INSERT INTO events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, turn_id
+    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
+    turn_id
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
 -- name: newest_event
@@ -458,7 +465,8 @@ SELECT coalesce(max(number), 0) FROM events;
 SELECT
     json_group_array(
         json_array(
-            e.id, hex(e.content_hash), e.turn_id, e.number, e.resumed, e.matched_at IS NOT NULL
+            e.id, hex(e.content_hash), e.turn_id, e.number, e.matched_at IS NOT NULL, e.resumed,
+            e.cancelled, e.started
         )
     )
 FROM json_each(:ids) AS wanted
@@ -466,24 +474,40 @@ CROSS JOIN events AS e ON e.tenant = :tenant AND e.id = wanted.value;
 
 -- name: mark_matched
 -- The matching of these events is done; the first time counts.
-UPDATE events SET resumed = done.column3, matched_at = done.column4
-FROM (VALUES (?, ?, ?, ?) /* for each row */) AS done
+UPDATE events
+SET
+    matched_at = done.column3,
+    resumed = done.column4,
+    cancelled = done.column5,
+    started = done.column6
+FROM (VALUES (?, ?, ?, ?, ?, ?) /* for each row */) AS done
 WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
 
 -- name: put_deliveries
--- What came of events at waits; "matched" is settled once. A wait that a retry opened anew may take
--- an event that it had missed.
-INSERT INTO event_deliveries (instance_id, node, iteration, event_id, outcome)
-VALUES (?, ?, ?, ?, ?) /* for each row */
-ON CONFLICT (instance_id, node, iteration, event_id) DO UPDATE SET outcome = excluded.outcome
-WHERE outcome = 'matched' OR (outcome = 'discarded' AND excluded.outcome = 'resumed');
+-- What came of events at waits; "matched" is settled once. What a retry opened anew may take an event
+-- that it had missed.
+INSERT INTO event_deliveries (instance_id, node, iteration, arm, event_id, outcome, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, node, iteration, arm, event_id)
+DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason
+WHERE
+    outcome = 'matched'
+    OR (outcome = 'discarded' AND excluded.outcome IN ('resumed', 'cancelled'));
 
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance. Packed.
-SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome))
+SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome, arm, reason))
 FROM (
     SELECT * FROM event_deliveries
-    WHERE instance_id = ? ORDER BY instance_id, node, iteration, event_id
+    WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm, event_id
+);
+
+-- name: deliveries_of_event
+-- To whom one event went, and what came of it. Packed.
+SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome, arm, reason))
+FROM (
+    SELECT * FROM event_deliveries
+    WHERE event_id = ? ORDER BY instance_id, node, iteration, arm
 );
 
 -- name: event_received
@@ -496,7 +520,7 @@ SELECT
     json_group_array(
         json_array(
             number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash)
+            hex(content_hash), chain
         )
     )
 FROM (
@@ -516,7 +540,7 @@ SELECT
     json_group_array(
         json_array(
             number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash)
+            hex(content_hash), chain
         )
     )
 FROM (
@@ -532,7 +556,7 @@ SELECT
     json_group_array(
         json_array(
             number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash)
+            hex(content_hash), chain
         )
     )
 FROM (SELECT * FROM events WHERE matched_at IS NULL ORDER BY number LIMIT ?);

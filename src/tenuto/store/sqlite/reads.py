@@ -115,13 +115,14 @@ def waits_for(
                     "after_instance": start.instance_id,
                     "after_node": start.node,
                     "after_iteration": start.iteration,
+                    "after_arm": start.arm,
                     "limit": limit,
                 },
             )
         )
         for term in dict.fromkeys(terms)
     ]
-    return [wait_row(wait) for wait in islice(merge(*ranges), limit)]
+    return [wait_row(wait) for wait in islice(merge(*ranges, key=attrgetter("key")), limit)]
 
 
 def waits(session: Session, instance_id: str) -> list[WaitRow]:
@@ -173,6 +174,11 @@ def dead_letters(session: Session, tenant: str, limit: int) -> list[DeadLetterRo
 
 def deliveries(session: Session, instance_id: str) -> list[Delivery]:
     found = session.packed("deliveries_of_instance", (instance_id,))
+    return [Delivery(*delivery) for delivery in found]
+
+
+def deliveries_of(session: Session, event_id: str) -> list[Delivery]:
+    found = session.packed("deliveries_of_event", (event_id,))
     return [Delivery(*delivery) for delivery in found]
 
 
@@ -238,7 +244,7 @@ def _events(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Event]]:
             row[0],
             event_value(
                 EventColumns._make(
-                    [*row[1:4], bytes.fromhex(row[4]), *row[5:8], bytes.fromhex(row[8])]
+                    [*row[1:4], bytes.fromhex(row[4]), *row[5:8], bytes.fromhex(row[8]), row[9]]
                 )
             ),
         )

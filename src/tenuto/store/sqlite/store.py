@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 import apsw
+from msgspec.structs import replace
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
@@ -50,7 +51,7 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tenuto.store.sqlite import jobs, reads
-from tenuto.store.sqlite.commit import commit_turn
+from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
@@ -224,7 +225,14 @@ class SqliteStore:
         return await self._read(lambda session: reads.instances(session, query))
 
     async def save_definition(
-        self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
+        self,
+        tenant: str,
+        id: str,
+        content: bytes,
+        content_hash: bytes,
+        now: datetime,
+        *,
+        triggers: Sequence[WaitRow] = (),
     ) -> DefinitionRow:
         self._require_writer()
         session = self._writing
@@ -236,6 +244,8 @@ class SqliteStore:
             version = 1 if newest is None else newest.version + 1
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
             session.run("insert_definition", columns)
+            session.run("delete_triggers", (id, tenant))
+            put_waits(session, [replace(each, attempt=version) for each in triggers])
             return definition_row(columns)
 
         return await self._writer.run(lambda: session.write(save))
@@ -375,6 +385,9 @@ class SqliteStore:
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await self._look(lambda session: reads.deliveries(session, instance_id))
+
+    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+        return await self._look(lambda session: reads.deliveries_of(session, event_id))
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
