@@ -38,7 +38,10 @@ WRONG_CLOCK = timedelta(days=1)
 
 
 class CommitUnknown(Exception):
-    """The connection broke during COMMIT: send the same turn again, never guess."""
+    """The connection broke during COMMIT: ask what was done, never guess.
+
+    A turn is sent again; after a claim of jobs a process asks for its `leases`.
+    """
 
 
 class Fenced(Exception):
@@ -623,8 +626,11 @@ class Store(Protocol):
 
         A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
         most, until its job is withdrawn: such a job is not leased again. Time is the store's own
-        where it has a clock, else `now`.
+        where it has a clock, else `now`. CommitUnknown when the answer got lost.
         """
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        """The leases of this process that have not lapsed, also those that it never heard of."""
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime

@@ -197,8 +197,12 @@ class FaultyStore:
         lapsed: int = 100,
     ) -> JobClaims:
         return await self._read(
-            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed)
+            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed),
+            is_claim=True,
         )
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        return await self._read(lambda: self._inner.leases(now))
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
+    JobKey,
+    JobRow,
+    Lease,
     Orphan,
     Outcome,
     Ownership,
@@ -146,6 +150,32 @@ async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
     found = [orphan async for orphan in _all_orphans(heir)]
     assert found == [Orphan(f"i{n}", clean=True) for n in (2, 3, 4)]
     assert not (await heir.beat()).has_orphans
+
+
+@pytest.mark.asyncio
+async def test_jobs_of_a_claim_whose_answer_was_lost_are_not_claimed_past_it(
+    url: str, proxy: TcpProxy, opened: Opener
+) -> None:
+    """A claim is not repeated without a word; who made it asks what it has."""
+    store = await opened(proxy.url(url), readers=1)
+    await store.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
+    keys = [JobKey(f"i{n}", "a", "", 1) for n in (1, 2)]
+    offers = [
+        aside(key.instance_id, jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+        for key in keys
+    ]
+    await store.commit(turn("t2", *offers, process_id="p1"))
+    lease = timedelta(seconds=30)
+    await store.claim_jobs([], 0, lease, NOON)  # from now on the statement is known
+    proxy.lose_answers()
+    under_way = asyncio.create_task(store.claim_jobs(["ship"], 1, lease, NOON))
+    await proxy.lost.wait()
+    proxy.cut()
+    with pytest.raises(CommitUnknown):
+        await under_way
+    proxy.mend()
+    assert await store.leases(NOON) == [Lease(keys[0], 1)]
+    assert (await store.claim_jobs(["ship"], 9, lease, NOON)).granted == [Lease(keys[1], 1)]
 
 
 async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:

@@ -394,6 +394,15 @@ class MemoryStore:
                     claims.granted.append(Lease(key, taken.token))
         return claims
 
+    async def leases(self, now: datetime) -> list[Lease]:
+        process_id = self._require_open()
+        jobs = ((key, unpack(Job, row)) for key, row in sorted(self.disk.jobs.items()))
+        return [
+            Lease(key, job.token)
+            for key, job in jobs
+            if job.leased_by == process_id and epoch_ms(now) < job.leased_until
+        ]
+
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:

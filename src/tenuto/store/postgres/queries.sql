@@ -932,6 +932,12 @@ UNION ALL
 SELECT is_clean, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
+-- name: leases_of
+-- What is leased to this process.
+SELECT instance_id, node, iteration, attempt, token FROM tenuto.jobs
+WHERE leased_by = :process_id AND leased_until > tenuto.clock_ms()
+ORDER BY instance_id, node, iteration, attempt;
+
 -- name: extend_leases
 -- Hold on to jobs, where the lease is still this process's.
 UPDATE tenuto.jobs AS job

@@ -650,6 +650,11 @@ FROM (
     ORDER BY jobs.leased_until LIMIT :limit
 );
 
+-- name: leases_of
+-- What is leased to this process. Packed.
+SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
+FROM jobs WHERE leased_by = :process_id AND leased_until > :now;
+
 -- name: extend_leases
 -- Hold on to jobs, where the lease is still this process's.
 UPDATE jobs SET leased_until = max(leased_until, :until)

@@ -360,6 +360,10 @@ class SqliteStore:
 
         return await self._writer.run(lambda: session.write(claim))
 
+    async def leases(self, now: datetime) -> list[Lease]:
+        process_id, moment = self._require_writer(), epoch_ms(now)
+        return await self._look(lambda session: jobs.held(session, process_id, moment))
+
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:
