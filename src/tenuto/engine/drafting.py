@@ -126,7 +126,7 @@ class Drafter:
             draft.is_shared = self._is_shared
             is_new_here = found.is_fresh and found.is_owned and found.performed is None
             if is_new_here and not any(each.refusal for each in waiting):
-                _take_over(draft, waiting, now)
+                _take_over(draft, now)
             for request in waiting:
                 _decide(draft, request, now)
             drafts.append(draft)
@@ -240,12 +240,11 @@ class Drafter:
         """Nothing can be decided here on an instance that a newer program has written to.
 
         What this process does for it is stopped in good order. What it took over, and never began
-        with, is as its owner before has left it.
+        with, is as its owner before has left it, which the store knows.
         """
         for request in requests:
             request.refuse(error)
-        taken_over = _taken_over(requests)
-        clean = self._cache.is_at_work_for(instance_id) if taken_over is None else taken_over.clean
+        clean = self._cache.is_at_work_for(instance_id)
         self._cache.forget(instance_id)
         self._unreadable(Orphan(instance_id, clean), requests, error)
 
@@ -378,25 +377,19 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
     return False
 
 
-def _taken_over(requests: list[Request]) -> TakenOver | None:
-    inputs = (request.input for request in requests)
-    return next((input for input in inputs if isinstance(input, TakenOver)), None)
-
-
-def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
+def _take_over(draft: Draft, now: datetime) -> None:
     """Attempts that should be running were lost with the process that ran them.
 
     This process is the owner and has done nothing for the instance yet. Word of the take-over may
-    still be on its way; until it has come nobody knows whether the other process stopped cleanly.
+    still be on its way.
     """
-    taken_over = _taken_over(requests)
     for effect in outstanding(draft.held.plan, draft.state):
         if isinstance(effect, StartAttempt) and _place(effect) not in draft.held.jobs:
             lost = AttemptLost(
                 node=effect.node,
                 iteration=effect.iteration,
                 attempt=effect.attempt,
-                clean=taken_over is not None and taken_over.clean,
+                clean=draft.held.was_left_clean,
             )
             _decide(draft, Request(draft.instance_id, lost), now)
 

@@ -486,7 +486,7 @@ class Engine:
     def _unreadable_letter(self, letter: MailKey) -> None:
         if self.store.is_shared:
             self._mailroom.given_back(letter)
-            self._left_to_others.letter(letter.id, letter.instance_id)
+            self._left_to_others.letter(letter)
 
     def _unreadable_job(self, lease: Lease, error: TenutoError) -> None:
         if self.store.is_shared:

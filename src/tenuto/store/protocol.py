@@ -384,9 +384,13 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     row: InstanceRow
     state: bytes | None
     state_version: int
+    state_bytes: int
+    """How large the snapshot is, also where it was left out."""
     tail: tuple[LogRow, ...]
     owner: str | None = None
     """The process that works for it, also when that is gone and nobody has taken over yet."""
+    was_left_clean: bool = False
+    """Where its owner has taken it over: whether the one before had let go in good order."""
     jobs: tuple[Lease, ...] = ()
     """Its open jobs, with the token that each was granted last; 0 before the first time."""
 
@@ -436,9 +440,10 @@ class Unread(Struct, frozen=True, gc=False, kw_only=True):
     """What came to a process whose program cannot read it."""
 
     instances: tuple[Orphan, ...] = ()
-    """`clean` where nothing was under way for it, or it was stopped in good order."""
-    letters: tuple[str, ...] = ()
-    """Ids of mail: of those instances, or such as is itself not to be read."""
+    """`clean` where what was under way for it was stopped in good order; what was taken over and
+    not begun with is as clean as it was then."""
+    letters: tuple[MailKey, ...] = ()
+    """Mail for those instances, or such as is itself not to be read."""
     leases: tuple[Lease, ...] = ()
     """On jobs that were not begun."""
 
@@ -449,7 +454,7 @@ class Pulse(NamedTuple):
     at: datetime | None
     """The store's own clock, where it has one that all its processes share."""
     has_orphans: bool
-    """Whether a process is gone and has left something to take over."""
+    """Whether a process is gone and has left something to take over that is not passed over."""
 
 
 class Store(Protocol):
@@ -605,12 +610,19 @@ class Store(Protocol):
         is nobody to give to, and nothing happens.
         """
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         """From now on leave these to others, and no others any more: they do not come here.
 
         No orphans, due timers and jobs of these instances, nor mail for those of them that this
-        process does not own; and none of these letters. Such mail that had been passed on to it is
-        nobody's after its next look. Where a store has one process everything goes on coming.
+        process does not own; and none of these letters. With `only_own` that holds for all
+        instances that it does not own. Such mail that had been passed on to it is nobody's after
+        its next look. Where a store has one process everything goes on coming.
         """
 
     async def claim_jobs(

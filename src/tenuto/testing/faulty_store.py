@@ -114,8 +114,15 @@ class FaultyStore:
     async def give_back(self, unread: Unread) -> bool:
         return await self._write("give back", lambda: self._inner.give_back(unread))
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
-        await self._read(lambda: self._inner.pass_over(instance_ids, mail_ids))
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
+        passing = partial(self._inner.pass_over, instance_ids, letters, only_own=only_own)
+        await self._read(passing)
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN

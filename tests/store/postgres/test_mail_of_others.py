@@ -40,7 +40,8 @@ async def letters_read(connection: Connection) -> int:
     """How many rows and index entries of the mailbox a look of p1 touches."""
     sent = statement("claim_mail", "tenuto")
     values = {"process_id": "'p1'", "limit": "500", "after": "NULL", "after_number": "0"}
-    values |= {"again": "false", "passed_over": "'{}'", "letters_passed_over": "'{}'"}
+    values |= {"again": "false", "passed_over": "'{}'", "only_own": "false"}
+    values |= {"letter_ids": "'{}'", "letter_instances": "'{}'"}
     given = ", ".join(values[name] for name in sent.parameters)
     await connection.execute(f"PREPARE look AS {sent.sql}")
     [(explained,)] = await connection.fetch(

@@ -53,14 +53,16 @@ async def load(
 
 
 def _stored(row: Row) -> StoredInstance:
-    owner, state, state_version, *tail = row[_COLUMNS:-_JOB_COLUMNS]
+    owner, is_clean, state, state_version, state_bytes, *tail = row[_COLUMNS:-_JOB_COLUMNS]
     jobs = row[-_JOB_COLUMNS:]
     return StoredInstance(
         row=instance_row(InstanceColumns._make(row[:_COLUMNS])),
         state=state,
         state_version=state_version,
+        state_bytes=state_bytes,
         tail=tuple(map(LogRow._make, zip(*tail, strict=True))) if tail[0] else (),
         owner=owner,
+        was_left_clean=is_clean,
         jobs=tuple(
             Lease(JobKey(row[0], *place), token) for *place, token in zip(*jobs, strict=True)
         )

@@ -104,8 +104,8 @@ class PostgresStore:
         self._may_write = True
         self._is_guest = False
         self._process_id: str | None = None
-        self._passed_over: list[str] = []
-        self._letters_passed_over: list[str] = []
+        self._passing_over: dict[str, Column] = {"passed_over": [], "only_own": False}
+        self._letters_passed_over: list[MailKey] = []
 
     @classmethod
     def reader(cls, url: str, *, schema: str | None = None) -> PostgresStore:
@@ -156,7 +156,8 @@ class PostgresStore:
         self._claims = Claims()
 
     async def beat(self) -> Pulse:
-        pulse = await beat(self._heart, self._require_writer(), self._rhythm)
+        process_id = self._require_writer()
+        pulse = await beat(self._heart, process_id, self._rhythm, self._passing_over)
         return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
 
     async def workers(self) -> int:
@@ -290,7 +291,7 @@ class PostgresStore:
                 "process_id": self._process_id,
                 "now": moment,
                 "limit": limit,
-                "passed_over": self._passed_over,
+                **self._passing_over,
             }
             found = await self._reading.rows("claim_timers", claim)
             due = sorted(
@@ -337,8 +338,9 @@ class PostgresStore:
             "after": after,
             "after_number": after_number,
             "again": again,
-            "passed_over": self._passed_over,
-            "letters_passed_over": self._letters_passed_over,
+            "letter_ids": [letter.id for letter in self._letters_passed_over],
+            "letter_instances": [letter.instance_id for letter in self._letters_passed_over],
+            **self._passing_over,
         }
         if not again:
             async with self._reading.session() as session:
@@ -368,7 +370,7 @@ class PostgresStore:
         process_id = self._require_writer()
         async with self._pool.session() as session:
             return await self._claims.take(
-                session, process_id, self._rhythm, limit, self._passed_over
+                session, process_id, self._rhythm, limit, self._passing_over
             )
 
     async def give_back(self, unread: Unread) -> bool:
@@ -376,17 +378,24 @@ class PostgresStore:
             "process_id": self._require_writer(),
             "instance_id": [each.instance_id for each in unread.instances],
             "is_clean": [each.clean for each in unread.instances],
-            "letters": list(unread.letters),
+            "mail_id": [letter.id for letter in unread.letters],
+            "mail_instance_id": [letter.instance_id for letter in unread.letters],
         }
         held = part("leases", [(*each.key, each.token) for each in unread.leases]).parameters()
         given |= {f"job_{name}": column for name, column in held.items()}
         [(count,)] = await self._reading.rows("give_back", given)
         return bool(count)
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         self._require_writer()
-        self._passed_over = sorted(instance_ids)
-        self._letters_passed_over = sorted(mail_ids)
+        self._passing_over = {"passed_over": sorted(instance_ids), "only_own": only_own}
+        self._letters_passed_over = sorted(letters)
 
     async def claim_jobs(
         self,
@@ -404,7 +413,7 @@ class PostgresStore:
             "limit": limit,
             "lease": lease // _MILLISECOND,
             "lapsed": lapsed,
-            "passed_over": self._passed_over,
+            **self._passing_over,
         }
         async with self._reading.session() as session:
             # Not repeated without a word: what the first one brought nobody would know of.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
@@ -44,8 +44,10 @@ from tenuto.store.sqlite.session import Column, Session, as_json
 _seq = attrgetter("seq")
 
 
-def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-    """Rows, folds and tails of one moment."""
+def load(
+    session: Session, instance_ids: Sequence[str], left_clean: AbstractSet[str]
+) -> dict[str, StoredInstance]:
+    """Rows, folds and tails of one moment; `left_clean` what was taken over in good order."""
     ids = (as_json(list(dict.fromkeys(instance_ids))),)
     rows = {row.id: row for row in _instances(session, ids)}
     folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
@@ -60,8 +62,10 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
             row=row,
             state=folds[id][1] if id in folds else None,
             state_version=folds[id][0] if id in folds else 0,
+            state_bytes=len(folds[id][1]) if id in folds else 0,
             tail=tuple(sorted(tails[id], key=_seq)),
             owner=owners.get(id),
+            was_left_clean=id in left_clean,
             jobs=tuple(job for job in jobs if job.key.instance_id == id) if jobs else (),
         )
         for id, row in rows.items()

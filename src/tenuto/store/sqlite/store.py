@@ -99,6 +99,9 @@ class SqliteStore:
         self._may_write = True
         self._lock: EngineLock | None = None
         self._process_id: str | None = None
+        self._left_clean: set[str] = set()
+        """What was taken over from a process that had let go in good order: in memory, since
+        whoever takes over after this one asks how this one has left it."""
         self._recorder: Recorder | None = None
 
     @classmethod
@@ -212,7 +215,8 @@ class SqliteStore:
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
         del known  # nobody else writes: what is read had not been in memory
-        return await self._read(lambda session: reads.load(session, instance_ids))
+        left_clean = self._left_clean
+        return await self._read(lambda session: reads.load(session, instance_ids, left_clean))
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         return await self._look(lambda session: reads.entries(session, instance_id, after, limit))
@@ -328,16 +332,28 @@ class SqliteStore:
         process_id = self._require_writer()
         session = self._writing
         living = frozenset(self._lock.living) if self._lock and self.is_shared else None
-        return await self._writer.run(
-            lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
-        )
+        left_clean = self._left_clean
+
+        def claim() -> list[Orphan]:
+            orphans = claim_orphans(session, process_id, living, limit)
+            # Before it is durable: whoever sees the new owner sees this too.
+            left_clean.update(orphan.instance_id for orphan in orphans if orphan.clean)
+            return orphans
+
+        return await self._writer.run(lambda: session.write(claim))
 
     async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
         """A file has one program: what that cannot read waits for the next."""
         self._require_writer()
         return False
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         """What is left to others here would be left to nobody."""
 
     async def claim_jobs(
@@ -395,6 +411,7 @@ class SqliteStore:
         self._writer = self._threads("tenuto-sqlite-writer")
         self._reader = self._threads("tenuto-sqlite-reader")
         self._process_id = process_id
+        self._left_clean = set()
 
     def _enter(self, process_id: str, now: datetime) -> datetime:
         session = self._writing
