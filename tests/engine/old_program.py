@@ -40,9 +40,9 @@ class _Old:
         found = await super().load(instance_ids, known)  # type: ignore[misc]
         return {id: _as_seen(each) for id, each in found.items()}
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
         self._look("mail")
-        found = await super().mail(limit, after, again=again)  # type: ignore[misc]
+        found = await super().mail(limit, again=again)  # type: ignore[misc]
         return [_letter_as_seen(each) for each in found]
 
     def _look(self, name: str) -> None:

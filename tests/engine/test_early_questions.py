@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.inputs import ResumeAsked
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Orphan

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
 from tenuto.engine.jobs import LEASE, MOST_AT_ONCE
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import Object

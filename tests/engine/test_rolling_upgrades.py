@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from tenuto.engine import left_to_others, mailroom, timekeeper
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
 from tenuto.engine.left_to_others import FIRST_PAUSE
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
 from tenuto.model.json import Object

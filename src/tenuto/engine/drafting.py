@@ -52,7 +52,7 @@ class Drafter:
         left_alone: Callable[[Request], None],
         leave_to_owner: Callable[[Request], None],
         unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
-        leaves_to_others: Callable[[str], bool] | None = None,
+        is_offered: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
         """`left_alone`: a request stays where it came from, as nobody is there.
@@ -66,7 +66,7 @@ class Drafter:
         self._left_alone = left_alone
         self._leave_to_owner = leave_to_owner
         self._unreadable = unreadable
-        self._leaves_to_others = leaves_to_others
+        self._is_offered = is_offered
         self._is_shared = is_shared
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
@@ -122,7 +122,7 @@ class Drafter:
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
-            draft = Draft.of(instance_id, found, self._leaves_to_others)
+            draft = Draft.of(instance_id, found, self._is_offered)
             draft.is_shared = self._is_shared
             is_new_here = found.is_fresh and found.is_owned and found.performed is None
             if is_new_here and not any(each.refusal for each in waiting):
@@ -208,7 +208,7 @@ class Drafter:
                 held[instance_id] = found_or_error
                 continue
             if found_or_error is not None:
-                self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                self._leave_unread(instance_id, grouped[instance_id], found_or_error)
                 continue
             dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
             others = [each for each in grouped[instance_id] if each not in dropped]
@@ -234,9 +234,7 @@ class Drafter:
             request.refuse(NotFound(f"there is no instance {instance_id}"))
             self._left_alone(request)
 
-    def _leave_to_others(
-        self, instance_id: str, requests: list[Request], error: TenutoError
-    ) -> None:
+    def _leave_unread(self, instance_id: str, requests: list[Request], error: TenutoError) -> None:
         """Nothing can be decided here on an instance that a newer program has written to.
 
         What this process does for it is stopped in good order. What it took over, and never began

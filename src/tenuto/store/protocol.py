@@ -390,7 +390,8 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     owner: str | None = None
     """The process that works for it, also when that is gone and nobody has taken over yet."""
     was_left_clean: bool = False
-    """Where its owner has taken it over: whether the one before had let go in good order."""
+    """Where the process that asks has taken it over: whether the owner before had let go in good
+    order."""
     jobs: tuple[Lease, ...] = ()
     """Its open jobs, with the token that each was granted last; 0 before the first time."""
 
@@ -577,14 +578,13 @@ class Store(Protocol):
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         """All timers of these instances, ordered by instance and key; none of them is claimed."""
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
         """Mail for instances that this process may advance, oldest first, until it is taken.
 
         That is mail for instances that it owns, and for those that nobody owns. What came to one
         process, or was sent by it to an instance that no other owned, does not come to another
         while the first lives and does not put it back. Unless `again` is asked for, a store may
-        leave out what came to this process before. An `after` that was taken meanwhile starts from
-        the beginning.
+        leave out what came to this process before.
         """
 
     async def put_back(self, letters: Sequence[MailKey]) -> None:
@@ -653,4 +653,7 @@ class Store(Protocol):
         """Dead letters, newest first."""
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        """Which events went to the waits of one instance, and what came of them."""
+        """Which events went to the waits of one instance, and what came of them.
+
+        For people, and for tests that two stores keep the same: the engine never asks.
+        """

@@ -184,8 +184,8 @@ class FaultyStore:
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         return await self._read(lambda: self._inner.timers(instance_ids))
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        claim = partial(self._inner.mail, limit, after, again=again)
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
+        claim = partial(self._inner.mail, limit, again=again)
         return await self._read(claim, is_claim=True)
 
     async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:

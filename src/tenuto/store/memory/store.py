@@ -286,13 +286,11 @@ class MemoryStore:
         found = (unpack(TimerColumns, row) for row in self.disk.timers.values())
         return [timer_row(timer) for timer in sorted(found) if timer.instance_id in wanted]
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        numbers = self.disk.mail_numbers
-        start = max((number for key, number in numbers.items() if key[0] == after), default=0)
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
         found = (
             (number, unpack(MailColumns, row))
             for number, row in sorted(self.disk.mail.items())
-            if number > start and self._may_see(number, again=again)
+            if self._may_see(number, again=again)
         )
         mine = islice((item for item in found if self._is_for_me(*item)), limit)
         return [mail_row(mail) for _, mail in mine]
@@ -448,6 +446,9 @@ class MemoryStore:
             raise StoreUnavailable("the store is not open")
         return self._process_id
 
+    def _is_me(self, process_id: str) -> bool:
+        return process_id == self._process_id
+
     def _stopped_cleanly(self, process_id: str) -> bool:
         row = self.disk.processes.get(process_id)
         return row is not None and unpack(Process, row).clean
@@ -535,7 +536,7 @@ class MemoryStore:
             state_bytes=0 if snapshot is None else len(snapshot.state),
             tail=tuple(self._log(id, max(version, known - 1))),
             owner=None if owner is None else owner.process_id,
-            was_left_clean=owner is not None and owner.clean,
+            was_left_clean=owner is not None and owner.clean and self._is_me(owner.process_id),
             jobs=tuple(
                 Lease(key, unpack(Job, row).token)
                 for key, row in sorted(self.disk.jobs.items())

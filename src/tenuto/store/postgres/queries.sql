@@ -1029,11 +1029,6 @@ CROSS JOIN LATERAL (
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration LIMIT 1
 ) AS following;
 
--- name: first_timers
--- The timers that are due first, for those who only look.
-SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
-ORDER BY due, instance_id, kind, node, iteration LIMIT :limit;
-
 -- name: timers_of
 -- All timers of these instances.
 SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
@@ -1076,16 +1071,11 @@ hand AS MATERIALIZED (
         )
 ),
 
-start AS MATERIALIZED (
-    SELECT greatest(coalesce(max(mail.number), 0), :after_number::bigint) AS number
-    FROM tenuto.mailbox AS mail WHERE mail.id = :after
-),
-
 nobodys AS MATERIALIZED (
     SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
     FROM tenuto.mailbox AS mail
     WHERE
-        mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
+        mail.claimed_by IS NULL AND mail.number > :after::bigint
         AND (mail.id, mail.instance_id) NOT IN (
             SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
         )
@@ -1109,7 +1099,7 @@ in_hand AS MATERIALIZED (
         WHERE
             mail.claimed_by IS NOT NULL
             AND (mail.claimed_by, mail.is_unseen, mail.number)
-            > (hand.id, hand.is_unseen, (SELECT start.number FROM start))
+            > (hand.id, hand.is_unseen, :after::bigint)
             AND (mail.claimed_by, mail.is_unseen, mail.number)
             <= (hand.id, hand.is_unseen, 9223372036854775807)
             AND (
@@ -1198,12 +1188,6 @@ WHERE
     mail.id = had.id AND mail.instance_id = had.instance_id
     AND coalesce(mail.claimed_by, '') = :process_id;
 
--- name: first_mail
--- The oldest mail, for those who only look.
-SELECT id, instance_id, input, created_at FROM tenuto.mailbox
-WHERE number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
-ORDER BY number LIMIT :limit;
-
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
 SELECT
@@ -1218,7 +1202,8 @@ WHERE tenant = :tenant ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
--- A process has opened the store; nothing when its id was used before.
+-- A process has opened the store; nothing when its id was used before. When it started is for people:
+-- nothing here rests on it.
 INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
 SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock

@@ -55,6 +55,7 @@ from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
+from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 
@@ -99,7 +100,7 @@ class SqliteStore:
         self._may_write = True
         self._lock: EngineLock | None = None
         self._process_id: str | None = None
-        self._left_clean: set[str] = set()
+        self._left_clean: set[OwnerRow] = set()
         """What was taken over from a process that had let go in good order: in memory, since
         whoever takes over after this one asks how this one has left it."""
         self._recorder: Recorder | None = None
@@ -302,15 +303,9 @@ class SqliteStore:
         found = await self._look(lambda session: session.packed("timers_of", ids))
         return [timer_row(timer) for timer in sorted(TimerColumns(*row) for row in found)]
 
-    async def mail(
-        self,
-        limit: int,
-        after: str | None = None,
-        *,
-        again: bool = True,  # noqa: ARG002
-    ) -> list[Mail]:
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:  # noqa: ARG002
         process_id = self._require_open()
-        return await self._look(lambda session: reads.mail(session, process_id, limit, after))
+        return await self._look(lambda session: reads.mail(session, process_id, limit))
 
     async def put_back(self, letters: Sequence[MailKey]) -> None:
         """Letters in a file are nobody's until they are taken."""
@@ -336,8 +331,11 @@ class SqliteStore:
 
         def claim() -> list[Orphan]:
             orphans = claim_orphans(session, process_id, living, limit)
+            clean = {orphan.instance_id for orphan in orphans if orphan.clean}
+            ids = (as_json([orphan.instance_id for orphan in orphans]),)
             # Before it is durable: whoever sees the new owner sees this too.
-            left_clean.update(orphan.instance_id for orphan in orphans if orphan.clean)
+            for owner in reads.owners_of(session, ids) if orphans else ():
+                (left_clean.add if owner.instance_id in clean else left_clean.discard)(owner)
             return orphans
 
         return await self._writer.run(lambda: session.write(claim))
