@@ -58,15 +58,15 @@ class Postmaster:
         *,
         errand: Callable[[Coroutine[None, None, None]], object],
         outage: Outage,
-        leaves_to_others: bool = False,
+        is_guest: bool = False,
     ) -> None:
-        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
+        """With `is_guest` its letters are for whoever works, and it hands nobody any.
 
         `errand` starts what goes on when nobody waits for it any more.
         """
         self._errand = errand
         self._outage = outage
-        self._leaves_to_others = leaves_to_others
+        self._is_guest = is_guest
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
@@ -127,7 +127,7 @@ class Postmaster:
         for wait in await self._fitting(event):
             if wait.follows < number:
                 waits.append(wait)
-            elif wait.since <= event.received_at and not self._leaves_to_others:
+            elif wait.since <= event.received_at and not self._is_guest:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
                 resumed += await self._look_back_if_readable(wait)
         resumed += len(waits)
@@ -145,20 +145,20 @@ class Postmaster:
             Delivery(event.id, wait.instance_id, wait.node, wait.iteration, "matched")
             for wait in waits
         )
-        if self._leaves_to_others:
+        if self._is_guest:
             # A turn's letters are its author's to hand over, as long as that lives. These go out
             # before the matching is done: if it never is, it is done again, and they with it.
             await self._store.send(mail)
         await self._intake_of(event.id).store_match(
             MatchWrite(
                 event_id=event.id,
-                mail=() if self._leaves_to_others else mail,
+                mail=() if self._is_guest else mail,
                 deliveries=deliveries,
                 resumed=resumed,
                 matched_at=now,
             )
         )
-        for wait, letter in () if self._leaves_to_others else zip(waits, mail, strict=True):
+        for wait, letter in () if self._is_guest else zip(waits, mail, strict=True):
             self._intake_of(wait.instance_id).report(
                 Request(wait.instance_id, _matched(wait, event), mail_id=letter.id)
             )
