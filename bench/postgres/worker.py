@@ -13,7 +13,7 @@ from bench.engine_runs import run_all
 from bench.postgres.runs import open_app
 from bench.workflows import linear
 from tenuto import Tenuto, task
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.model.json import JSON
 from tenuto.store.postgres import PostgresStore

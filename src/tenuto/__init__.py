@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tenuto.app import Published, Tenuto
-    from tenuto.engine.engine import Settings
+    from tenuto.engine.settings import Settings
     from tenuto.instances import InstanceRef, Summary
     from tenuto.model.errors import (
         Conflict,
@@ -50,7 +50,7 @@ _HOMES = {
     "Published": "tenuto.app",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
-    "Settings": "tenuto.engine.engine",
+    "Settings": "tenuto.engine.settings",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
     "Summary": "tenuto.instances",

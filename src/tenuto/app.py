@@ -14,7 +14,7 @@ import msgspec
 
 from tenuto.compose import build_engine, open_store
 from tenuto.definition import parse_document
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.engine.starting import (
     json_problems,
     raise_rejection,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 from tenuto.store.memory import MemoryStore

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tests.kit.turns import turns
 from tests.kit.workload.drawing import document, edges, node, task

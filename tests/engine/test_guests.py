@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
 from tenuto.model.status import Status

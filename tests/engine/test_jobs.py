@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
 from tenuto.engine.jobs import LEASE, MOST_AT_ONCE
+from tenuto.engine.settings import Settings
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import JobKey
+from tenuto.store.protocol import CommitUnknown, JobClaims, JobKey
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
@@ -219,6 +221,88 @@ def test_who_has_no_room_for_jobs_tells_of_those_that_were_dropped() -> None:
         assert sorted(told) == sorted(ids)
 
     Stage().play(story)
+
+
+@pytest.mark.parametrize(
+    ("error", "rounds"), [(CommitUnknown("cut"), 1), (StoreUnavailable("away"), 2)]
+)
+def test_jobs_of_a_claim_whose_answer_got_lost_are_run_and_no_loss(
+    error: Exception, rounds: int
+) -> None:
+    """Of what the process was never told it would not begin anything, and its lease would lapse."""
+
+    async def story(stage: Stage) -> None:
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        await one.open()
+        await two.open()
+        lost = lose_one_answer(two, error)
+        ids = [await stage.started(one) for _ in range(3)]
+        await stage.clock.sleep(rounds * two.settings.jobs_every + 0.5)
+        assert len(lost) == 1
+        assert sorted(stage.ran) == [("one", "near", 1)] * 3 + [("two", "far", 1)] * 3
+        for id in ids:
+            await one.final_state(id)
+            kinds = [row.event_type for row in await one.store.entries(id)]
+            assert "NODE_FAILED" not in kinds
+        assert stage.disk.jobs == {}
+
+    Stage().play(story)
+
+
+def test_what_is_reported_and_not_written_yet_is_not_taken_up_again() -> None:
+    async def story(stage: Stage) -> None:
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        await one.open()
+        await two.open()
+        commit, is_away = two.store.commit, True
+
+        async def away(turn: Any, lane: int = 0) -> Any:  # noqa: ANN401
+            if is_away:
+                raise StoreUnavailable("away")
+            return await commit(turn, lane)
+
+        two.store.commit = away  # type: ignore[method-assign]
+        ids = [await stage.started(one)]
+        await stage.clock.sleep(5)
+        assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
+        lost = lose_one_answer(two, CommitUnknown("cut"))
+        ids.append(await stage.started(one))
+        await stage.clock.sleep(5)
+        assert len(lost) == 1
+        is_away = False
+        for id in ids:
+            await one.final_state(id)
+        assert sorted(stage.ran) == [("one", "near", 1)] * 2 + [("two", "far", 1)] * 2
+
+    Stage().play(story)
+
+
+def test_what_this_process_was_done_with_is_not_kept_in_mind_for_ever() -> None:
+    async def story(stage: Stage) -> None:
+        one, two = stage.engine("one", "near"), stage.engine("two", "far")
+        await one.open()
+        await two.open()
+        await one.final_state(await stage.started(one))
+        assert len(two._jobs._let_go) == 1
+        await stage.clock.sleep(3 * LEASE / timedelta(seconds=1))
+        assert two._jobs._let_go == {}
+
+    Stage().play(story)
+
+
+def lose_one_answer(engine: Engine, error: Exception) -> list[Exception]:
+    """The next claim that brings jobs is made, and nobody hears of it; when it was it is told."""
+    claim, lost = engine.store.claim_jobs, list[Exception]()
+
+    async def unheard(*asked: Any, **options: Any) -> JobClaims:  # noqa: ANN401
+        claims = await claim(*asked, **options)
+        if claims.granted and not lost:
+            lost.append(error)
+            raise error
+        return claims
+
+    engine.store.claim_jobs = unheard  # type: ignore[method-assign]
+    return lost
 
 
 @pytest.mark.parametrize("is_claimed", [True, False])

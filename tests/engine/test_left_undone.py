@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.store.memory import MemoryDisk, MemoryStore

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from tenuto import Tenuto, WorkflowCancelled
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Request
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import Object
@@ -43,8 +44,8 @@ class Asked(MemoryStore):
         self.brought: list[list[str]] = []
         self.is_losing_answers = False
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        found = await super().mail(limit, after, again=again)
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
+        found = await super().mail(limit, again=again)
         self.brought.append([each.id for each in found])
         if self.is_losing_answers:
             raise StoreUnavailable("the answer got lost")

@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
 from tenuto.engine.outage import Outage
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock
 from tests.kit.postgres_database import connected, fresh_database

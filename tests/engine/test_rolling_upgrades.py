@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
-from tenuto.engine import left_to_others
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine import left_to_others, mailroom, timekeeper
+from tenuto.engine.engine import Engine
 from tenuto.engine.left_to_others import FIRST_PAUSE
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
 from tenuto.model.json import Object
@@ -57,8 +59,15 @@ class Stage:
     def new(self, name: str = "new", **options: Any) -> Engine:  # noqa: ANN401
         return self._engine(name, MemoryStore(self.disk, shared=True), **options)
 
-    def old(self, name: str = "old", **options: Any) -> tuple[Engine, Counter[str]]:  # noqa: ANN401
+    def old(
+        self,
+        name: str = "old",
+        *,
+        most_looks: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> tuple[Engine, Counter[str]]:
         store = OldMemory(self.disk, shared=True)
+        store.most_looks = most_looks
         return self._engine(name, store, **options), store.asked
 
     def _engine(self, name: str, store: MemoryStore, *, has_task: bool = True) -> Engine:
@@ -206,11 +215,10 @@ def test_an_old_program_that_is_alone_with_it_asks_seldom_and_ever_more_so() -> 
         asked.subtract(before)
         # The pause is doubled each time: of eleven instances little is read.
         assert asked["load"] <= 20
-        # As often as it says that it lives, and as it would look without having heard of anything.
-        beats = NAP / 3 + 5
-        assert asked["claim_orphans"] <= beats
-        assert asked["due_timers"] <= beats + NAP / 5
-        assert asked["mail"] <= beats + NAP / 2
+        # As often as it would look without having heard of anything, and when a pause is over.
+        assert asked["claim_orphans"] <= 10
+        assert asked["due_timers"] <= NAP / 5 + 20
+        assert asked["mail"] <= NAP / 2 + 20
 
     played(story)
 
@@ -360,6 +368,110 @@ def test_past_what_can_be_kept_in_mind_nothing_more_is_taken_over(
         assert asked["load"] <= 2 * len(ids)
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
+
+    played(story)
+
+
+@dataclass
+class Crowd:
+    """More of what cannot be read than can be kept in mind."""
+
+    most: int = 4
+    batch: int = 2
+    there: int = 14
+
+
+@pytest.fixture
+def crowd(monkeypatch: pytest.MonkeyPatch) -> Crowd:
+    made = Crowd()
+    monkeypatch.setattr(left_to_others, "MOST", made.most)
+    for module in (mailroom, timekeeper):
+        monkeypatch.setattr(module, "BATCH", made.batch)
+    return made
+
+
+def test_of_more_letters_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd) -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding = {"old"}
+        new, (old, asked) = stage.new(), stage.old(most_looks=500)
+        await old.open()
+        own = await stage.started(old, work("plain"))
+        sleeper = await stage.started(old, nap("plain"))
+        for number in range(crowd.there):
+            await stage.send(f"nobody {number}", CancelAsked(by="test"))
+        await stage.clock.sleep(FIRST_PAUSE / 3)
+        before = asked["mail"]
+        await stage.clock.sleep(FIRST_PAUSE / 3)
+        assert old.fault is None
+        # Not one more than with an empty mailbox.
+        assert asked["mail"] - before <= FIRST_PAUSE / 3 / 2 + 1
+        # What is for an instance of its own comes all the same, and the rest to others.
+        await stage.send(own, PauseAsked(by="test"))
+        await stage.clock.sleep(5)
+        assert (await stage.kinds(own))["PAUSE_REQUESTED"] == 1
+        await stage.send(sleeper, CancelAsked(by="test"))
+        await new.open()
+        await stage.clock.sleep(TAKE_OVER)
+        assert (await new.state_of(sleeper)).state.status == "CANCELLED"
+
+    played(story)
+
+
+def test_of_more_timers_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd) -> None:
+    async def story(stage: Stage) -> None:
+        gone, heir = stage.new("gone"), stage.new()
+        old, asked = stage.old(most_looks=500)
+        await gone.open()
+        ids = [await stage.started(gone, nap("newer")) for _ in range(crowd.there)]
+        await stage.clock.sleep(1)
+        await gone.close()
+        await stage.clock.sleep(NAP)
+        await old.open()
+        await stage.clock.sleep(FIRST_PAUSE / 3)
+        before = asked.copy()
+        await stage.clock.sleep(FIRST_PAUSE / 3)
+        asked.subtract(before)
+        assert old.fault is None
+        assert asked["due_timers"] <= FIRST_PAUSE / 3 / 5 + 1
+        assert asked["load"] == 0
+        await heir.open()
+        await ended(stage, heir, *ids, within=TAKE_OVER)
+
+    played(story)
+
+
+def test_past_what_can_be_kept_in_mind_pauses_grow_all_the_same(crowd: Crowd) -> None:
+    async def story(stage: Stage) -> None:
+        stage.holding = {"gone"}
+        gone, (old, asked) = stage.new("gone"), stage.old(most_looks=5_000)
+        await gone.open()
+        for _ in range(crowd.there):
+            await stage.started(gone, work("newer"))
+        await stage.clock.sleep(1)
+        await stage.kill(gone)
+        await old.open()
+        loads: list[int] = []
+        for _ in range(3):
+            before = asked["load"]
+            await stage.clock.sleep(15 * FIRST_PAUSE)
+            loads.append(asked["load"] - before)
+        assert loads[-1] <= loads[0] / 2
+
+    played(story)
+
+
+def test_one_look_into_a_mailbox_that_never_ends_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailroom, "BATCH", 1)
+    monkeypatch.setattr(mailroom, "MOST_ROUNDS", 5)
+
+    async def story(stage: Stage) -> None:
+        old, asked = stage.old(most_looks=50)
+        await old.open()
+        asked.clear()
+        for number in range(20):
+            await stage.send(f"nobody {number}", CancelAsked(by="test"))
+        assert await old._mailroom.run_once() == 5
+        assert asked["mail"] == 5
 
     played(story)
 

@@ -78,14 +78,12 @@ async def test_an_idle_engine_asks_for_little(
     is_idle = asyncio.Event()
     look = SqliteStore.mail
 
-    async def counted_look(
-        store: SqliteStore, limit: int, after: str | None = None, *, again: bool = True
-    ) -> Sequence[Mail]:
+    async def counted_look(store: SqliteStore, limit: int, *, again: bool = True) -> Sequence[Mail]:
         statements_at_look.append(store.statements)
         latest = statements_at_look[-20:]
         if len(latest) == 20 and latest[-1] - latest[0] < 20:
             is_idle.set()
-        return await look(store, limit, after, again=again)
+        return await look(store, limit, again=again)
 
     url = f"sqlite:///{tmp_path}/idle.db"
     async with Tenuto(url, settings=Settings(mail_every=0.01, project_every=0.01)) as app:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Orphan
 from tests.engine.situations import steps

@@ -6,7 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from tenuto.store.protocol import JobKey, JobRow, Lapsed, Lease, Orphan, Outcome, Ownership, Unread
+from tenuto.store.protocol import (
+    JobKey,
+    JobRow,
+    Lapsed,
+    Lease,
+    MailKey,
+    Orphan,
+    Outcome,
+    Ownership,
+    Unread,
+)
 from tests.store.conftest import UNSHARED, Handle, Place
 from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
 
@@ -66,7 +76,7 @@ async def test_nobody_gives_back_what_is_anothers(shared_place: Place) -> None:
     await new.send([mail("m1", "i2")])
     await new.mail(10)
     orphans = (Orphan("i1", clean=True), Orphan("i2", clean=True))
-    assert not await old.give_back(Unread(instances=orphans, letters=("m1",)))
+    assert not await old.give_back(Unread(instances=orphans, letters=(MailKey("m1", "i2"),)))
     assert not await old.give_back(Unread())
     assert await old.claim_orphans(10) == []
     assert await old.mail(10) == []
@@ -94,8 +104,8 @@ async def test_letters_that_were_given_back_come_to_another(shared_place: Place)
     sent = [mail("m1", "i1"), mail("m2", "i2"), mail("m3", "i3"), mail("m4", "i1")]
     await old.send(sent)
     assert await old.mail(10) == sent
-    await old.pass_over(["i1"], ["m2"])
-    assert await old.give_back(Unread(letters=("m1", "m2")))
+    await old.pass_over(["i1"], [MailKey("m2", "i2")])
+    assert await old.give_back(Unread(letters=(MailKey("m1", "i1"), MailKey("m2", "i2"))))
     assert await old.mail(10, again=False) == []
     assert await new.mail(10) == sent[:2]
     # What it did not name, and does not know of if it has to ask again, goes the same way.
@@ -110,7 +120,7 @@ async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_anoth
     await own(old, "old", "i1", "i2", "i3")
     sent = [mail(f"m{number}", f"i{number}") for number in (1, 2, 3)]
     await new.send(sent)
-    await old.pass_over(["i1"], ["m2"])
+    await old.pass_over(["i1"], [MailKey("m2", "i2")])
     await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
     assert await old.mail(1, again=False) == [sent[2]]
     assert await new.mail(10) == [sent[0]]
@@ -125,10 +135,80 @@ async def test_an_owner_gets_the_mail_also_of_what_it_passes_over(shared_place: 
     """Otherwise it would never hear that another program has gone on with it."""
     old, new = await both(shared_place)
     await own(old, "old", "i1")
-    await old.pass_over(["i1"], ["m2"])
+    await old.pass_over(["i1"], [MailKey("m2", "i1")])
     await new.send([mail("m1", "i1"), mail("m2", "i1")])
     assert [each.id for each in await old.mail(10)] == ["m1"]
     assert await new.mail(10) == []
+
+
+async def test_of_letters_with_one_id_only_the_named_one_is_given_back_and_passed_over(
+    shared_place: Place,
+) -> None:
+    """The same event may be for many: a letter is known by its id and whom it is for."""
+    old, new = await both(shared_place)
+    sent = [mail("m1", "i1"), mail("m1", "i2"), mail("m1", "i3")]
+    await old.send(sent[:2])
+    assert await old.mail(10) == sent[:2]
+    await old.pass_over([], [MailKey("m1", "i1")])
+    assert await old.give_back(Unread(letters=(MailKey("m1", "i1"),)))
+    await old.send(sent[2:])
+    assert await old.mail(10) == sent[1:]
+    assert await new.mail(10) == sent[:1]
+
+
+async def test_what_was_taken_over_and_not_begun_is_given_back_as_clean_as_it_was(
+    shared_place: Place,
+) -> None:
+    """Who gives it back may not know: the answer to its claim may still be on its way."""
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2")
+    given = (Orphan("i1", clean=True), Orphan("i2", clean=False))
+    await old.give_back(Unread(instances=given))
+    assert sorted(await new.claim_orphans(10)) == list(given)
+    await new.give_back(Unread(instances=(Orphan("i1", clean=False), Orphan("i2", clean=False))))
+    assert sorted(await old.claim_orphans(10)) == list(given)
+
+
+async def test_what_is_passed_over_is_nothing_to_be_told_of(shared_place: Place) -> None:
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2")
+    await old.pass_over(["i1"], [])
+    await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
+    assert not (await old.beat()).has_orphans
+    assert (await new.beat()).has_orphans
+    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    assert (await old.beat()).has_orphans
+
+
+async def test_who_takes_on_nothing_more_gets_what_is_for_its_own_instances(
+    shared_place: Place,
+) -> None:
+    old, new = await both(shared_place)
+    await own(old, "old", "i1", "i2")
+    timers = [timer("i1", 1), timer("i3", 2)]
+    key = JobKey("i3", "a", "", 1)
+    offer = aside("i3", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+    await new.commit(turn("t1", begin("i3"), process_id="new"))
+    await new.commit(turn("t2", offer, process_id="new"))
+    for each in timers:
+        setting = aside(each.instance_id, version=2, timers_set=(each,))
+        await new.commit(turn(f"t{each.due}", setting, process_id="new"))
+    sent = [mail("m1", "i1"), mail("m2", "i3"), mail("m3", "i3")]
+    await old.send(sent[:2])
+    assert await old.mail(10) == sent[:2]
+    await old.pass_over([], [], only_own=True)
+    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    await old.send(sent[2:])
+    assert not (await old.beat()).has_orphans
+    assert await old.claim_orphans(10) == []
+    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
+    assert await old.due_timers(moment(9), 10) == (timers[:1], None)
+    assert await old.mail(10) == sent[:1]
+    assert await new.mail(10) == sent[1:]
+    assert await new.due_timers(moment(9), 10) == (timers[1:], None)
+    assert await new.claim_orphans(10) == [Orphan("i2", clean=True)]
+    await old.pass_over([], [])
+    assert (await old.claim_jobs(["ship"], 10, LEASE, NOON)).granted == [Lease(key, 1)]
 
 
 async def test_a_job_that_was_given_back_is_granted_anew_and_no_loss(shared_place: Place) -> None:
@@ -168,8 +248,10 @@ async def test_where_there_is_one_process_nothing_is_given_back(place: Place) ->
     await own(store, "p1", "i1")
     await store.send([mail("m1", "i2")])
     assert [each.id for each in await store.mail(10)] == ["m1"]
-    await store.pass_over(["i1", "i2"], ["m1"])
-    assert not await store.give_back(Unread(instances=(Orphan("i1", clean=True),), letters=("m1",)))
+    await store.pass_over(["i1", "i2"], [MailKey("m1", "i2")])
+    assert not await store.give_back(
+        Unread(instances=(Orphan("i1", clean=True),), letters=(MailKey("m1", "i2"),))
+    )
     assert [each.id for each in await store.mail(10)] == ["m1"]
     assert (await store.load(["i1"]))["i1"].owner == "p1"
     await store.close(NOON, clean=True)

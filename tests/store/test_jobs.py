@@ -152,3 +152,24 @@ async def test_two_processes_share_jobs_and_neither_has_the_others(shared_place:
     assert [len(mine), len(theirs)] == [4, 2]
     assert not set(mine) & set(theirs)
     assert await second.extend_leases(mine, LEASE, NOON) == set()
+
+
+async def test_a_process_may_ask_what_is_leased_to_it(place: Place) -> None:
+    store = await place.opened("p1")
+    await offer(store, *[job(f"i{number}", number) for number in range(4)])
+    short = (await store.claim_jobs(["ship"], 1, timedelta(0), NOON)).granted
+    held = (await store.claim_jobs(["ship"], 2, LEASE, NOON)).granted
+    assert await store.leases(NOON) == held
+    over = held[0].key
+    await store.commit(turn("t1", aside("i1", jobs_withdrawn=(over,)), process_id="p1"))
+    assert await store.leases(NOON) == held[1:]
+    assert await store.extend_leases(short, LEASE, NOON) == set(short)
+    assert await store.leases(NOON) == short + held[1:]
+
+
+async def test_what_is_leased_to_others_is_not_told(shared_place: Place) -> None:
+    first = await shared_place.opened("p1", shared=True)
+    second = await shared_place.opened("p2", shared=True)
+    await offer(first, job("i1"))
+    held = (await first.claim_jobs(["ship"], 1, LEASE, NOON)).granted
+    assert (await first.leases(NOON), await second.leases(NOON)) == (held, [])

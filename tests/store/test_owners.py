@@ -45,6 +45,26 @@ async def test_after_a_clean_stop_instances_are_handed_over(place: Place) -> Non
     assert await second.claim_orphans(10) == [Orphan("i1", clean=True)]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+async def test_how_the_owner_before_has_left_it_is_known_as_soon_as_it_was_taken_over(
+    place: Place, clean: bool
+) -> None:
+    """Also to who reads the instance before the answer to the claim has come."""
+    first = await place.opened("p1")
+    await take(first, "p1", "i1", "i2")
+    await first.close(NOON, clean=clean)
+    second = await place.opened("p2")
+    await second.claim_orphans(1)
+    found = await second.load(["i1"])
+    assert (found["i1"].owner, found["i1"].was_left_clean) == ("p2", clean)
+    # What it owned, and left, itself is another matter.
+    second.abandon()
+    third = await place.opened("p3")
+    await third.claim_orphans(10)
+    left = {id: each.was_left_clean for id, each in (await third.load(["i1", "i2"])).items()}
+    assert left == {"i1": False, "i2": clean}
+
+
 async def test_a_stop_that_was_not_clean_is_told_as_such(place: Place) -> None:
     first = await place.opened("p1")
     await take(first, "p1", "i1")

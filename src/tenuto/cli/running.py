@@ -87,7 +87,7 @@ async def engine(
 ) -> AsyncIterator[Tenuto]:
     """An engine that leaves steps alone whose tasks it does not know: another process has them."""
     from tenuto.app import Tenuto
-    from tenuto.engine.engine import Settings
+    from tenuto.engine.settings import Settings
 
     app = Tenuto(
         None if store == MEMORY else store,

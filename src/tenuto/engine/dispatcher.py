@@ -47,7 +47,7 @@ class Dispatcher:
         runner: Runner,
         timekeeper: Timekeeper,
         look_back: LookBack,
-        leaves_to_others: Callable[[str], bool],
+        is_offered: Callable[[str], bool],
         resolve: Callable[[str, str, ResolveChild], None],
         send: Callable[[SendMail, str], None],
         match: Callable[[int, Event], None],
@@ -56,7 +56,7 @@ class Dispatcher:
         self._runner = runner
         self._timekeeper = timekeeper
         self._look_back = look_back
-        self._leaves_to_others = leaves_to_others
+        self._is_offered = is_offered
         """Whether a task is run by a process that knows it, and waits until there is one."""
         self._resolve = resolve
         self._send = send
@@ -98,7 +98,7 @@ class Dispatcher:
             is_called_off = draft.state.ending and isinstance(effect, StartAttempt)
             if place in under_way or place in held.jobs or is_called_off:
                 continue
-            if isinstance(effect, StartAttempt) and self._leaves_to_others(effect.task_id):
+            if isinstance(effect, StartAttempt) and self._is_offered(effect.task_id):
                 self._offer(draft.instance_id, effect)
             else:
                 self._perform(draft.instance_id, draft, effect, facts)
@@ -112,7 +112,7 @@ class Dispatcher:
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
         match effect:
             case StartAttempt():
-                if not self._leaves_to_others(effect.task_id):
+                if not self._is_offered(effect.task_id):
                     self._runner.start(instance_id, effect, facts)
             case StopAttempt():
                 place = effect.node, effect.iteration, effect.attempt

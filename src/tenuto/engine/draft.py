@@ -87,7 +87,7 @@ class Draft(Struct, eq=False):
     """What became of those that somebody wants to hear of; decisions would keep states alive."""
     follow_ups: list[Effect] = []
     """What is to be done once the turn is durable."""
-    leaves_to_others: Callable[[str], bool] | None = None
+    is_offered: Callable[[str], bool] | None = None
     """Of which tasks the attempts are offered to other processes; None: of none."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
@@ -100,10 +100,10 @@ class Draft(Struct, eq=False):
 
     @classmethod
     def of(
-        cls, instance_id: str, held: Held, leaves_to_others: Callable[[str], bool] | None = None
+        cls, instance_id: str, held: Held, is_offered: Callable[[str], bool] | None = None
     ) -> Draft:
         """A draft that changes nothing yet."""
-        return cls(instance_id, held, held.state, held.state, leaves_to_others=leaves_to_others)
+        return cls(instance_id, held, held.state, held.state, is_offered=is_offered)
 
     @property
     def size(self) -> int:
@@ -273,7 +273,7 @@ class Draft(Struct, eq=False):
         follow_ups = self.follow_ups
         match effect:
             case StartAttempt():
-                if self.leaves_to_others is not None:
+                if self.is_offered is not None:
                     self._offer(effect)
                 follow_ups.append(effect)
             case StopAttempt() | ResolveChild():
@@ -307,7 +307,7 @@ class Draft(Struct, eq=False):
 
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
-        if is_mine and self.leaves_to_others and self.leaves_to_others(effect.task_id):
+        if is_mine and self.is_offered and self.is_offered(effect.task_id):
             place = (effect.node, effect.iteration, effect.attempt)
             self._obligations.offer(place, effect.task_id, self.state.updated_at)
 

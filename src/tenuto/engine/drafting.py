@@ -52,7 +52,7 @@ class Drafter:
         left_alone: Callable[[Request], None],
         leave_to_owner: Callable[[Request], None],
         unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
-        leaves_to_others: Callable[[str], bool] | None = None,
+        is_offered: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
         """`left_alone`: a request stays where it came from, as nobody is there.
@@ -66,7 +66,7 @@ class Drafter:
         self._left_alone = left_alone
         self._leave_to_owner = leave_to_owner
         self._unreadable = unreadable
-        self._leaves_to_others = leaves_to_others
+        self._is_offered = is_offered
         self._is_shared = is_shared
         self._unprojected: set[str] = set()
         """Instances whose rows do not show where they are."""
@@ -122,11 +122,11 @@ class Drafter:
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
-            draft = Draft.of(instance_id, found, self._leaves_to_others)
+            draft = Draft.of(instance_id, found, self._is_offered)
             draft.is_shared = self._is_shared
             is_new_here = found.is_fresh and found.is_owned and found.performed is None
             if is_new_here and not any(each.refusal for each in waiting):
-                _take_over(draft, waiting, now)
+                _take_over(draft, now)
             for request in waiting:
                 _decide(draft, request, now)
             drafts.append(draft)
@@ -208,7 +208,7 @@ class Drafter:
                 held[instance_id] = found_or_error
                 continue
             if found_or_error is not None:
-                self._leave_to_others(instance_id, grouped[instance_id], found_or_error)
+                self._leave_unread(instance_id, grouped[instance_id], found_or_error)
                 continue
             dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
             others = [each for each in grouped[instance_id] if each not in dropped]
@@ -234,18 +234,15 @@ class Drafter:
             request.refuse(NotFound(f"there is no instance {instance_id}"))
             self._left_alone(request)
 
-    def _leave_to_others(
-        self, instance_id: str, requests: list[Request], error: TenutoError
-    ) -> None:
+    def _leave_unread(self, instance_id: str, requests: list[Request], error: TenutoError) -> None:
         """Nothing can be decided here on an instance that a newer program has written to.
 
         What this process does for it is stopped in good order. What it took over, and never began
-        with, is as its owner before has left it.
+        with, is as its owner before has left it, which the store knows.
         """
         for request in requests:
             request.refuse(error)
-        taken_over = _taken_over(requests)
-        clean = self._cache.is_at_work_for(instance_id) if taken_over is None else taken_over.clean
+        clean = self._cache.is_at_work_for(instance_id)
         self._cache.forget(instance_id)
         self._unreadable(Orphan(instance_id, clean), requests, error)
 
@@ -378,25 +375,19 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
     return False
 
 
-def _taken_over(requests: list[Request]) -> TakenOver | None:
-    inputs = (request.input for request in requests)
-    return next((input for input in inputs if isinstance(input, TakenOver)), None)
-
-
-def _take_over(draft: Draft, requests: list[Request], now: datetime) -> None:
+def _take_over(draft: Draft, now: datetime) -> None:
     """Attempts that should be running were lost with the process that ran them.
 
     This process is the owner and has done nothing for the instance yet. Word of the take-over may
-    still be on its way; until it has come nobody knows whether the other process stopped cleanly.
+    still be on its way.
     """
-    taken_over = _taken_over(requests)
     for effect in outstanding(draft.held.plan, draft.state):
         if isinstance(effect, StartAttempt) and _place(effect) not in draft.held.jobs:
             lost = AttemptLost(
                 node=effect.node,
                 iteration=effect.iteration,
                 attempt=effect.attempt,
-                clean=taken_over is not None and taken_over.clean,
+                clean=draft.held.was_left_clean,
             )
             _decide(draft, Request(draft.instance_id, lost), now)
 

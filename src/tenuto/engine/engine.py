@@ -8,9 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
-
-import msgspec
+from typing import Any, TypeVar
 
 from tenuto.core import Plan
 from tenuto.engine.dispatcher import Dispatcher, facts_of
@@ -32,6 +30,7 @@ from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
+from tenuto.engine.settings import Settings
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.watching import Watchers
@@ -39,7 +38,6 @@ from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
-from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock, Ids
 from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
@@ -59,34 +57,6 @@ _SELDOM = 30.0
 """Seconds between looks for what nobody else can have left."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How an engine behaves; the defaults are safe."""
-
-    retry: RetryPolicy = DEFAULT_RETRY
-    limits: Limits = Limits()
-    mail_every: float = 2.0
-    """Seconds between looks into the mailbox, for what other processes left there."""
-    timers_every: float = 5.0
-    """Seconds between looks for timers that other processes set and did not live to see."""
-    jobs_every: float = 2.0
-    """Seconds between looks for steps that were left to whoever has their task."""
-    watch_every: float = 1.0
-    """Seconds between looks for the ends of instances that somebody waits for and others run."""
-    project_every: float = 1.0
-    """Seconds by which lists may lag behind running instances."""
-    longest_nap: float = 30.0
-    """Seconds after which timers look at the clock again, since it may be set."""
-    report_block_after: float = 1.0
-    """Seconds that something may block the event loop before the log says where."""
-    stop_grace: float = 10.0
-    """Seconds that running tasks have to end when the engine stops."""
-    unknown_tasks: Literal["fail", "wait"] = "fail"
-    """Whether a step whose task is not registered here fails, or waits for whoever has it."""
-    is_guest: bool = False
-    """Whether it only publishes events: it owns, runs and takes over nothing, and what its events
-    set going is done by those who work on the store, now or later."""
 
 
 class Engine:
@@ -133,7 +103,7 @@ class Engine:
             self._intake_of,
             errand=self._errand,
             outage=self._outage,
-            leaves_to_others=self.settings.is_guest,
+            is_guest=self.settings.is_guest,
             triggers=Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal),
             start=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
         )
@@ -157,7 +127,7 @@ class Engine:
             runner=self.runner,
             timekeeper=self.timekeeper,
             look_back=self._look_back,
-            leaves_to_others=self._leaves_to_others,
+            is_offered=self._is_offered,
             resolve=self._resolve,
             send=self._mailroom.send,
             match=self._match,
@@ -416,9 +386,7 @@ class Engine:
                 leave_to_owner=self._leave_to_owner,
                 unreadable=self._unreadable,
                 is_shared=self.store.is_shared,
-                leaves_to_others=(
-                    self._leaves_to_others if self.settings.unknown_tasks == "wait" else None
-                ),
+                is_offered=(self._is_offered if self.settings.unknown_tasks == "wait" else None),
             ),
             clock=self.clock,
             outage=self._outage,
@@ -505,7 +473,7 @@ class Engine:
     def _unreadable_letter(self, letter: MailKey) -> None:
         if self.store.is_shared:
             self._mailroom.given_back(letter)
-            self._left_to_others.letter(letter.id, letter.instance_id)
+            self._left_to_others.letter(letter)
 
     def _unreadable_job(self, lease: Lease, error: TenutoError) -> None:
         if self.store.is_shared:
@@ -523,7 +491,7 @@ class Engine:
     def _leave_to_owner(self, request: Request) -> None:
         self._mailroom.leave_to_owner(request)
 
-    def _leaves_to_others(self, task_id: str) -> bool:
+    def _is_offered(self, task_id: str) -> bool:
         return self.settings.unknown_tasks == "wait" and task_id not in self.registry
 
     def _is_missing(self, task_id: str) -> bool:

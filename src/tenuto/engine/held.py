@@ -31,6 +31,7 @@ class Held:
         "tail_bytes",
         "tail_entries",
         "tenant",
+        "was_left_clean",
     )
 
     def __init__(self, state: InstanceState, plan: Plan, tenant: str) -> None:
@@ -41,6 +42,8 @@ class Held:
         """Whether this process is the one that works for it."""
         self.owner_elsewhere: str | None = None
         """The other process that does."""
+        self.was_left_clean = False
+        """Of one that was taken over: whether the process before had let go in good order."""
         self.jobs: dict[Place, int] = {}
         """Attempts that are left to whoever has their task, each with the token of its lease."""
         self.is_fresh = False

@@ -2,7 +2,8 @@
 
 A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
 recorded as lost: at once when its process is gone, and as stopped when that was in good order. A
-report counts only while its lease does; one that comes too late is refused.
+report counts only while its lease does; one that comes too late is refused. The answer to a claim
+may get lost: then the process asks what is leased to it, and begins with what it did not know of.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.protocol import JobKey, Lapsed, Lease, Store
+from tenuto.store.protocol import CommitUnknown, JobClaims, JobKey, Lapsed, Lease, Store
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.jobs")
 
 LEASE = timedelta(seconds=30)
 _EXTEND_EVERY = LEASE.total_seconds() / 3
+_FORGET_AFTER = 2 * LEASE.total_seconds()
+"""Seconds after which what is not extended has lapsed, whatever the clocks say."""
 MOST_AT_ONCE = 100
 """So many jobs of others a process works on at a time."""
 BATCH = 100
@@ -59,6 +62,10 @@ class JobOffice:
         self._leases: dict[JobKey, int] = {}
         self._granted: list[Lease] = []
         """Those that nothing was begun under yet; what is not begun is never lost."""
+        self._let_go: dict[Lease, float] = {}
+        """Those that this process is done with, and when it was: they may be there for a while."""
+        self._is_in_doubt = False
+        """Whether jobs may have been leased to this process of which it has not heard."""
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
 
@@ -67,7 +74,10 @@ class JobOffice:
         if not self._leases:
             return Request(instance_id, report)
         key = JobKey(instance_id, report.node, report.iteration, report.attempt)
-        return Request(instance_id, report, lease=self._leases.pop(key, None))
+        token = self._leases.get(key)
+        if token is not None:
+            self._drop(key, token)
+        return Request(instance_id, report, lease=token)
 
     def stop(self) -> None:
         """Take on nothing more: what would be taken on now nobody would begin."""
@@ -75,13 +85,16 @@ class JobOffice:
 
     def forget(self, instance_id: str) -> None:
         """Hold on no more to jobs of an instance: what was begun of them is lost."""
-        for key in [key for key in self._leases if key.instance_id == instance_id]:
-            del self._leases[key]
+        for key, token in list(self._leases.items()):
+            if key.instance_id == instance_id:
+                self._drop(key, token)
 
     def let_all_go(self) -> None:
         """What this process had leased is lost."""
         self._leases.clear()
         self._granted.clear()
+        self._let_go.clear()
+        self._is_in_doubt = False
         self._reported_lapsed.clear()
 
     async def run(self, every: float, outage: Outage) -> None:
@@ -98,8 +111,27 @@ class JobOffice:
 
     async def run_once(self) -> int:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""
+        self._forget_lapsed()
+        known = len(self._granted)
+        if self._is_in_doubt:
+            await self._take_up()
+        self._is_in_doubt = True
+        try:
+            claims = await self._claim()
+        except CommitUnknown:
+            # The claim may still be under way: the next round asks once more.
+            await self._take_up()
+        else:
+            self._is_in_doubt = False
+            self._tell_of(claims.lapsed)
+            self._take_on(claims.granted)
+        taken_on = len(self._granted) - known
+        await self._begin()
+        return taken_on
+
+    async def _claim(self) -> JobClaims:
         room = 0 if self._is_stopping else min(BATCH, MOST_AT_ONCE - len(self._leases))
-        claims = await self._store.claim_jobs(
+        return await self._store.claim_jobs(
             tuple(self._registry) if room > 0 else (),
             max(room, 0),
             LEASE,
@@ -107,11 +139,34 @@ class JobOffice:
             # Those of instances that nobody can read stay, and hide no others.
             lapsed=BATCH + len(self._reported_lapsed),
         )
-        self._tell_of(claims.lapsed)
-        self._leases.update(claims.granted)
-        self._granted += claims.granted
-        await self._begin()
-        return len(claims.granted)
+
+    async def _take_up(self) -> None:
+        """Go on with what was leased to this process by a claim that it heard nothing of."""
+        if self._is_stopping:
+            return  # left like all else that a clean stop leaves
+        found = await self._store.leases(self._clock.now())
+        unheard_of = [
+            lease
+            for lease in found
+            if self._leases.get(lease.key) != lease.token and lease not in self._let_go
+        ]
+        if unheard_of:
+            # It may have been a while: they begin with a whole lease, or not at all.
+            held = await self._store.extend_leases(unheard_of, LEASE, self._clock.now())
+            self._take_on([lease for lease in unheard_of if lease in held])
+
+    def _take_on(self, leases: list[Lease]) -> None:
+        self._leases.update(leases)
+        self._granted += leases
+
+    def _drop(self, key: JobKey, token: int) -> None:
+        del self._leases[key]
+        self._let_go[Lease(key, token)] = self._clock.ticks()
+
+    def _forget_lapsed(self) -> None:
+        before = self._clock.ticks() - _FORGET_AFTER
+        while self._let_go and next(iter(self._let_go.values())) < before:
+            del self._let_go[next(iter(self._let_go))]
 
     async def extend(self) -> int:
         """Hold on to what is being worked on; how many leases that are."""
@@ -151,7 +206,7 @@ class JobOffice:
                 self._start(key.instance_id, order, held)
                 continue
             # One that is not owed any more is left to lapse.
-            del self._leases[key]
+            self._drop(key, token)
             if isinstance(held, TenutoError):
                 self._unreadable(Lease(key, token), held)
 

@@ -3,70 +3,82 @@
 While an upgrade is rolled out, old and new programs share a store, and a new one may write what an
 old one cannot read. Whoever kept such a thing would keep it from all the others. What cannot be
 read today will hardly be read tomorrow, so each time it is left alone for longer than before.
+Where there is more of it than can be kept in mind, the process goes on with what it owns, and takes
+on nothing else until much of it may come again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import Lease, Orphan, Store, Unread
+from tenuto.store.protocol import Lease, MailKey, Orphan, Store, Unread
 
 log = logging.getLogger("tenuto.engine")
 
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 MOST = 10_000
-"""So many instances, and letters, are kept in mind; past that nothing more is taken over."""
+"""So many instances, and letters, are kept in mind; past that nothing more is taken on."""
+
+K = TypeVar("K")
 
 
 class _Left(NamedTuple):
-    """One thing that is left alone."""
+    """For how long a thing is left alone."""
 
-    instance_id: str
     pause: float
     until: float
 
 
-class _LeftAlone:
-    """Things by their ids, each left alone for a while that grows."""
+class _LeftAlone(Generic[K]):
+    """Things by their keys, each left alone for a while that grows."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._left: dict[str, _Left] = {}
+        self._left: dict[K, _Left] = {}
 
-    def add(self, id: str, instance_id: str) -> bool:
-        """Leave it alone; whether it was not so already."""
-        now, known = self._clock.ticks(), self._left.pop(id, None)
-        is_new = known is None or now >= known.until
-        if known is None or is_new:
-            pause = FIRST_PAUSE if known is None else min(known.pause * 2, LONGEST_PAUSE)
-            known = _Left(instance_id, pause, now + pause)
-        self._left[id] = known
-        if len(self._left) > MOST:
-            del self._left[next(iter(self._left))]
-        return is_new
+    def add(self, key: K) -> bool:
+        """Leave it alone, if there is room; whether it was not so already."""
+        now, known = self._clock.ticks(), self._left.get(key)
+        if known is not None and now < known.until:
+            return False
+        if known is None and not self._has_room:
+            return True
+        pause = FIRST_PAUSE if known is None else min(known.pause * 2, LONGEST_PAUSE)
+        self._left[key] = _Left(pause, now + pause)
+        return True
+
+    @property
+    def _has_room(self) -> bool:
+        """Room is made by what may come again, and never by what would then come at once."""
+        if len(self._left) >= MOST:
+            now = self._clock.ticks()
+            self._left = {key: left for key, left in self._left.items() if now < left.until}
+        return len(self._left) < MOST
 
     def forget(self) -> None:
         """Of what has not come again for as long as it was left alone nothing is kept."""
         now = self._clock.ticks()
-        self._left = {id: left for id, left in self._left.items() if now < left.until + left.pause}
+        self._left = {
+            key: left for key, left in self._left.items() if now < left.until + left.pause
+        }
 
     @property
-    def ids(self) -> list[str]:
+    def now(self) -> list[K]:
         """What is left alone now."""
         now = self._clock.ticks()
-        return [id for id, left in self._left.items() if now < left.until]
+        return [key for key, left in self._left.items() if now < left.until]
 
     @property
-    def instance_ids(self) -> set[str]:
-        """Whose it all is, also of what may come again."""
-        return {left.instance_id for left in self._left.values()}
+    def known(self) -> Iterable[K]:
+        """What is kept in mind, also what may come again."""
+        return self._left.keys()
 
     def __len__(self) -> int:
         return len(self._left)
@@ -90,42 +102,41 @@ class LeftToOthers:
         self._clock = clock
         self._errand = errand
         self._given_back = given_back
-        self._instances = _LeftAlone(clock)
-        self._letters = _LeftAlone(clock)
+        self._instances: _LeftAlone[str] = _LeftAlone(clock)
+        self._letters: _LeftAlone[MailKey] = _LeftAlone(clock)
+        self.is_full = False
+        """Whether there is so much that more of it could not be told from what is new."""
         self._orphans: list[Orphan] = []
-        self._mail: list[str] = []
+        self._mail: list[MailKey] = []
         self._leases: list[Lease] = []
         self._requests: list[Request] = []
         self._is_giving = False
 
     @property
-    def is_full(self) -> bool:
-        """Whether there is so much that more of it could not be told from what is new."""
-        return len(self._instances) >= MOST
-
-    @property
     def instances_of_letters(self) -> set[str]:
         """For whom there may be letters that cannot be read here: perhaps their start."""
-        return self._letters.instance_ids
+        return {key.instance_id for key in self._letters.known}
 
     def instance(self, orphan: Orphan, requests: Sequence[Request], error: Exception) -> None:
         """Its log, or its workflow, cannot be read."""
-        if self._instances.add(orphan.instance_id, orphan.instance_id):
+        if self._instances.add(orphan.instance_id):
             log.warning("%s is left to a newer program: %s", orphan.instance_id, error)
         self._orphans.append(orphan)
         self._requests += requests
-        self._mail += [each.mail_id for each in requests if each.mail_id is not None]
+        self._mail += [
+            MailKey(each.mail_id, each.instance_id) for each in requests if each.mail_id is not None
+        ]
         self._begin()
 
-    def letter(self, mail_id: str, instance_id: str) -> None:
+    def letter(self, letter: MailKey) -> None:
         """The letter cannot be read; the instance that it is for perhaps can."""
-        self._letters.add(mail_id, instance_id)
-        self._mail.append(mail_id)
+        self._letters.add(letter)
+        self._mail.append(letter)
         self._begin()
 
     def job(self, lease: Lease, error: Exception) -> None:
         """It cannot be read what is to be done."""
-        if self._instances.add(lease.key.instance_id, lease.key.instance_id):
+        if self._instances.add(lease.key.instance_id):
             log.warning("a job of %s is left to a newer program: %s", lease.key.instance_id, error)
         self._leases.append(lease)
         self._begin()
@@ -170,4 +181,16 @@ class LeftToOthers:
             self._given_back(request)
 
     async def _pass_over(self) -> None:
-        await self._store.pass_over(self._instances.ids, self._letters.ids)
+        instances, letters = self._instances.now, self._letters.now
+        self._count(max(len(instances), len(letters)))
+        await self._store.pass_over(instances, letters, only_own=self.is_full)
+
+    def _count(self, left: int) -> None:
+        """Once full it stays so until there is room for many: looking for one would bring many."""
+        was_full, self.is_full = self.is_full, left >= (MOST // 2 if self.is_full else MOST)
+        if self.is_full and not was_full:
+            log.warning(
+                "%d instances or letters are left to a newer program: until some of them may come "
+                "again nothing is taken on here",
+                left,
+            )

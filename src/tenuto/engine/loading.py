@@ -63,12 +63,13 @@ class Loader:
         held.is_projected = state.status is not Status.RUNNING
         held.is_owned = stored.owner is not None and stored.owner == self.process_id
         held.owner_elsewhere = None if held.is_owned else stored.owner
+        held.was_left_clean = stored.was_left_clean
         held.jobs = {job.key[1:]: job.token for job in stored.jobs}
         held.is_fresh = True
         held.tail_entries = state.version - stored.state_version
         unread = held.tail_entries - len(stored.tail)
         held.tail_bytes = size_of_rows(stored.tail) + max(unread, 0) * ROW_BYTES
-        held.snapshot_bytes = len(stored.state or b"")
+        held.snapshot_bytes = stored.state_bytes
         return held
 
     async def _state(

@@ -27,6 +27,8 @@ from tenuto.store.protocol import Mail, MailKey, Store
 log = logging.getLogger("tenuto.mail")
 
 BATCH = 500
+MOST_ROUNDS = 100
+"""So many times BATCH letters one look takes; the others are for the next."""
 _GONE = "TEN-3001"
 _decode = msgspec.json.Decoder(Input | LookAgain).decode
 
@@ -91,7 +93,7 @@ class Mailroom:
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
-        while True:
+        for _ in range(MOST_ROUNDS):
             taken = self._taken = set()
             try:
                 letters = await self._store.mail(BATCH + len(self._in_hand), again=again)
@@ -103,6 +105,10 @@ class Mailroom:
             count += len(fresh)
             if len(fresh) < BATCH:
                 break
+        else:
+            # Not all was seen: whoever is not there may be once the others were handed over.
+            self._is_in_doubt = False
+            return count
         self._is_in_doubt = False
         return count + await self._hand_over_again()
 

@@ -67,9 +67,9 @@ class Postmaster:
         outage: Outage,
         triggers: Triggers,
         start: Callable[[SendMail], None],
-        leaves_to_others: bool = False,
+        is_guest: bool = False,
     ) -> None:
-        """With `leaves_to_others` its letters are for whoever works, and it hands nobody any.
+        """With `is_guest` its letters are for whoever works, and it hands nobody any.
 
         `errand` starts what goes on when nobody waits for it any more; `start` hands over a letter
         that starts an instance.
@@ -78,7 +78,7 @@ class Postmaster:
         self._outage = outage
         self._triggers = triggers
         self._start = start
-        self._leaves_to_others = leaves_to_others
+        self._is_guest = is_guest
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
@@ -156,7 +156,7 @@ class Postmaster:
                 kind.append(wait)
             elif wait.is_trigger or wait.is_cancellation:
                 pass  # it came before there was anything to cancel, or to start
-            elif wait.since <= event.received_at and not self._leaves_to_others:
+            elif wait.since <= event.received_at and not self._is_guest:
                 # It came first: the wait takes the oldest that it has not had, perhaps another.
                 resumed += await self._look_back_if_readable(wait)
         now = self._clock.now()
@@ -180,7 +180,7 @@ class Postmaster:
             started=len(starts.letters),
             matched_at=now,
         )
-        if self._leaves_to_others:
+        if self._is_guest:
             # A turn's letters are its author's to hand over, as long as that lives. These go out
             # before the matching is done: if it never is, it is done again, and they with it.
             await self._store.send(match.mail)

@@ -46,12 +46,10 @@ class Recovery:
 
     async def _take_over(self) -> int:
         count = 0
-        while self._has_room():
-            orphans = await self._store.claim_orphans(BATCH)
-            if not orphans:
-                break
+        # Also who has no room sees who is gone, or would hear of it at every beat.
+        while orphans := await self._store.claim_orphans(BATCH if self._has_room() else 0):
             for orphan in orphans:
-                self._report(Request(orphan.instance_id, TakenOver(orphan.clean)))
+                self._report(Request(orphan.instance_id, TakenOver()))
             count += len(orphans)
         return count
 

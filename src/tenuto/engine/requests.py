@@ -41,9 +41,7 @@ class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
 
 
 class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
-    """This process owns an instance whose owner is gone; `clean` when it stopped in good order."""
-
-    clean: bool
+    """This process owns an instance whose owner is gone."""
 
 
 class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):

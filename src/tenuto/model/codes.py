@@ -718,7 +718,7 @@ _STORE = {
     ),
     "TEN-4012": Code(
         "No connection free",
-        "All connections for reading were busy for too long.",
+        "All shared connections were busy for too long.",
         "Look for slow statements on the server, or give the store more connections.",
     ),
     "TEN-4013": Code(

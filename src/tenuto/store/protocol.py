@@ -38,7 +38,10 @@ WRONG_CLOCK = timedelta(days=1)
 
 
 class CommitUnknown(Exception):
-    """The connection broke during COMMIT: send the same turn again, never guess."""
+    """The connection broke during COMMIT: ask what was done, never guess.
+
+    A turn is sent again; after a claim of jobs a process asks for its `leases`.
+    """
 
 
 class Fenced(Exception):
@@ -419,9 +422,14 @@ class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
     row: InstanceRow
     state: bytes | None
     state_version: int
+    state_bytes: int
+    """How large the snapshot is, also where it was left out."""
     tail: tuple[LogRow, ...]
     owner: str | None = None
     """The process that works for it, also when that is gone and nobody has taken over yet."""
+    was_left_clean: bool = False
+    """Where the process that asks has taken it over: whether the owner before had let go in good
+    order."""
     jobs: tuple[Lease, ...] = ()
     """Its open jobs, with the token that each was granted last; 0 before the first time."""
 
@@ -471,9 +479,10 @@ class Unread(Struct, frozen=True, gc=False, kw_only=True):
     """What came to a process whose program cannot read it."""
 
     instances: tuple[Orphan, ...] = ()
-    """`clean` where nothing was under way for it, or it was stopped in good order."""
-    letters: tuple[str, ...] = ()
-    """Ids of mail: of those instances, or such as is itself not to be read."""
+    """`clean` where what was under way for it was stopped in good order; what was taken over and
+    not begun with is as clean as it was then."""
+    letters: tuple[MailKey, ...] = ()
+    """Mail for those instances, or such as is itself not to be read."""
     leases: tuple[Lease, ...] = ()
     """On jobs that were not begun."""
 
@@ -484,7 +493,7 @@ class Pulse(NamedTuple):
     at: datetime | None
     """The store's own clock, where it has one that all its processes share."""
     has_orphans: bool
-    """Whether a process is gone and has left something to take over."""
+    """Whether a process is gone and has left something to take over that is not passed over."""
 
 
 class Store(Protocol):
@@ -618,14 +627,13 @@ class Store(Protocol):
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         """All timers of these instances, ordered by instance and key; none of them is claimed."""
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
         """Mail for instances that this process may advance, oldest first, until it is taken.
 
         That is mail for instances that it owns, and for those that nobody owns. What came to one
         process, or was sent by it to an instance that no other owned, does not come to another
         while the first lives and does not put it back. Unless `again` is asked for, a store may
-        leave out what came to this process before. An `after` that was taken meanwhile starts from
-        the beginning.
+        leave out what came to this process before.
         """
 
     async def put_back(self, letters: Sequence[MailKey]) -> None:
@@ -651,12 +659,19 @@ class Store(Protocol):
         is nobody to give to, and nothing happens.
         """
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         """From now on leave these to others, and no others any more: they do not come here.
 
         No orphans, due timers and jobs of these instances, nor mail for those of them that this
-        process does not own; and none of these letters. Such mail that had been passed on to it is
-        nobody's after its next look. Where a store has one process everything goes on coming.
+        process does not own; and none of these letters. With `only_own` that holds for all
+        instances that it does not own. Such mail that had been passed on to it is nobody's after
+        its next look. Where a store has one process everything goes on coming.
         """
 
     async def claim_jobs(
@@ -672,8 +687,11 @@ class Store(Protocol):
 
         A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
         most, until its job is withdrawn: such a job is not leased again. Time is the store's own
-        where it has a clock, else `now`.
+        where it has a clock, else `now`. CommitUnknown when the answer got lost.
         """
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        """The leases of this process that have not lapsed, also those that it never heard of."""
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
@@ -684,7 +702,10 @@ class Store(Protocol):
         """Dead letters, newest first."""
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        """Which events went to the waits of one instance, and what came of them."""
+        """Which events went to the waits of one instance, and what came of them.
+
+        For people, and for tests that two stores keep the same: the engine never asks.
+        """
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         """To whom one event went, and what came of it, ordered by the place that it went to."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tenuto.app import Published, Tenuto
 from tenuto.definition import parse_document
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json

@@ -119,8 +119,15 @@ class FaultyStore:
     async def give_back(self, unread: Unread) -> bool:
         return await self._write("give back", lambda: self._inner.give_back(unread))
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
-        await self._read(lambda: self._inner.pass_over(instance_ids, mail_ids))
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
+        passing = partial(self._inner.pass_over, instance_ids, letters, only_own=only_own)
+        await self._read(passing)
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -182,8 +189,8 @@ class FaultyStore:
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
         return await self._read(lambda: self._inner.timers(instance_ids))
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        claim = partial(self._inner.mail, limit, after, again=again)
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
+        claim = partial(self._inner.mail, limit, again=again)
         return await self._read(claim, is_claim=True)
 
     async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
@@ -202,8 +209,12 @@ class FaultyStore:
         lapsed: int = 100,
     ) -> JobClaims:
         return await self._read(
-            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed)
+            lambda: self._inner.claim_jobs(task_ids, limit, lease, now, lapsed=lapsed),
+            is_claim=True,
         )
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        return await self._read(lambda: self._inner.leases(now))
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime

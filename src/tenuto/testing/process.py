@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenuto.app import Tenuto
 from tenuto.engine.draft import Draft
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tenuto.app import Tenuto
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import TaskError, TenutoError
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.store.postgres import PostgresStore

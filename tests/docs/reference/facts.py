@@ -10,7 +10,7 @@ import msgspec
 
 from tenuto.definition import compiler, flow, soundness
 from tenuto.definition.time_kinds import iso_duration
-from tenuto.engine.engine import Settings
+from tenuto.engine.settings import Settings
 from tenuto.expr import bounds
 from tenuto.model import entries, ids, policy
 from tenuto.model.durations import Duration

@@ -8,7 +8,8 @@ from datetime import timedelta
 from random import Random
 
 from tenuto.engine.draft import Draft
-from tenuto.engine.engine import Engine, Settings
+from tenuto.engine.engine import Engine
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest_asyncio
 from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres import PostgresStore, server as server_module
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
@@ -20,6 +21,9 @@ from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
+    JobKey,
+    JobRow,
+    Lease,
     Orphan,
     Outcome,
     Ownership,
@@ -148,10 +152,49 @@ async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
     assert not (await heir.beat()).has_orphans
 
 
+@pytest.mark.asyncio
+async def test_jobs_of_a_claim_whose_answer_was_lost_are_not_claimed_past_it(
+    url: str, proxy: TcpProxy, opened: Opener
+) -> None:
+    """A claim is not repeated without a word; who made it asks what it has."""
+    store = await opened(proxy.url(url), connections=1)
+    await store.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
+    keys = [JobKey(f"i{n}", "a", "", 1) for n in (1, 2)]
+    offers = [
+        aside(key.instance_id, jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+        for key in keys
+    ]
+    await store.commit(turn("t2", *offers, process_id="p1"))
+    lease = timedelta(seconds=30)
+    await store.claim_jobs([], 0, lease, NOON)  # from now on the statement is known
+    proxy.lose_answers()
+    under_way = asyncio.create_task(store.claim_jobs(["ship"], 1, lease, NOON))
+    await proxy.lost.wait()
+    proxy.cut()
+    with pytest.raises(CommitUnknown):
+        await under_way
+    proxy.mend()
+    assert await store.leases(NOON) == [Lease(keys[0], 1)]
+    assert (await store.claim_jobs(["ship"], 9, lease, NOON)).granted == [Lease(keys[1], 1)]
+
+
 async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:
     while batch := await store.claim_orphans(2):
         for orphan in batch:
             yield orphan
+
+
+@pytest.mark.asyncio
+async def test_no_error_is_said_to_be_its_own_cause(
+    url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await opened(url, "p1")
+    with pytest.raises(ValueError, match="used before") as again:
+        await opened(url, "p1")
+    monkeypatch.setattr(server_module, "OLDEST_SERVER", 990_000)
+    with pytest.raises(StoreUnavailable, match="is PostgreSQL") as too_old:
+        await opened(url, "p2")
+    assert (again.value.__cause__, too_old.value.__cause__) == (None, None)
 
 
 @pytest.mark.asyncio
@@ -329,7 +372,7 @@ async def test_a_number_that_is_too_large_is_refused(url: str, opened: Opener) -
 @pytest.mark.asyncio
 async def test_a_commit_that_is_called_off_leaves_the_lane_usable(url: str, opened: Opener) -> None:
     """C23: "Cancel 10,000 requests mid-transaction; pool full again"."""
-    store = await opened(url, readers=1)
+    store = await opened(url, connections=1)
     await store.commit(turn("t0", begin("i1"), process_id="p1"))
     async with connected(url) as other:
         await other.execute("BEGIN; LOCK TABLE tenuto.workflow_execution_history IN EXCLUSIVE MODE")

@@ -39,8 +39,9 @@ async def proxy(url: str) -> AsyncIterator[TcpProxy]:
 async def letters_read(connection: Connection) -> int:
     """How many rows and index entries of the mailbox a look of p1 touches."""
     sent = statement("claim_mail", "tenuto")
-    values = {"process_id": "'p1'", "limit": "500", "after": "NULL", "after_number": "0"}
-    values |= {"again": "false", "passed_over": "'{}'", "letters_passed_over": "'{}'"}
+    values = {"process_id": "'p1'", "limit": "500", "after": "0"}
+    values |= {"again": "false", "passed_over": "'{}'", "only_own": "false"}
+    values |= {"letter_ids": "'{}'", "letter_instances": "'{}'"}
     given = ", ".join(values[name] for name in sent.parameters)
     await connection.execute(f"PREPARE look AS {sent.sql}")
     [(explained,)] = await connection.fetch(
@@ -97,7 +98,7 @@ async def test_what_is_for_instances_of_others_is_looked_at_once(url: str, opene
 async def test_letters_of_a_claim_whose_answer_got_lost_come_with_the_next(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
-    store = await opened(proxy.url(url), readers=1)
+    store = await opened(proxy.url(url), connections=1)
     assert await store.mail(10, again=False) == []  # from now on the statement is known
     await store.send([mail("m1", "i1")])
     proxy.lose_answers()

@@ -42,8 +42,8 @@ SMALL = {
 }
 IN_INDEX_ORDER = {
     ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
-    ("first_timers", "timers_by_due"): "from its beginning, and stops at its limit",
     ("claim_jobs", "jobs_leased"): "as many as are being worked on",
+    ("leases_of", "jobs_leased"): "as many as are being worked on",
     ("forget_processes", "jobs_leased"): "as many as are being worked on, once for each process",
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",
     ("unmatched_events", "events_unmatched"): "has those alone",

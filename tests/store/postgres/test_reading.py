@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio
 async def test_who_finds_no_connection_is_told_what_to_do(
     url: str, opened: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = await opened(url, readers=1, patience=timedelta(milliseconds=50))
+    store = await opened(url, connections=1, patience=timedelta(milliseconds=50))
     caplog.set_level(logging.WARNING)
     async with connected(url) as other:
         await other.execute("BEGIN; LOCK TABLE tenuto.workflow_instances")
@@ -29,18 +29,18 @@ async def test_who_finds_no_connection_is_told_what_to_do(
         await waits_for_lock(url)
         with pytest.raises(StoreUnavailable) as refused:
             await store.mail(10)
-        # Saying that one lives does not wait for readers.
+        # Saying that one lives does not wait for them.
         assert (await store.beat()).at is not None
         await other.execute("ROLLBACK")
     assert refused.value.code == "TEN-4012"
-    assert "readers=" in refused.value.advice
+    assert "connections=" in refused.value.advice
     assert "are busy" in caplog.text
     assert await slow == {}
     assert await store.mail(10) == []
 
 
 async def test_readers_share_what_connections_there_are(url: str, opened: Opener) -> None:
-    store = await opened(url, readers=2)
+    store = await opened(url, connections=2)
     await store.commit(turn("t1", begin("i1"), process_id="p1"))
     loaded = await asyncio.gather(*[store.load(["i1"]) for _ in range(50)])
     assert all(set(each) == {"i1"} for each in loaded)
@@ -49,14 +49,14 @@ async def test_readers_share_what_connections_there_are(url: str, opened: Opener
             "SELECT count(*) FROM pg_stat_activity"
             " WHERE application_name = 'tenuto' AND datname = current_database()"
         )
-    assert count <= 4  # two readers, one lane, one for the process itself
+    assert count <= 4  # two shared ones, one lane, one for the process itself
 
 
 async def test_readers_that_are_called_off_give_their_connections_back(
     url: str, opened: Opener
 ) -> None:
     """C23: "Cancel 10,000 requests mid-transaction; pool full again"."""
-    store = await opened(url, readers=1)
+    store = await opened(url, connections=1)
     async with connected(url) as other:
         await other.execute("BEGIN; LOCK TABLE tenuto.workflow_instances")
         tasks = [asyncio.create_task(store.load(["i1"])) for _ in range(5)]
@@ -76,14 +76,14 @@ async def test_a_reader_looks_sends_and_claims_nothing(url: str, opened: Opener)
     await engine.commit(turn("t1", *setting, begin("j1"), process_id="p1"))
     reader = await opened(url, "reader", make=PostgresStore.reader)
     await reader.send([mail("m1", "j1")])
-    assert [each.id for each in await reader.mail(10)] == ["m1"]
-    assert await reader.due_timers(moment(1), 10) == (list(timers[:2]), moment(2))
     assert [each.id for each in await engine.mail(10)] == ["m1"]
     assert await engine.due_timers(moment(1), 10) == (list(timers[:2]), moment(2))
     assert set(await reader.load(["j1"])) == {"j1"}
     for refused in (
         reader.commit(turn("t2", begin("i9"), process_id="reader")),
         reader.claim_orphans(1),
+        reader.mail(10),
+        reader.due_timers(moment(1), 10),
         reader.beat(),
         reader.save_definition("default", "d", b"", b"", NOON),
     ):

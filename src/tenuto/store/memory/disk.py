@@ -36,10 +36,11 @@ class StoredEvent(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """A row of owners."""
+    """A row of owners; `clean` when it was taken over from one that had let go in good order."""
 
     process_id: str
     epoch: int
+    clean: bool = False
 
 
 class Process(NamedTuple):

@@ -75,7 +75,8 @@ class MemoryStore:
         self.is_shared = shared
         self._process_id: str | None = None
         self._passed_over: frozenset[str] = frozenset()
-        self._letters_passed_over: frozenset[str] = frozenset()
+        self._letters_passed_over: frozenset[MailKey] = frozenset()
+        self._only_own = False
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
         disk = self.disk
@@ -125,7 +126,11 @@ class MemoryStore:
             raise Fenced(f"process {process_id} was taken for dead")
         disk = self.disk
         found_dead = self._bury_the_dead(disk.processes[process_id])
-        owners = {unpack(Owner, row).process_id for row in disk.owners.values()}
+        owners = {
+            unpack(Owner, row).process_id
+            for id, row in disk.owners.items()
+            if not (self._only_own or id in self._passed_over)
+        }
         return Pulse(None, has_orphans=found_dead or not all(map(disk.lives, owners)))
 
     async def workers(self) -> int:
@@ -281,7 +286,7 @@ class MemoryStore:
         timers = (
             unpack(TimerColumns, row)
             for key, row in self.disk.timers.items()
-            if key[0] not in self._passed_over and self._may_claim(key)
+            if not self._passes_over(key[0]) and self._may_claim(key)
         )
         first = nsmallest(limit + 1, timers, key=lambda timer: (timer.due, timer))
         due = [timer_row(timer) for timer in first[:limit] if timer.due <= moment]
@@ -294,13 +299,11 @@ class MemoryStore:
         found = (unpack(TimerColumns, row) for row in self.disk.timers.values())
         return [timer_row(timer) for timer in sorted(found) if timer.instance_id in wanted]
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        numbers = self.disk.mail_numbers
-        start = max((number for key, number in numbers.items() if key[0] == after), default=0)
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
         found = (
             (number, unpack(MailColumns, row))
             for number, row in sorted(self.disk.mail.items())
-            if number > start and self._may_see(number, again=again)
+            if self._may_see(number, again=again)
         )
         mine = islice((item for item in found if self._is_for_me(*item)), limit)
         return [mail_row(mail) for _, mail in mine]
@@ -332,10 +335,11 @@ class MemoryStore:
             owners = [(unpack(Owner, row), id) for id, row in disk.owners.items()]
             for owner, id in sorted(owners, key=lambda item: (item[0].process_id, item[1])):
                 process = unpack(Process, disk.processes[owner.process_id])
-                if disk.lives(owner.process_id) or id in self._passed_over:
+                if disk.lives(owner.process_id) or self._passes_over(id):
                     continue
                 if len(claimed) < limit:
-                    disk.put(disk.owners, id, pack(Owner(process_id, owner.epoch + 1)))
+                    heir = Owner(process_id, owner.epoch + 1, process.clean)
+                    disk.put(disk.owners, id, pack(heir))
                     claimed.append(Orphan(id, process.clean))
         return claimed
 
@@ -349,7 +353,7 @@ class MemoryStore:
                 row = disk.owners.get(id)
                 owner = None if row is None else unpack(Owner, row)
                 if owner and owner.process_id == process_id:
-                    heirless = Owner(self._nobody(clean=clean), owner.epoch)
+                    heirless = Owner(self._nobody(clean=clean or owner.clean), owner.epoch)
                     disk.put(disk.owners, id, pack(heirless))
                     given += 1
             for lease in unread.leases:
@@ -358,9 +362,9 @@ class MemoryStore:
                 if job and (job.token, job.leased_by) == (lease.token, process_id):
                     disk.put(disk.jobs, lease.key, pack(job._replace(leased_by=None)))
                     given += 1
-        ids, letters = {each.instance_id for each in unread.instances}, set(unread.letters)
+        ids, letters = {each.instance_id for each in unread.instances}, unread.letters
         timers = {key for key in disk.timers if key[0] in ids}
-        numbers = {number for key, number in disk.mail_numbers.items() if key[0] in letters}
+        numbers = {disk.mail_numbers[key] for key in letters if key in disk.mail_numbers}
         for claimed in timers | numbers:
             if disk.claims.get(claimed) == process_id:
                 del disk.claims[claimed]
@@ -368,11 +372,18 @@ class MemoryStore:
         disk.unseen -= numbers - disk.claims.keys()
         return given > 0
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         self._require_open()
         if self.is_shared:
             self._passed_over = frozenset(instance_ids)
-            self._letters_passed_over = frozenset(mail_ids)
+            self._letters_passed_over = frozenset(letters)
+            self._only_own = only_own
 
     async def claim_jobs(
         self,
@@ -398,7 +409,7 @@ class MemoryStore:
                     if not is_held and len(claims.lapsed) < lapsed:
                         clean = self._stopped_cleanly(job.leased_by)
                         claims.lapsed.append(Lapsed(Lease(key, job.token), clean))
-                elif job.task_id in wanted and len(claims.granted) < limit:
+                elif job.task_id in wanted and len(claims.granted) < limit and not self._only_own:
                     until = epoch_ms(now + lease)
                     taken = job._replace(
                         token=job.token + 1, leased_by=process_id, leased_until=until
@@ -406,6 +417,15 @@ class MemoryStore:
                     disk.put(disk.jobs, key, pack(taken))
                     claims.granted.append(Lease(key, taken.token))
         return claims
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        process_id = self._require_open()
+        jobs = ((key, unpack(Job, row)) for key, row in sorted(self.disk.jobs.items()))
+        return [
+            Lease(key, job.token)
+            for key, job in jobs
+            if job.leased_by == process_id and epoch_ms(now) < job.leased_until
+        ]
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
@@ -437,6 +457,9 @@ class MemoryStore:
         if self._process_id is None:
             raise StoreUnavailable("the store is not open")
         return self._process_id
+
+    def _is_me(self, process_id: str) -> bool:
+        return process_id == self._process_id
 
     def _stopped_cleanly(self, process_id: str) -> bool:
         row = self.disk.processes.get(process_id)
@@ -479,8 +502,9 @@ class MemoryStore:
         disk, row = self.disk, self.disk.owners.get(mail.instance_id)
         owner = None if row is None else unpack(Owner, row).process_id
         is_mine = owner == self._process_id
-        is_passed_over = mail.id in self._letters_passed_over or (
-            mail.instance_id in self._passed_over and not is_mine
+        key = MailKey(mail.id, mail.instance_id)
+        is_passed_over = key in self._letters_passed_over or (
+            (self._only_own or mail.instance_id in self._passed_over) and not is_mine
         )
         if is_passed_over and (is_mine or number not in disk.claims):
             return False
@@ -495,6 +519,14 @@ class MemoryStore:
         self._claim([number])
         return True
 
+    def _passes_over(self, instance_id: str) -> bool:
+        """Whether orphans and timers of an instance are left to others."""
+        if instance_id in self._passed_over:
+            return True
+        row = self.disk.owners.get(instance_id) if self._only_own else None
+        owner = None if row is None else unpack(Owner, row).process_id
+        return self._only_own and owner != self._process_id
+
     def _may_claim(self, what: object) -> bool:
         claimed_by = self.disk.claims.get(what)
         return claimed_by in {None, self._process_id} or not self.disk.lives(claimed_by)
@@ -507,13 +539,16 @@ class MemoryStore:
         packed = self.disk.snapshots.get(id)
         snapshot = None if packed is None else unpack(Snapshot, packed)
         version = 0 if snapshot is None else snapshot.version
-        owner = self.disk.owners.get(id)
+        row = self.disk.owners.get(id)
+        owner = None if row is None else unpack(Owner, row)
         return StoredInstance(
             row=instance_row(unpack(InstanceColumns, self.disk.instances[id])),
             state=None if snapshot is None or 0 < version <= known else snapshot.state,
             state_version=version,
+            state_bytes=0 if snapshot is None else len(snapshot.state),
             tail=tuple(self._log(id, max(version, known - 1))),
-            owner=unpack(Owner, owner).process_id if owner is not None else None,
+            owner=None if owner is None else owner.process_id,
+            was_left_clean=owner is not None and owner.clean and self._is_me(owner.process_id),
             jobs=tuple(
                 Lease(key, unpack(Job, row).token)
                 for key, row in sorted(self.disk.jobs.items())

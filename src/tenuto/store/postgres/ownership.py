@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -69,14 +69,16 @@ async def leave(session: Session, process_id: str, now: datetime, *, clean: bool
     await _surely(session.transaction(work))
 
 
-async def beat(session: Session, process_id: str, rhythm: Rhythm) -> Pulse:
+async def beat(
+    session: Session, process_id: str, rhythm: Rhythm, passing_over: Mapping[str, Column]
+) -> Pulse:
     """Say that a process lives, within the rhythm's patience or not at all.
 
     A connection on which that failed is given up, so that the next beat has another.
     """
     try:
         async with asyncio.timeout(rhythm.patience):
-            found = await session.rows("beat", rhythm.parameters(process_id))
+            found = await session.rows("beat", {**rhythm.parameters(process_id), **passing_over})
     except TimeoutError as error:
         raise StoreUnavailable(
             f"{session.server.shown} has not answered a heartbeat for {rhythm.patience:g} s",
@@ -105,9 +107,9 @@ class Claims:
         process_id: str,
         rhythm: Rhythm,
         limit: int,
-        passed_over: list[str],
+        passing_over: Mapping[str, Column],
     ) -> list[Orphan]:
-        """Own what the dead have left, but for what is `passed_over`."""
+        """Own what the dead have left, but for what this process passes over."""
         await _bury(session, process_id, rhythm)
         if self.is_in_doubt and (found := await self._asked_again(session, process_id)):
             return found
@@ -117,7 +119,7 @@ class Claims:
             "process_id": process_id,
             "limit": limit,
             "claim": self._number,
-            "passed_over": passed_over,
+            **passing_over,
         }
         try:
             return _orphans(await session.commit(sent, claim))

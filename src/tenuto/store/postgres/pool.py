@@ -1,4 +1,4 @@
-"""A few connections for reading, and what happens when they do not suffice."""
+"""A few connections for looks, claims and letters, and what happens when they do not suffice."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ class Pool:
         if not self._has_warned:
             self._has_warned = True
             log.warning(
-                "all %d connections for reading %s are busy; something has waited for over %g s",
+                "all %d shared connections to %s are busy; something has waited for over %g s",
                 *(self._size, self._server.shown, min(_LONG_WAIT, self._patience)),
             )
         done, _ = await asyncio.wait({waiting}, timeout=max(0.0, self._patience - _LONG_WAIT))
         if not done:
             raise StoreUnavailable(
                 f"no connection to {self._server.shown} became free within {self._patience:g} s: "
-                f"all {self._size} are busy reading",
+                f"all {self._size} shared ones are busy",
                 code="TEN-4012",
                 advice="Look at pg_stat_activity for slow statements, ask for smaller pages, or "
-                "give the store more connections (readers=).",
+                "give the store more connections (connections=).",
             )

@@ -528,9 +528,9 @@ SELECT
     instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
     instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
     instance.output, instance.last_error, instance.cancellation,
-    (SELECT owner.process_id FROM tenuto.owners AS owner WHERE owner.instance_id = instance.id),
+    owner.process_id, coalesce(owner.is_clean, false),
     CASE WHEN wanted.known = 0 OR fold.version > wanted.known THEN fold.state END,
-    coalesce(fold.version, 0),
+    coalesce(fold.version, 0), coalesce(octet_length(fold.state), 0),
     tail.seqs, tail.event_types, tail.node_ids, tail.iterations, tail.attempts, tail.node_statuses,
     tail.output_variables, tail.payloads, tail.error_messages, tail.moments,
     job.nodes, job.iterations, job.attempts, job.tokens
@@ -543,6 +543,11 @@ LEFT JOIN LATERAL (
     WHERE snapshot.instance_id = wanted.id
     LIMIT 1
 ) AS fold ON true
+LEFT JOIN LATERAL (
+    SELECT owned.process_id, owned.is_clean FROM tenuto.owners AS owned
+    WHERE owned.instance_id = wanted.id
+    LIMIT 1
+) AS owner ON true
 CROSS JOIN LATERAL (
     SELECT
         array_agg(open.node) AS nodes,
@@ -952,6 +957,7 @@ WITH offered AS MATERIALIZED (
         FROM tenuto.jobs AS job
         WHERE
             job.leased_by IS NULL AND job.task_id = wanted.task_id
+            AND NOT :only_own
             AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
@@ -1008,6 +1014,12 @@ UNION ALL
 SELECT is_clean, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
+-- name: leases_of
+-- What is leased to this process.
+SELECT instance_id, node, iteration, attempt, token FROM tenuto.jobs
+WHERE leased_by = :process_id AND leased_until > tenuto.clock_ms()
+ORDER BY instance_id, node, iteration, attempt;
+
 -- name: extend_leases
 -- Hold on to jobs, where the lease is still this process's.
 UPDATE tenuto.jobs AS job
@@ -1029,6 +1041,13 @@ WITH due AS MATERIALIZED (
     WHERE
         timer.due <= :now
         AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+        AND (
+            NOT :only_own
+            OR (
+                SELECT true FROM tenuto.owners AS owner
+                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
+            )
+        )
         AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
@@ -1069,6 +1088,13 @@ CROSS JOIN LATERAL (
         > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
         AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
+            NOT :only_own
+            OR (
+                SELECT true FROM tenuto.owners AS owner
+                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
+            )
+        )
+        AND (
             timer.claimed_by IS NULL
             OR timer.claimed_by = :process_id
             OR (
@@ -1078,11 +1104,6 @@ CROSS JOIN LATERAL (
         )
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration LIMIT 1
 ) AS following;
-
--- name: first_timers
--- The timers that are due first, for those who only look.
-SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
-ORDER BY due, instance_id, kind, node, iteration LIMIT :limit;
 
 -- name: timers_of
 -- All timers of these instances.
@@ -1126,19 +1147,16 @@ hand AS MATERIALIZED (
         )
 ),
 
-start AS MATERIALIZED (
-    SELECT greatest(coalesce(max(mail.number), 0), :after_number::bigint) AS number
-    FROM tenuto.mailbox AS mail WHERE mail.id = :after
-),
-
 nobodys AS MATERIALIZED (
     SELECT mail.number, mail.id, mail.instance_id, mail.input, mail.created_at
     FROM tenuto.mailbox AS mail
     WHERE
-        mail.claimed_by IS NULL AND mail.number > (SELECT start.number FROM start)
-        AND mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
+        mail.claimed_by IS NULL AND mail.number > :after::bigint
+        AND (mail.id, mail.instance_id) NOT IN (
+            SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
+        )
         AND (
-            mail.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+            (NOT :only_own AND mail.instance_id NOT IN (SELECT unnest(:passed_over::text[])))
             OR (
                 SELECT true FROM tenuto.owners AS owner
                 WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
@@ -1157,11 +1175,14 @@ in_hand AS MATERIALIZED (
         WHERE
             mail.claimed_by IS NOT NULL
             AND (mail.claimed_by, mail.is_unseen, mail.number)
-            > (hand.id, hand.is_unseen, (SELECT start.number FROM start))
+            > (hand.id, hand.is_unseen, :after::bigint)
             AND (mail.claimed_by, mail.is_unseen, mail.number)
             <= (hand.id, hand.is_unseen, 9223372036854775807)
             AND (
-                mail.id NOT IN (SELECT unnest(:letters_passed_over::text[]))
+                (mail.id, mail.instance_id) NOT IN (
+                    SELECT letter.*
+                    FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
+                )
                 OR (
                     SELECT true FROM tenuto.owners AS owner
                     WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
@@ -1186,8 +1207,11 @@ page AS MATERIALIZED (
                 )
         ) AS owner,
         (
-            mail.id IN (SELECT unnest(:letters_passed_over::text[]))
+            :only_own
             OR mail.instance_id IN (SELECT unnest(:passed_over::text[]))
+            OR (mail.id, mail.instance_id) IN (
+                SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
+            )
         )
         AND (
             SELECT true FROM tenuto.owners AS owner
@@ -1240,12 +1264,6 @@ WHERE
     mail.id = had.id AND mail.instance_id = had.instance_id
     AND coalesce(mail.claimed_by, '') = :process_id;
 
--- name: first_mail
--- The oldest mail, for those who only look.
-SELECT id, instance_id, input, created_at FROM tenuto.mailbox
-WHERE number > coalesce((SELECT max(number) FROM tenuto.mailbox WHERE id = :after), 0)
-ORDER BY number LIMIT :limit;
-
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
 SELECT
@@ -1260,7 +1278,8 @@ WHERE tenant = :tenant ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
--- A process has opened the store; nothing when its id was used before.
+-- A process has opened the store; nothing when its id was used before. When it started is for people:
+-- nothing here rests on it.
 INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
 SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
@@ -1299,8 +1318,8 @@ UPDATE tenuto.processes SET stopped_at = tenuto.clock_ms(), is_clean = :is_clean
 WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
--- A process lives; and whether another is gone that has left something, or has not been heard of for
--- too long. Nothing when the process itself was taken for dead.
+-- A process lives; and whether another is gone that has left something that is not passed over, or has
+-- not been heard of for too long. Nothing when the process itself was taken for dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1322,7 +1341,14 @@ SELECT
         SELECT 1 FROM tenuto.processes AS gone
         WHERE
             gone.stopped_at IS NOT NULL
-            AND (SELECT true FROM tenuto.owners WHERE owners.process_id = gone.id LIMIT 1)
+            AND NOT :only_own
+            AND (
+                SELECT true FROM tenuto.owners AS owner
+                WHERE
+                    owner.process_id = gone.id
+                    AND owner.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+                LIMIT 1
+            )
     )
     OR (
         beat.beat_at - beat.steady_since >= :dead_after
@@ -1395,7 +1421,7 @@ orphan AS MATERIALIZED (
         ORDER BY owner.instance_id LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ) AS left_behind
-    WHERE gone.stopped_at IS NOT NULL
+    WHERE gone.stopped_at IS NOT NULL AND NOT :only_own
     ORDER BY gone.id, left_behind.instance_id LIMIT :limit
 ),
 
@@ -1420,15 +1446,17 @@ ORDER BY claimed.process_id, claimed.instance_id;
 WITH unread AS MATERIALIZED (
     SELECT
         mine.instance_id,
-        CASE WHEN given.is_clean THEN 'given-back-clean' ELSE 'given-back' END AS process_id,
-        given.is_clean
+        CASE WHEN left_behind.is_clean THEN 'given-back-clean' ELSE 'given-back' END AS process_id,
+        left_behind.is_clean
     FROM unnest(:instance_id::text[], :is_clean::boolean[]) AS given (instance_id, is_clean)
     CROSS JOIN LATERAL (
-        SELECT owner.instance_id FROM tenuto.owners AS owner
+        SELECT owner.instance_id, coalesce(owner.is_clean, false) AS is_clean
+        FROM tenuto.owners AS owner
         WHERE owner.instance_id = given.instance_id AND owner.process_id = :process_id
         LIMIT 1
         FOR UPDATE
     ) AS mine
+    CROSS JOIN LATERAL (SELECT given.is_clean OR mine.is_clean AS is_clean) AS left_behind
 ),
 
 gone AS (
@@ -1456,7 +1484,10 @@ timers AS (
 
 letters AS (
     UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
-    WHERE mail.id = ANY(:letters::text[]) AND coalesce(mail.claimed_by, '') = :process_id
+    FROM unnest(:mail_id::text[], :mail_instance_id::text[]) AS had (id, instance_id)
+    WHERE
+        mail.id = had.id AND mail.instance_id = had.instance_id
+        AND coalesce(mail.claimed_by, '') = :process_id
     RETURNING 1
 ),
 

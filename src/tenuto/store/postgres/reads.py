@@ -45,22 +45,24 @@ _JOB_COLUMNS = 4
 
 
 async def load(
-    pool: Pool, instance_ids: Sequence[str], known: Mapping[str, int]
+    pool: Pool, process_id: str, instance_ids: Sequence[str], known: Mapping[str, int]
 ) -> dict[str, StoredInstance]:
     ids = list(dict.fromkeys(instance_ids))
     found = await pool.rows("load", {"ids": ids, "known": [known.get(id, 0) for id in ids]})
-    return {row[0]: _stored(row) for row in found}
+    return {row[0]: _stored(row, process_id) for row in found}
 
 
-def _stored(row: Row) -> StoredInstance:
-    owner, state, state_version, *tail = row[_COLUMNS:-_JOB_COLUMNS]
+def _stored(row: Row, process_id: str) -> StoredInstance:
+    owner, is_clean, state, state_version, state_bytes, *tail = row[_COLUMNS:-_JOB_COLUMNS]
     jobs = row[-_JOB_COLUMNS:]
     return StoredInstance(
         row=instance_row(InstanceColumns._make(row[:_COLUMNS])),
         state=state,
         state_version=state_version,
+        state_bytes=state_bytes,
         tail=tuple(map(LogRow._make, zip(*tail, strict=True))) if tail[0] else (),
         owner=owner,
+        was_left_clean=is_clean and owner == process_id,
         jobs=tuple(
             Lease(JobKey(row[0], *place), token) for *place, token in zip(*jobs, strict=True)
         )

@@ -63,9 +63,12 @@ class Server:
                 connection = await self._introduced(connection)
             except BaseException as error:
                 connection.terminate()
-                if isinstance(error, Exception):
-                    raise translated(error, self.address) from error
-                raise
+                if not isinstance(error, Exception):
+                    raise
+                known = translated(error, self.address)
+                if known is error:
+                    raise
+                raise known from error
         return connection
 
     async def _connect(self) -> Connection:

@@ -69,7 +69,8 @@ class Session:
                     if is_broken(error) and not has_been_broken:
                         has_been_broken = True
                     elif not may_go_again(error) or attempt == TRIES:
-                        raise self._translated(error) from error
+                        self._raise_translated(error)
+                        raise
         raise AssertionError("a loop that returns or raises")
 
     async def commit(self, sent: Statement, parameters: Parameters) -> list[Row]:
@@ -164,10 +165,13 @@ class Session:
         if may_be_durable and is_broken(error):
             raise CommitUnknown(str(error)) from error
         if isinstance(error, Exception):
-            raise self._translated(error) from error
+            self._raise_translated(error)
 
-    def _translated(self, error: Exception) -> Exception:
-        return translated(error, self.server.address)
+    def _raise_translated(self, error: Exception) -> None:
+        """Raise what the store protocol knows instead, if that is another error."""
+        known = translated(error, self.server.address)
+        if known is not error:
+            raise known from error
 
 
 class Transaction:

@@ -94,7 +94,7 @@ class PostgresStore:
         lanes: int = 2,
         listen_url: str | None = None,
         schema: str | None = None,
-        readers: int = 4,
+        connections: int = 4,
         patience: timedelta = _POOL_PATIENCE,
         beat_every: timedelta = BEAT_EVERY,
         dead_after: timedelta = DEAD_AFTER,
@@ -102,8 +102,8 @@ class PostgresStore:
         """`listen_url` is the server itself where `url` is a pooler, behind which nothing is heard.
 
         A process beats every `beat_every`; after `dead_after` of silence, which is three times as
-        long or longer, others may take over from it: both are the same in all processes. Who reads
-        waits for one of `readers` connections for `patience` at most.
+        long or longer, others may take over from it: both are the same in all processes. Whatever
+        is no turn and no beat waits for one of `connections` for `patience` at most.
         """
         self.lanes = lanes
         self.beat_every = beat_every
@@ -114,13 +114,13 @@ class PostgresStore:
             if listen_url
             else self._address
         )
-        self._readers = readers
+        self._most_connections = connections
         self._patience = patience.total_seconds()
         self._may_write = True
         self._is_guest = False
         self._process_id: str | None = None
-        self._passed_over: list[str] = []
-        self._letters_passed_over: list[str] = []
+        self._passing_over: dict[str, Column] = {"passed_over": [], "only_own": False}
+        self._letters_passed_over: list[MailKey] = []
 
     @classmethod
     def reader(cls, url: str, *, schema: str | None = None) -> PostgresStore:
@@ -171,12 +171,13 @@ class PostgresStore:
         self._claims = Claims()
 
     async def beat(self) -> Pulse:
-        pulse = await beat(self._heart, self._require_writer(), self._rhythm)
+        process_id = self._require_writer()
+        pulse = await beat(self._heart, process_id, self._rhythm, self._passing_over)
         return pulse._replace(has_orphans=True) if self._claims.is_in_doubt else pulse
 
     async def workers(self) -> int:
         silence: dict[str, Column] = {"dead_after": self._rhythm.dead_after // _MILLISECOND}
-        [(living,)] = await self._reading.rows("workers", silence)
+        [(living,)] = await self._connections.rows("workers", silence)
         return int(living)
 
     async def listen(self, hear: Callable[[], None]) -> None:
@@ -230,16 +231,17 @@ class PostgresStore:
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
-        return await reads.load(self._reading, instance_ids, known)
+        process_id = self._require_open()
+        return await reads.load(self._pool, process_id, instance_ids, known)
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await reads.entries(self._reading, instance_id, after, limit)
+        return await reads.entries(self._connections, instance_id, after, limit)
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
-        return await reads.entries_at(self._reading, instance_id, seqs)
+        return await reads.entries_at(self._connections, instance_id, seqs)
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
-        return await reads.instances(self._reading, self._address.schema, query)
+        return await reads.instances(self._connections, self._address.schema, query)
 
     async def save_definition(
         self,
@@ -255,7 +257,7 @@ class PostgresStore:
         rows = [wait_columns(each, 0) for each in triggers]
         arrays = {name: [getattr(row, name) for row in rows] for name in _OF_TRIGGERS}
         while True:
-            newest = await reads.definition(self._reading, tenant, id, None)
+            newest = await reads.definition(self._connections, tenant, id, None)
             if newest is not None and newest.content_hash == content_hash:
                 return newest
             version = 1 if newest is None else newest.version + 1
@@ -267,24 +269,24 @@ class PostgresStore:
     async def definition(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
-        return await reads.definition(self._reading, tenant, id, version)
+        return await reads.definition(self._connections, tenant, id, version)
 
     async def definition_ids(self, tenant: str) -> list[str]:
-        return await reads.definition_ids(self._reading, tenant)
+        return await reads.definition_ids(self._connections, tenant)
 
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
-        return await reads.wait_terms(self._reading, tenant, pattern)
+        return await reads.wait_terms(self._connections, tenant, pattern)
 
     async def waits_for(
         self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
     ) -> list[WaitRow]:
-        return await reads.waits_for(self._reading, tenant, terms, limit, after)
+        return await reads.waits_for(self._connections, tenant, terms, limit, after)
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await reads.waits(self._reading, instance_id)
+        return await reads.waits(self._connections, instance_id)
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
-        return await reads.unlooked_waits(self._reading, limit)
+        return await reads.unlooked_waits(self._connections, limit)
 
     async def events_since(
         self,
@@ -296,50 +298,36 @@ class PostgresStore:
         limit: int = 100,
     ) -> list[tuple[int, Event]]:
         return await reads.events_since(
-            self._reading, tenant, pattern, since=since, after=after, limit=limit
+            self._connections, tenant, pattern, since=since, after=after, limit=limit
         )
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
-        return await reads.unmatched_events(self._reading, limit)
+        return await reads.unmatched_events(self._connections, limit)
 
     async def due_timers(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
-        moment = epoch_ms(now)
-        if not self._may_write:
-            found = await self._reading.rows("first_timers", {"limit": limit + 1})
-            timers = [TimerColumns._make(row) for row in found]
-            due = [timer for timer in timers[:limit] if timer.due <= moment]
-            following = [timer.due for timer in timers[len(due) :]]
-        else:
-            claim: dict[str, Column] = {
-                "process_id": self._process_id,
-                "now": moment,
-                "limit": limit,
-                "passed_over": self._passed_over,
-            }
-            found = await self._reading.rows("claim_timers", claim)
-            due = sorted(
-                (TimerColumns._make(row) for row in found if row[0] is not None), key=_order
-            )
-            following = [row[4] for row in found if row[0] is None]
-        return [timer_row(each) for each in due], (
-            from_epoch_ms(following[0]) if following else None
-        )
+        claim: dict[str, Column] = {
+            "process_id": self._require_writer(),
+            "now": epoch_ms(now),
+            "limit": limit,
+            **self._passing_over,
+        }
+        found = await self._connections.rows("claim_timers", claim)
+        due = sorted((TimerColumns._make(row) for row in found if row[0] is not None), key=_order)
+        following = [from_epoch_ms(row[4]) for row in found if row[0] is None]
+        return [timer_row(each) for each in due], following[0] if following else None
 
     async def timers(self, instance_ids: Sequence[str]) -> list[TimerRow]:
-        found = await self._reading.rows("timers_of", {"ids": list(instance_ids)})
+        found = await self._connections.rows("timers_of", {"ids": list(instance_ids)})
         return [timer_row(TimerColumns._make(row)) for row in found]
 
-    async def mail(self, limit: int, after: str | None = None, *, again: bool = True) -> list[Mail]:
-        if not self._may_write:
-            page = {"limit": limit, "after": after}
-            rows = await self._reading.rows("first_mail", page)
-            return [mail_row(MailColumns._make(row)) for row in rows]
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
+        self._require_writer()
         found: list[Mail] = []
         owners: set[str] = set()
         last = 0
         while True:
             room = limit - len(found)
-            rows = await self._claim_mail(room, after, last, again=again)
+            rows = await self._claim_mail(room, last, again=again)
             mine = [row[:4] for row in rows if row[5] is None and not row[6]]
             found += [mail_row(MailColumns._make(row)) for row in mine]
             owners.update(row[5] for row in rows if row[5] is not None)
@@ -352,47 +340,45 @@ class PostgresStore:
                 await self.hint(owners)
         return found
 
-    async def _claim_mail(
-        self, limit: int, after: str | None, after_number: int, *, again: bool
-    ) -> list[Row]:
+    async def _claim_mail(self, limit: int, after: int, *, again: bool) -> list[Row]:
         page: dict[str, Column] = {
             "process_id": self._process_id,
             "limit": limit,
             "after": after,
-            "after_number": after_number,
             "again": again,
-            "passed_over": self._passed_over,
-            "letters_passed_over": self._letters_passed_over,
+            "letter_ids": [letter.id for letter in self._letters_passed_over],
+            "letter_instances": [letter.instance_id for letter in self._letters_passed_over],
+            **self._passing_over,
         }
         if not again:
-            async with self._reading.session() as session:
+            async with self._connections.session() as session:
                 try:
                     return await session.commit(statement("claim_mail", session.schema), page)
                 except CommitUnknown:
                     # What was claimed and not heard of is this process's by now.
                     page["again"] = True
-        return await self._reading.rows("claim_mail", page)
+        return await self._connections.rows("claim_mail", page)
 
     async def put_back(self, letters: Sequence[MailKey]) -> None:
         had = part("mail_taken", letters).parameters()
-        await self._reading.rows("put_back_mail", had | {"process_id": self._require_writer()})
+        await self._connections.rows("put_back_mail", had | {"process_id": self._require_writer()})
 
     async def waiting_mail(self, letters: Sequence[MailKey]) -> set[MailKey]:
         asked = part("mail_taken", letters).parameters()
-        return {MailKey(*row) for row in await self._reading.rows("waiting_mail", asked)}
+        return {MailKey(*row) for row in await self._connections.rows("waiting_mail", asked)}
 
     async def send(self, mail: Sequence[Mail]) -> None:
         self._require_open()
         if mail:
             rows = [(*mail_columns(each), each.for_owner) for each in mail]
             sent: dict[str, Column] = {**part("mail_sent", rows).parameters(), "claimed_by": None}
-            await self._reading.rows("mail_sent", sent)
+            await self._connections.rows("mail_sent", sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
         async with self._pool.session() as session:
             return await self._claims.take(
-                session, process_id, self._rhythm, limit, self._passed_over
+                session, process_id, self._rhythm, limit, self._passing_over
             )
 
     async def give_back(self, unread: Unread) -> bool:
@@ -400,17 +386,24 @@ class PostgresStore:
             "process_id": self._require_writer(),
             "instance_id": [each.instance_id for each in unread.instances],
             "is_clean": [each.clean for each in unread.instances],
-            "letters": list(unread.letters),
+            "mail_id": [letter.id for letter in unread.letters],
+            "mail_instance_id": [letter.instance_id for letter in unread.letters],
         }
         held = part("leases", [(*each.key, each.token) for each in unread.leases]).parameters()
         given |= {f"job_{name}": column for name, column in held.items()}
-        [(count,)] = await self._reading.rows("give_back", given)
+        [(count,)] = await self._connections.rows("give_back", given)
         return bool(count)
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         self._require_writer()
-        self._passed_over = sorted(instance_ids)
-        self._letters_passed_over = sorted(mail_ids)
+        self._passing_over = {"passed_over": sorted(instance_ids), "only_own": only_own}
+        self._letters_passed_over = sorted(letters)
 
     async def claim_jobs(
         self,
@@ -428,10 +421,13 @@ class PostgresStore:
             "limit": limit,
             "lease": lease // _MILLISECOND,
             "lapsed": lapsed,
-            "passed_over": self._passed_over,
+            **self._passing_over,
         }
+        async with self._connections.session() as session:
+            # Not repeated without a word: what the first one brought nobody would know of.
+            rows = await session.commit(statement("claim_jobs", session.schema), claim)
         claims = JobClaims([], [])
-        for is_clean, *key, token, _ in await self._reading.rows("claim_jobs", claim):
+        for is_clean, *key, token, _ in rows:
             found = Lease(JobKey(*key), token)
             if is_clean is None:
                 claims.granted.append(found)
@@ -439,27 +435,32 @@ class PostgresStore:
                 claims.lapsed.append(Lapsed(found, is_clean))
         return claims
 
+    async def leases(self, now: datetime) -> list[Lease]:
+        del now  # the server has a clock
+        found = await self._connections.rows("leases_of", {"process_id": self._require_writer()})
+        return [Lease(JobKey(*key), token) for *key, token in found]
+
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:
         del now  # the server has a clock
         held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
         held |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
-        found = await self._reading.rows("extend_leases", held)
+        found = await self._connections.rows("extend_leases", held)
         return {Lease(JobKey(*key), token) for *key, token in found}
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await reads.dead_letters(self._reading, tenant, limit)
+        return await reads.dead_letters(self._connections, tenant, limit)
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await reads.deliveries(self._reading, instance_id)
+        return await reads.deliveries(self._connections, instance_id)
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await reads.deliveries_of(self._reading, event_id)
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
-        found = await self._reading.rows("settings_in_force")
+        found = await self._connections.rows("settings_in_force")
         return {name: str(value) for name, value in found}
 
     def _start(self, process_id: str) -> None:
@@ -470,7 +471,7 @@ class PostgresStore:
         self._heart = Session(server)
         self._lanes = [Session(server) for _ in range(self.lanes)]
         self._claims = Claims()
-        self._pool = Pool(server, self._readers, self._patience)
+        self._pool = Pool(server, self._most_connections, self._patience)
         self._listener = Listener(
             listening,
             self._address.schema,
@@ -480,7 +481,7 @@ class PostgresStore:
         self._process_id = process_id
 
     @property
-    def _reading(self) -> Pool:
+    def _connections(self) -> Pool:
         self._require_open()
         return self._pool
 

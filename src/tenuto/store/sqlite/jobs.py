@@ -39,6 +39,12 @@ def claim(
     )
 
 
+def held(session: Session, process_id: str, now: int) -> list[Lease]:
+    """What is leased to a process, also what it never heard of."""
+    found = session.packed("leases_of", {"process_id": process_id, "now": now})
+    return sorted(Lease(JobKey(*key), token) for *key, token in found)
+
+
 def extend(session: Session, process_id: str, leases: Sequence[Lease], until: int) -> set[Lease]:
     """Hold on to jobs; which of them are still this process's."""
     wanted = as_json([(*lease.key, lease.token) for lease in leases])

@@ -134,6 +134,11 @@ FROM json_each(?) AS wanted CROSS JOIN workflow_instances AS i ON i.id = wanted.
 SELECT json_group_array(json_array(owners.instance_id, owners.process_id))
 FROM json_each(?) AS wanted CROSS JOIN owners ON owners.instance_id = wanted.value;
 
+-- name: owner_rows
+-- Who works for these instances, and how often they were taken over. Packed.
+SELECT json_group_array(json_array(instance_id, process_id, epoch))
+FROM json_each(?) AS wanted CROSS JOIN owners ON owners.instance_id = wanted.value;
+
 -- name: snapshots
 -- The folds of these instances. Not packed: they may be large, and few have one.
 SELECT snapshot.instance_id, snapshot.version, snapshot.state
@@ -609,7 +614,7 @@ FROM (
     SELECT m.id, m.instance_id, m.input, m.created_at
     FROM mailbox AS m
     WHERE
-        m.number > ifnull((SELECT max(number) FROM mailbox WHERE id = :after), 0)
+        m.number > 0
         AND NOT EXISTS (
             SELECT 1 FROM owners CROSS JOIN processes ON processes.id = owners.process_id
             WHERE
@@ -673,6 +678,11 @@ FROM (
         )
     ORDER BY jobs.leased_until LIMIT :limit
 );
+
+-- name: leases_of
+-- What is leased to this process. Packed.
+SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
+FROM jobs WHERE leased_by = :process_id AND leased_until > :now;
 
 -- name: extend_leases
 -- Hold on to jobs, where the lease is still this process's.

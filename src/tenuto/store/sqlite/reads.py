@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -44,12 +44,22 @@ from tenuto.store.sqlite.session import Column, Session, as_json
 _seq = attrgetter("seq")
 
 
-def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInstance]:
-    """Rows, folds and tails of one moment."""
+class OwnerRow(NamedTuple):
+    """Who works for an instance; the epoch rises when it is taken over."""
+
+    instance_id: str
+    process_id: str
+    epoch: int
+
+
+def load(
+    session: Session, instance_ids: Sequence[str], left_clean: AbstractSet[OwnerRow]
+) -> dict[str, StoredInstance]:
+    """Rows, folds and tails of one moment; `left_clean`: rows of owners that took over so."""
     ids = (as_json(list(dict.fromkeys(instance_ids))),)
     rows = {row.id: row for row in _instances(session, ids)}
     folds = {id: (version, state) for id, version, state in session.rows("snapshots", ids)}
-    owners = dict(session.packed("owners_of", ids))
+    owners = {owner.instance_id: owner for owner in owners_of(session, ids)}
     jobs = jobs_of(session, ids)
     tails: dict[str, list[LogRow]] = {id: [] for id in rows}
     for instance_id, entry in _entries(session.packed("tails", ids)):
@@ -60,12 +70,18 @@ def load(session: Session, instance_ids: Sequence[str]) -> dict[str, StoredInsta
             row=row,
             state=folds[id][1] if id in folds else None,
             state_version=folds[id][0] if id in folds else 0,
+            state_bytes=len(folds[id][1]) if id in folds else 0,
             tail=tuple(sorted(tails[id], key=_seq)),
-            owner=owners.get(id),
+            owner=owners[id].process_id if id in owners else None,
+            was_left_clean=id in owners and owners[id] in left_clean,
             jobs=tuple(job for job in jobs if job.key.instance_id == id) if jobs else (),
         )
         for id, row in rows.items()
     }
+
+
+def owners_of(session: Session, ids: tuple[str]) -> list[OwnerRow]:
+    return [OwnerRow(*row) for row in session.packed("owner_rows", ids)]
 
 
 def jobs_of(session: Session, ids: tuple[str]) -> list[Lease]:
@@ -155,8 +171,8 @@ def unmatched_events(session: Session, limit: int) -> list[tuple[int, Event]]:
     return _events(session.packed("unmatched_events", (limit,)))
 
 
-def mail(session: Session, process_id: str, limit: int, after: str | None) -> list[Mail]:
-    parameters: dict[str, Column] = {"process_id": process_id, "limit": limit, "after": after}
+def mail(session: Session, process_id: str, limit: int) -> list[Mail]:
+    parameters: dict[str, Column] = {"process_id": process_id, "limit": limit}
     return [
         mail_row(MailColumns(id, instance_id, bytes.fromhex(input), created_at))
         for id, instance_id, input, created_at in session.packed("mail", parameters)

@@ -56,6 +56,7 @@ from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
+from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 
@@ -100,6 +101,9 @@ class SqliteStore:
         self._may_write = True
         self._lock: EngineLock | None = None
         self._process_id: str | None = None
+        self._left_clean: set[OwnerRow] = set()
+        """What was taken over from a process that had let go in good order: in memory, since
+        whoever takes over after this one asks how this one has left it."""
         self._recorder: Recorder | None = None
 
     @classmethod
@@ -213,7 +217,8 @@ class SqliteStore:
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
         del known  # nobody else writes: what is read had not been in memory
-        return await self._read(lambda session: reads.load(session, instance_ids))
+        left_clean = self._left_clean
+        return await self._read(lambda session: reads.load(session, instance_ids, left_clean))
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         return await self._look(lambda session: reads.entries(session, instance_id, after, limit))
@@ -308,15 +313,9 @@ class SqliteStore:
         found = await self._look(lambda session: session.packed("timers_of", ids))
         return [timer_row(timer) for timer in sorted(TimerColumns(*row) for row in found)]
 
-    async def mail(
-        self,
-        limit: int,
-        after: str | None = None,
-        *,
-        again: bool = True,  # noqa: ARG002
-    ) -> list[Mail]:
+    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:  # noqa: ARG002
         process_id = self._require_open()
-        return await self._look(lambda session: reads.mail(session, process_id, limit, after))
+        return await self._look(lambda session: reads.mail(session, process_id, limit))
 
     async def put_back(self, letters: Sequence[MailKey]) -> None:
         """Letters in a file are nobody's until they are taken."""
@@ -338,16 +337,31 @@ class SqliteStore:
         process_id = self._require_writer()
         session = self._writing
         living = frozenset(self._lock.living) if self._lock and self.is_shared else None
-        return await self._writer.run(
-            lambda: session.write(lambda: claim_orphans(session, process_id, living, limit))
-        )
+        left_clean = self._left_clean
+
+        def claim() -> list[Orphan]:
+            orphans = claim_orphans(session, process_id, living, limit)
+            clean = {orphan.instance_id for orphan in orphans if orphan.clean}
+            ids = (as_json([orphan.instance_id for orphan in orphans]),)
+            # Before it is durable: whoever sees the new owner sees this too.
+            for owner in reads.owners_of(session, ids) if orphans else ():
+                (left_clean.add if owner.instance_id in clean else left_clean.discard)(owner)
+            return orphans
+
+        return await self._writer.run(lambda: session.write(claim))
 
     async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
         """A file has one program: what that cannot read waits for the next."""
         self._require_writer()
         return False
 
-    async def pass_over(self, instance_ids: Collection[str], mail_ids: Collection[str]) -> None:
+    async def pass_over(
+        self,
+        instance_ids: Collection[str],
+        letters: Collection[MailKey],
+        *,
+        only_own: bool = False,
+    ) -> None:
         """What is left to others here would be left to nobody."""
 
     async def claim_jobs(
@@ -369,6 +383,10 @@ class SqliteStore:
             )
 
         return await self._writer.run(lambda: session.write(claim))
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        process_id, moment = self._require_writer(), epoch_ms(now)
+        return await self._look(lambda session: jobs.held(session, process_id, moment))
 
     async def extend_leases(
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
@@ -404,6 +422,7 @@ class SqliteStore:
         self._writer = self._threads("tenuto-sqlite-writer")
         self._reader = self._threads("tenuto-sqlite-reader")
         self._process_id = process_id
+        self._left_clean = set()
 
     def _enter(self, process_id: str, now: datetime) -> datetime:
         session = self._writing

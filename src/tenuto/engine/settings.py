@@ -1,0 +1,37 @@
+"""How an engine behaves, as far as a program can choose."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How an engine behaves; the defaults are safe."""
+
+    retry: RetryPolicy = DEFAULT_RETRY
+    limits: Limits = Limits()
+    mail_every: float = 2.0
+    """Seconds between looks into the mailbox, for what other processes left there."""
+    timers_every: float = 5.0
+    """Seconds between looks for timers that other processes set and did not live to see."""
+    jobs_every: float = 2.0
+    """Seconds between looks for steps that were left to whoever has their task."""
+    watch_every: float = 1.0
+    """Seconds between looks for the ends of instances that somebody waits for and others run."""
+    project_every: float = 1.0
+    """Seconds by which lists may lag behind running instances."""
+    longest_nap: float = 30.0
+    """Seconds after which timers look at the clock again, since it may be set."""
+    report_block_after: float = 1.0
+    """Seconds that something may block the event loop before the log says where."""
+    stop_grace: float = 10.0
+    """Seconds that running tasks have to end when the engine stops."""
+    unknown_tasks: Literal["fail", "wait"] = "fail"
+    """Whether a step whose task is not registered here fails, or waits for whoever has it."""
+    is_guest: bool = False
+    """Whether it only publishes events: it owns, runs and takes over nothing, and what its events
+    set going is done by those who work on the store, now or later."""
