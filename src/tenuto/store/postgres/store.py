@@ -456,7 +456,7 @@ class PostgresStore:
         return await reads.deliveries(self._connections, instance_id)
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
-        return await reads.deliveries_of(self._pool, event_id)
+        return await reads.deliveries_of(self._connections, event_id)
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
