@@ -236,6 +236,18 @@ async def test_waits_that_have_not_looked_back_are_found(store: Handle) -> None:
     assert (await store.waits("i1"))[0].looked_back
 
 
+async def test_the_newest_event_of_each_name_is_known(store: Handle) -> None:
+    later = moment(5)
+    events = (
+        event("e1", pattern="a", received_at=later),
+        event("e2", pattern="a"),
+        event("e3", pattern="b"),
+    )
+    await store.commit(turn("t1", events=events))
+    assert await store.newest_events("default", ["b", "c", "a", "b"]) == [NOON, None, later, NOON]
+    assert await store.newest_events("other", ["a"]) == [None]
+
+
 async def test_the_inbox_is_read_from_a_moment_in_the_order_received(store: Handle) -> None:
     events = [
         event("late", received_at=moment(30)),

@@ -35,7 +35,7 @@ from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.ports import Clock, Ids
@@ -320,13 +320,7 @@ class Engine:
 
     async def state_of(self, instance_id: str) -> Held:
         """An instance as its log says it is now."""
-        loaded = await self.loader.load([instance_id])
-        found = loaded.get(instance_id)
-        if found is None:
-            raise NotFound(f"there is no instance {instance_id}")
-        if not isinstance(found, Held):
-            raise found
-        return found
+        return await self.loader.look_at(instance_id)
 
     async def final_state(self, instance_id: str) -> Held:
         """Wait until an instance has ended. Registers first, then looks: no end is missed."""

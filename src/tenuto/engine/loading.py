@@ -10,7 +10,8 @@ from tenuto.core.snapshot import decode, references
 from tenuto.engine.draft import ROW_BYTES, size_of_rows
 from tenuto.engine.held import Held
 from tenuto.engine.plans import Plans
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.engine.together import Together
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import UnknownEntry, from_row
 from tenuto.model.status import Status
 from tenuto.store.protocol import Store, StoredInstance
@@ -26,6 +27,16 @@ class Loader:
         """Whose instances are one's own; None for those who only look."""
         self._store = store
         self._plans = plans
+        self._together = Together(self._load_in_order)
+
+    async def look_at(self, instance_id: str) -> Held:
+        """One instance as its log says it is now; NotFound, or what keeps it from being read."""
+        found = await self._together.ask(instance_id)
+        if found is None:
+            raise NotFound(f"there is no instance {instance_id}")
+        if not isinstance(found, Held):
+            raise found
+        return found
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, InstanceState] = _NOTHING
@@ -52,6 +63,10 @@ class Loader:
                 message = f"instance {instance_id} was written by a newer program: {error}"
                 loaded[instance_id] = TenutoError(message, code="TEN-4005")
         return loaded
+
+    async def _load_in_order(self, ids: Sequence[str]) -> list[Held | TenutoError | None]:
+        loaded = await self.load(list(dict.fromkeys(ids)))
+        return [loaded.get(id) for id in ids]
 
     async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:
         row = stored.row

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
@@ -24,6 +24,7 @@ import msgspec
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import EventRequest, Request
+from tenuto.engine.together import Together
 from tenuto.engine.triggers import Starts, Triggers
 from tenuto.engine.wait_finder import WaitFinder, is_fit
 from tenuto.model.effects import SendMail
@@ -83,6 +84,7 @@ class Postmaster:
         self._clock = clock
         self._intake_of = intake_of
         self._finder = WaitFinder(store, DEFAULT_TENANT)
+        self._newest = Together(partial(store.newest_events, DEFAULT_TENANT))
         self.unmatched: set[str] = set()
         """Events that are stored and whose senders wait to hear whom they are for."""
 
@@ -218,9 +220,11 @@ class Postmaster:
     async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
         """What the inbox has of all patterns that a wait is open for, oldest first."""
         wait = arms[0]
-        patterns = {None if arm.is_wildcard else arm.pattern for arm in arms}
-        if None in patterns:
-            patterns = {None}
+        names = {arm.pattern for arm in arms if not arm.is_wildcard}
+        is_wild = any(arm.is_wildcard for arm in arms)
+        if not is_wild and not await self._has_come(names, wait.since):
+            return  # as most find that open a moment after their instance began
+        patterns: Collection[str | None] = {None} if is_wild else names
         streams = [
             _Stream(self._store, wait.tenant, pattern, wait.since)
             for pattern in sorted(patterns, key=str)
@@ -233,6 +237,11 @@ class Postmaster:
             for stream in streams:
                 stream.drop(number)
             yield event
+
+    async def _has_come(self, names: Collection[str], since: datetime) -> bool:
+        """Whether the inbox has any event of these names that was received from `since` on."""
+        newest = [await self._newest.ask(name) for name in names]
+        return any(moment is not None and moment >= since for moment in newest)
 
     async def _look_back_if_readable(self, wait: WaitRow) -> bool:
         """One instance that cannot be read keeps an event from no other."""

@@ -1,18 +1,15 @@
-"""Finds the waits that events fit: for those that come at the same time, with one question.
-
-Like a turn, a look is for whatever came together while the last one was under way, so that a burst
-of events asks little more than a single one, and nobody waits for others to come.
-"""
+"""Finds the waits that events fit: for those that come at the same time, with one question."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
+from tenuto.engine.together import Together
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
 from tenuto.model.events import Event
@@ -21,14 +18,11 @@ from tenuto.store.protocol import Store, WaitKey, WaitRow, WaitTerm
 
 log = logging.getLogger("tenuto.events")
 
-MOST_EVENTS = 500
-"""So many are looked up together."""
 PAGE = 1_000
 
 _encode = msgspec.json.Encoder().encode
 
-Found = list[WaitRow]
-_Question = tuple[Event, "asyncio.Future[Found]"]
+Found: TypeAlias = list[WaitRow]
 
 
 class WaitFinder:
@@ -37,30 +31,11 @@ class WaitFinder:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
-        self._asked: list[_Question] = []
-        self._look: asyncio.Task[None] | None = None
+        self._together = Together(self._find)
 
     async def fitting(self, event: Event) -> Found:
         """The open waits that an event fits, by key."""
-        answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        self._asked.append((event, answer))
-        if self._look is None or self._look.done():
-            self._look = asyncio.ensure_future(self._look_for_all())
-        return await answer
-
-    async def _look_for_all(self) -> None:
-        while self._asked:
-            batch, self._asked = self._asked[:MOST_EVENTS], self._asked[MOST_EVENTS:]
-            try:
-                found = await self._find([event for event, _ in batch])
-            except Exception as error:  # noqa: BLE001 - whoever asked knows what to do about it
-                for _, answer in batch:
-                    if not answer.done():
-                        answer.set_exception(error)
-                continue
-            for (_, answer), waits in zip(batch, found, strict=True):
-                if not answer.done():
-                    answer.set_result(waits)
+        return await self._together.ask(event)
 
     async def _find(self, events: Sequence[Event]) -> list[Found]:
         found: list[Found] = [[] for _ in events]

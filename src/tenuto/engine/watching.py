@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import TenutoError
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery, Store
 
@@ -38,7 +38,7 @@ class Watchers:
         try:
             held = self._run_here(instance_id)
             if held is None:
-                held = await self._look(instance_id)
+                held = await self._loader.look_at(instance_id)
                 if held.state.status.is_final:
                     return held
             self._tenants[instance_id] = held.tenant
@@ -94,11 +94,3 @@ class Watchers:
             else:
                 self.cannot_see(instance_id, held)
         return len(ended)
-
-    async def _look(self, instance_id: str) -> Held:
-        found = (await self._loader.load([instance_id])).get(instance_id)
-        if found is None:
-            raise NotFound(f"there is no instance {instance_id}")
-        if not isinstance(found, Held):
-            raise found
-        return found

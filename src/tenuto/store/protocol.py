@@ -614,6 +614,9 @@ class Store(Protocol):
         comes `after` the number of the last.
         """
 
+    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+        """When the newest event of each of these names was received, in their order."""
+
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         """Stored events whose matching has not been recorded; pairs (number, event)."""
 

@@ -180,6 +180,9 @@ class FaultyStore:
             lambda: self._inner.events_since(tenant, pattern, since, after=after, limit=limit)
         )
 
+    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+        return await self._read(lambda: self._inner.newest_events(tenant, patterns))
+
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._read(lambda: self._inner.unmatched_events(limit))
 

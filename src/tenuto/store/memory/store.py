@@ -277,6 +277,14 @@ class MemoryStore:
         page = nsmallest(limit, (item for item in found if item[0] > start))
         return [(number, event_value(event)) for (_, number), event in page]
 
+    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+        newest = dict.fromkeys(patterns, -1)
+        for _, stored in self._events():
+            event = stored.event
+            if event.tenant == tenant and event.pattern in newest:
+                newest[event.pattern] = max(newest[event.pattern], event.received_at)
+        return [None if newest[name] < 0 else from_epoch_ms(newest[name]) for name in patterns]
+
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         found = (item for item in self._events() if item[1].matched_at is None)
         return [(number, event_value(stored.event)) for number, stored in islice(found, limit)]

@@ -916,6 +916,16 @@ CROSS JOIN LATERAL (
 ) AS event
 ORDER BY event.received_at, event.number;
 
+-- name: newest_events
+-- When the newest event of each of these names was received: each is one step in an index.
+SELECT wanted.pattern, newest.received_at
+FROM unnest(:patterns::text[]) AS wanted (pattern)
+CROSS JOIN LATERAL (
+    SELECT stored.received_at FROM tenuto.events AS stored
+    WHERE stored.tenant = :tenant AND stored.pattern = wanted.pattern
+    ORDER BY stored.received_at DESC LIMIT 1
+) AS newest;
+
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.
 SELECT

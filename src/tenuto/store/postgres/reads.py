@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -167,6 +167,12 @@ async def events_since(
     }
     name = "events_since" if pattern is None else "events_of_pattern_since"
     return _events(await pool.rows(name, page))
+
+
+async def newest_events(pool: Pool, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+    wanted: dict[str, Column] = {"tenant": tenant, "patterns": list(dict.fromkeys(patterns))}
+    found: dict[str, int] = dict(map(tuple, await pool.rows("newest_events", wanted)))
+    return [from_epoch_ms(found[name]) if name in found else None for name in patterns]
 
 
 async def unmatched_events(pool: Pool, limit: int) -> list[tuple[int, Event]]:

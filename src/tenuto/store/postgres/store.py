@@ -301,6 +301,9 @@ class PostgresStore:
             self._connections, tenant, pattern, since=since, after=after, limit=limit
         )
 
+    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+        return await reads.newest_events(self._connections, tenant, patterns)
+
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await reads.unmatched_events(self._connections, limit)
 

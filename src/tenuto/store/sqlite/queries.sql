@@ -555,6 +555,10 @@ FROM (
     ORDER BY received_at, number LIMIT :limit
 );
 
+-- name: newest_of_name
+-- When the newest event of a name was received.
+SELECT max(received_at) FROM events WHERE tenant = ? AND pattern = ?;
+
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing. Packed.
 SELECT

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set as AbstractSet
+from datetime import datetime
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from tenuto.model.durations import from_epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -165,6 +167,11 @@ def events_since(
     if pattern is None:
         return _events(session.packed("events_since", page))
     return _events(session.packed("events_of_pattern_since", page | {"pattern": pattern}))
+
+
+def newest_events(session: Session, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+    found = {name: session.rows("newest_of_name", (tenant, name))[0][0] for name in set(patterns)}
+    return [None if found[name] is None else from_epoch_ms(found[name]) for name in patterns]
 
 
 def unmatched_events(session: Session, limit: int) -> list[tuple[int, Event]]:

@@ -297,6 +297,9 @@ class SqliteStore:
             )
         )
 
+    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
+        return await self._look(lambda session: reads.newest_events(session, tenant, patterns))
+
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._look(lambda session: reads.unmatched_events(session, limit))
 
