@@ -51,8 +51,9 @@ def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
 def _refusal(
     pattern: JSON, payload: JSON, correlation_id: str | None, most_bytes: int
 ) -> Failure | None:
-    is_text = isinstance(pattern, str)
-    problem = event_name_problem(pattern) if is_text else "the name of an event is text"
+    problem: str | None = "the name of an event is text"
+    if isinstance(pattern, str):
+        problem = event_name_problem(pattern)
     if problem is None and correlation_id is not None:
         problem = too_long(correlation_id)
     if problem is not None:
