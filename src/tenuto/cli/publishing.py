@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 from tenuto.cli import exits
 from tenuto.cli.mailing import LOCKED
@@ -13,6 +14,9 @@ from tenuto.cli.terminal import say, show, show_json
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from tenuto.app import Published
 
 
 async def send_event(
@@ -24,7 +28,7 @@ async def send_event(
     *,
     is_json: bool,
 ) -> int:
-    """Store the event and tell how many waits took it."""
+    """Store the event and tell how many waits took it, and whom it cancels and starts."""
     await require_there(url)
     try:
         with redirect_stdout(sys.stderr):
@@ -47,17 +51,30 @@ async def send_event(
                 "eventId": published.event_id,
                 "duplicate": published.duplicate,
                 "resumed": published.resumed,
+                "cancelled": published.cancelled,
+                "started": published.started,
             }
         )
         return exits.DONE
     if published.duplicate:
         show(f"✓ {published.event_id} was sent before; nothing is done twice")
-    elif published.resumed:
-        several = "1 wait" if published.resumed == 1 else f"{published.resumed} waits"
-        show(f"✓ {pattern} sent to {described(url)}: {several} resumed")
+    elif published.resumed or published.cancelled or published.started:
+        show(f"✓ {pattern} sent to {described(url)}: {_done(published)}")
         if not is_postgres(url):
             say(f"  Their next steps run with: tenuto run FILE --outstanding{store_flag(url)}")
     else:
         show(f"✓ {pattern} stored in {described(url)}; nobody waits for it now")
         say("  A wait that opens later looks back at it.")
     return exits.DONE
+
+
+def _done(published: Published) -> str:
+    """What an event has set going, in words."""
+    counts = (
+        (published.resumed, "wait", "resumed"),
+        (published.cancelled, "instance", "cancelled"),
+        (published.started, "instance", "started"),
+    )
+    return ", ".join(
+        f"{count} {what}{'' if count == 1 else 's'} {done}" for count, what, done in counts if count
+    )
