@@ -43,7 +43,7 @@ ACTIONS: dict[str, list[Action]] = {
     "first-of-two": [event(1_000, "evt.paid", 4), event(2_000, "evt.x"), event(2_001, "evt.paid")],
     "cancellable": [
         event(4_000, "evt.stop", 4),
-        event(5_000, "evt.stop"),
+        event(5_000, "evt.halt"),
         event(5_001, "evt.wait"),
     ],
     "telling": [],
@@ -55,7 +55,9 @@ def job_of(shape: str, actions: list[Action]) -> Job:
     told = event_shapes()[shape]
     steady = plan_behaviours(told.document, shape, failing_percent=0, calm=True)
     input = {"k": K, "flag": True}
-    return Job(told.document, input, steady, actions, "key", children=list(told.started))
+    return Job(
+        told.document, input, steady, actions, "key", children=[*told.started, *told.refusing]
+    )
 
 
 def runs_with(

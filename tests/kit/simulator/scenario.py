@@ -159,7 +159,7 @@ def event_job(name: str, random: Random, shape: str | None = None) -> Job:
     """A job that meets events in other ways than by a plain wait."""
     told = event_shapes()[shape or random.choice([*event_shapes()])]
     job = job_of(name, told.document, random)
-    job.children = list(told.started)
+    job.children = [*told.started, *told.refusing]
     return job
 
 

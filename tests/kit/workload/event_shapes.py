@@ -7,7 +7,8 @@ from typing import NamedTuple
 from tests.kit.workload.drawing import Document, document, edges, node, task
 
 MINE = "event.payload.k === workflow.input.k"
-STOP = "evt.stop"
+NOW = f"{MINE} && workflow.instance.status !== 'NEVER'"
+"""The same, but nobody can know that before it is read."""
 
 
 class Told(NamedTuple):
@@ -15,6 +16,8 @@ class Told(NamedTuple):
 
     document: Document
     started: tuple[Document, ...] = ()
+    refusing: tuple[Document, ...] = ()
+    """Those that they would start, did these take the input."""
 
 
 def first_of_two() -> Told:
@@ -34,7 +37,10 @@ def cancellable() -> Told:
     wait = node("wait", "eventWait", eventPattern="evt.wait", eventCondition=MINE)
     nodes = [task("before", "flaky"), wait, task("beside", "slow"), task("after")]
     made = document("cancellable", nodes, edges("before > wait > after", "before > beside"))
-    triggers = [{"eventPattern": STOP, "eventCondition": MINE, "reason": "it was called off"}]
+    triggers = [
+        {"eventPattern": "evt.stop", "eventCondition": MINE, "reason": "it was called off"},
+        {"eventPattern": "evt.halt", "eventCondition": NOW, "reason": "it was halted"},
+    ]
     return Told({**made, "cancellationTriggers": triggers})
 
 
@@ -55,7 +61,8 @@ def starting() -> Told:
         payload={"k": "{{ctx.input.k}}", "by": "{{workflow.instance.id}}"},
     )
     made = document("starting", [task("first"), told, task("after")], edges("first > told > after"))
-    return Told(made, (_started("begun"), _started("begun-too")))
+    refusing = {**_started("refusing"), "inputSchema": {"required": ["what nobody sends"]}}
+    return Told(made, (_started("begun"), _started("begun-too")), (refusing,))
 
 
 def _started(id: str) -> Document:
