@@ -315,6 +315,68 @@ def two_waits_look_back() -> Fields:
     return record(document, history, events=[event("e1", BEGIN + 1), event("e2", BEGIN + 2)])
 
 
+_ARMS = [
+    {"id": "ok", "eventPattern": "pay.ok", "eventCondition": "event.payload.k > 0"},
+    {"id": "any", "eventPattern": "pay.*"},
+]
+_SAID = [{"id": each["id"], "pattern": each["eventPattern"]} for each in _ARMS]
+
+
+def first_arm() -> Fields:
+    """Of two arms that an event fits the first listed takes it."""
+    document = graph(box("eventWait", "w", arms=_ARMS), task("b"), edges="w:ok>b")
+    history = (
+        log().started({"k": 1}).row("WAIT_OPENED", "w", pattern="", since=BEGIN, arms=_SAID)
+        .turned("WAITING_FOR_EVENT").after(5)
+        .row("WAIT_RESOLVED", "w", outcome="event", eventId="e1", arm="ok")
+        .completed("w", handles=["ok"]).dispatched("b").turned("RUNNING").completed("b")
+        .turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, events=[event("e1", BEGIN + 5)])
+
+
+_TRIGGER = {
+    "eventPattern": "pay.*",
+    "eventCondition": "event.payload.k === workflow.input.k",
+    "reason": "gone",
+}
+
+
+def cancelled_by_event() -> Fields:
+    document = graph(box("eventWait", "w", eventPattern="never"), edges="")
+    asked = {"by": "system", "source": "EVENT", "reason": "gone", "eventId": "e1"}
+    history = (
+        log().started({"k": 1}).waits("w", "never").turned("WAITING_FOR_EVENT").after(5)
+        .row("CANCEL_REQUESTED", shouldCompensate=True, **asked).called_off("w")
+        .turned("RUNNING").turned("CANCELLED")
+    )  # fmt: skip
+    cancelling = {**document, "cancellationTriggers": [_TRIGGER]}
+    return record(cancelling, history, events=[event("e0", BEGIN - 9), event("e1", BEGIN + 5)])
+
+
+def listening() -> Fields:
+    """It waits, and an event of another one has come."""
+    document = graph(box("eventWait", "w", eventPattern="never"), edges="")
+    history = log().started({"k": 1}).waits("w", "never").turned("WAITING_FOR_EVENT")
+    open_ones = [{"node": "w", "iteration": ""}, {"node": "", "iteration": ""}]
+    return record(
+        {**document, "cancellationTriggers": [_TRIGGER]},
+        history,
+        events=[event("e1", BEGIN + 5, payload={"k": 2})],
+        instance={"waits": open_ones},
+    )
+
+
+def telling() -> Fields:
+    document = graph(box("emit", "e", pattern="pay.ok"), task("b"), edges="e>b")
+    output = {"eventId": f"{ID}:e", "pattern": "pay.ok"}
+    history = (
+        log().started({"k": 1}).completed("e", output=output).dispatched("b").completed("b")
+        .turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, events=[event(f"{ID}:e", BEGIN)])
+
+
 def waiting() -> Fields:
     document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b")
     document["nodes"].append(task("b"))
@@ -608,6 +670,10 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     event_wait,
     wait_timeout,
     two_waits_look_back,
+    first_arm,
+    cancelled_by_event,
+    listening,
+    telling,
     waiting,
     paused_and_resumed,
     cancelled,

@@ -336,6 +336,28 @@ FALSEHOODS = (
         eventId="e0")),
     Falsehood("an event whose condition is false", "I27", shapes.event_wait, all_of(
         ledger("events", 1, payload={"k": 2}), ledger("client", 0, payload={"k": 2}))),
+    Falsehood("not the first listed arm", "I27", shapes.first_arm, all_of(
+        say("WAIT_RESOLVED", "w", arm="any"), say("NODE_COMPLETED", "w", handles=["any"]),
+        draw("w", "any", "b"))),
+    Falsehood("an arm that does not take it", "I27", shapes.first_arm,
+        ledger("events", 0, payload={"k": 0})),
+    Falsehood("an arm that is not there", "I27", shapes.first_arm,
+        say("WAIT_OPENED", "w", arms=shapes._SAID[1:])),
+    Falsehood("another handle than that of its arm", "ROUTE", shapes.first_arm, all_of(
+        say("NODE_COMPLETED", "w", handles=["any"]), draw("w", "any", "b"))),
+    Falsehood("cancelled by another's event", "I27", shapes.cancelled_by_event,
+        ledger("events", 1, payload={"k": 2})),
+    Falsehood("cancelled by an event from before", "I27", shapes.cancelled_by_event,
+        say("CANCEL_REQUESTED", eventId="e0")),
+    Falsehood("cancelled by an event that nobody accepted", "I27", shapes.cancelled_by_event,
+        lose("events", 1)),
+    Falsehood("an event that was to cancel it", "I8", shapes.listening,
+        ledger("events", 0, payload={"k": 1})),
+    Falsehood("a trigger that is not open", "I25", shapes.listening,
+        store(waits=[{"node": "w", "iteration": ""}])),
+    Falsehood("what it published is gone", "I8", shapes.telling, lose("events", 0)),
+    Falsehood("published by nobody", "I8", shapes.telling,
+        more("events", **shapes.event(f"{ID}:x", BEGIN))),
     Falsehood("one event for two waits in turn", "I27", shapes.two_waits_look_back, say(
         "WAIT_RESOLVED", "v", eventId="e1")),
     Falsehood("not the oldest event", "I27", shapes.two_waits_look_back, all_of(

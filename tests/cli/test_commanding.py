@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tenuto import Tenuto
 from tenuto.cli import mailing
+from tenuto.model.json import Object
 from tests.cli.beside import in_use, told
 from tests.cli.conftest import PATIENCE, Terminal, one_of_each
 
@@ -123,12 +125,35 @@ def test_an_event_nobody_waits_for_is_stored_and_acts_once(terminal: Terminal) -
     terminal.past(one_of_each)
     first = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
     again = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
-    assert first.json == {"eventId": "e-1", "duplicate": False, "resumed": 0}
+    counts = {"resumed": 0, "cancelled": 0, "started": 0}
+    assert first.json == {"eventId": "e-1", "duplicate": False, **counts}
     assert again.json["duplicate"] is True
     other = terminal.call("events", "send", "paid", '{"id": 9}', "--id", "e-1")
     assert other.code == 4
     reserved = terminal.call("events", "send", "workflow.completed", "{}")
     assert reserved.code == 2
+
+
+async def cancelled_or_started_by_events(app: Tenuto) -> None:
+    document: Object = {
+        "id": "order",
+        "steps": [{"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "paid"}],
+        "cancellationTriggers": [{"eventPattern": "order.*"}],
+        "triggers": [{"eventPattern": "order.placed"}],
+    }
+    await app.deploy(document)
+    for _ in range(2):
+        await app.start("order")
+
+
+def test_an_event_that_cancels_and_starts_says_so(terminal: Terminal) -> None:
+    terminal.past(cancelled_or_started_by_events)
+    sent = terminal.call("events", "send", "order.placed", "{}")
+    assert "2 instances cancelled, 1 instance started" in sent.out
+    again = terminal.call("events", "send", "order.placed", "{}", "--id", "e", "-o", "json")
+    assert (again.json["cancelled"], again.json["started"]) == (2, 1)
+    told = terminal.call("events", "send", "order.placed", "{}", "--id", "e", "-o", "json")
+    assert (told.json["duplicate"], told.json["started"]) == (True, 1)
 
 
 def test_a_failed_instance_is_retried_and_goes_on(terminal: Terminal) -> None:

@@ -166,7 +166,7 @@ def test_wrong_usage_is_told_apart(
 
 
 def test_what_this_version_does_not_run_is_refused_with_6(terminal: Terminal) -> None:
-    terminal.write("emit.json", {"steps": [{"stepId": "e", "type": "EMIT", "pattern": "a.b"}]})
-    ended = terminal.run("run", "emit.json")
+    terminal.write("call.json", {"steps": [{"stepId": "e", "type": "HTTP", "url": "http://a"}]})
+    ended = terminal.run("run", "call.json")
     assert ended.code == 6
-    assert "TEN-1906" in ended.err
+    assert "TEN-1905" in ended.err

@@ -5,14 +5,7 @@ from __future__ import annotations
 from tenuto.model.json import JSON, Object
 
 
-def draw(
-    edges: str,
-    /,
-    *,
-    options: Object | None = None,
-    cancelled_by: list[Object] | None = None,
-    **nodes: Object,
-) -> Object:
+def draw(edges: str, /, *, options: Object | None = None, **nodes: Object) -> Object:
     """A document in the graph form; `a:x>b` is the edge from handle `x` of a, a lone `a` a node."""
     arrows: list[JSON] = []
     names: dict[str, None] = {}
@@ -26,9 +19,12 @@ def draw(
     names |= dict.fromkeys(nodes)
     boxes: list[JSON] = [{"id": name, **nodes.get(name, task())} for name in names]
     document: Object = {"id": "w", "nodes": boxes, "edges": arrows}
-    if cancelled_by:
-        document["cancellationTriggers"] = list[JSON](cancelled_by)
     return document | ({"workflowOptions": options} if options else {})
+
+
+def cancelled_by(document: Object, *triggers: Object) -> Object:
+    """The same, ended by events too."""
+    return {**document, "cancellationTriggers": list[JSON](triggers)}
 
 
 def steps(*each: Object, **more: JSON) -> Object:

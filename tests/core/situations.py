@@ -11,6 +11,7 @@ from tenuto.model.family import Parent
 from tenuto.model.inputs import CancelAsked, Reused
 from tests.core.drawing import (
     arms,
+    cancelled_by,
     child,
     condition,
     delay,
@@ -57,28 +58,28 @@ def created() -> Run:
     return run
 
 
-SOLD = draw(
-    "s>w w:paid>told w:refused>sorry told>ship ship>done",
-    s=start(),
-    w=arms("order.paid", "order.refused", eventTimeout={"duration": "P3D"}),
-    told=emit(
-        "order.accepted", payload={"id": "{{ctx.input.id}}"}, correlationId="c-{{ctx.input.id}}"
+SOLD = cancelled_by(
+    draw(
+        "s>w w:paid>told w:refused>sorry told>ship ship>done",
+        s=start(),
+        w=arms("order.paid", "order.refused", eventTimeout={"duration": "P3D"}),
+        told=emit(
+            "order.accepted", payload={"id": "{{ctx.input.id}}"}, correlationId="c-{{ctx.input.id}}"
+        ),
+        ship=task(),
+        sorry=task(),
+        done=end(),
     ),
-    ship=task(),
-    sorry=task(),
-    done=end(),
-    cancelled_by=[
-        {
-            "eventPattern": "order.cancelled",
-            "eventCondition": "event.payload.id === workflow.input.id",
-            "reason": "the customer changed their mind",
-            "shouldCompensate": False,
-        },
-        {
-            "eventPattern": "order.*",
-            "eventCondition": "ctx.told && event.payload.told === ctx.told.eventId",
-        },
-    ],
+    {
+        "eventPattern": "order.cancelled",
+        "eventCondition": "event.payload.id === workflow.input.id",
+        "reason": "the customer changed their mind",
+        "shouldCompensate": False,
+    },
+    {
+        "eventPattern": "order.*",
+        "eventCondition": "ctx.told && event.payload.told === ctx.told.eventId",
+    },
 )
 
 

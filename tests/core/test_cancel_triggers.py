@@ -10,7 +10,7 @@ from tenuto.model.failure import Cancellation
 from tenuto.model.inputs import TriggerMatched
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tests.core.drawing import draw, start, task, wait
+from tests.core.drawing import cancelled_by, draw, start, task, wait
 from tests.core.play import BEGIN, Run, play
 
 BY_ID: Object = {
@@ -23,12 +23,8 @@ BY_STAGE: Object = {
     "eventPattern": "order.*",
     "eventCondition": "event.payload.id === workflow.input.id && event.payload.at === ctx.stage",
 }
-DOCUMENT = draw(
-    "s>a a>w",
-    s=start(),
-    a=task(outputVariable="stage"),
-    w=wait(),
-    cancelled_by=[BY_ID, BY_STAGE],
+DOCUMENT = cancelled_by(
+    draw("s>a a>w", s=start(), a=task(outputVariable="stage"), w=wait()), BY_ID, BY_STAGE
 )
 
 
@@ -88,7 +84,7 @@ def test_a_trigger_sees_the_context_as_it_is_now() -> None:
 
 def test_a_condition_that_fails_does_not_hold() -> None:
     trigger: Object = {"eventPattern": "x", "eventCondition": "event.payload.a.b.c() === 1"}
-    run = play(draw("w", w=wait(), cancelled_by=[trigger])).start()
+    run = play(cancelled_by(draw("w", w=wait()), trigger)).start()
     with run.refusing("TEN-3030"):
         matched(run, 0, {"a": {"b": 1}})
     assert run.status is Status.WAITING_FOR_EVENT

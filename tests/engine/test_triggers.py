@@ -21,7 +21,7 @@ from tests.kit.postgres_database import fresh_database
 
 pytestmark = pytest.mark.asyncio
 
-ORDER = draw("w>d", w=wait("never"), d=end(), cancelled_by=[]) | {
+ORDER = draw("w>d", w=wait("never"), d=end()) | {
     "id": "order",
     "cancellationTriggers": [
         {
@@ -117,6 +117,18 @@ async def test_a_condition_over_the_context_is_read_when_the_event_comes(shop: S
     assert (await app.publish("shop.closed", {})).cancelled == 1
     with pytest.raises(WorkflowCancelled):
         await instance.result(10)
+
+
+async def test_an_event_that_comes_second_is_recorded_as_discarded(shop: Shop) -> None:
+    app = shop.app
+    both: list[JSON] = [{"eventPattern": "order.cancelled"}, {"eventPattern": "order.*"}]
+    await app.deploy(ORDER | {"cancellationTriggers": both})
+    instance = await app.start("order", {"id": 1})
+    assert (await app.publish("order.cancelled", {}, id="e")).cancelled == 1
+    with pytest.raises(WorkflowCancelled):
+        await instance.result(10)
+    await at_rest(app)
+    assert await outcomes(app, "e") == [("0", "cancelled"), ("1", "discarded")]
 
 
 async def test_an_event_cancels_an_instance_that_is_paused(shop: Shop) -> None:

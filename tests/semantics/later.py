@@ -14,18 +14,10 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`timeout` is one attempt",
         "`approval {assignees",
     ),
-    "wait arms": ("If two arms of one wait match",),
-    "cancellation triggers": (
-        "`cancellation` = ",
-        "Cancellation triggers see the current context",
-    ),
-    "event triggers": (
-        "Paths in `eventPayloadMapping`",
-        "`workflow.*` cannot be published",
-    ),
     "compensation": (
         "`idempotencyKey = ",
         "A step whose compensation ran",
+        "`retry` of a FAILED instance",
         "Cancel is idempotent",
         "A result within it is recorded (NODE_COMPLETED",
         "COMPLETED does not compensate",
@@ -45,7 +37,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`/instances/{id}/undo-plan`",
         "It and `compensationState` name",
     ),
-    "compensation and cancellation triggers": ("`retry` of a FAILED instance",),
     "the command line": (
         "Command line: ",
         "`--store` (`TENUTO_STORE`",

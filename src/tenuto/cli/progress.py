@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from tenuto.cli.moments import countdown, length
 from tenuto.core import InstanceState, Plan
 from tenuto.core.state import NodeState
+from tenuto.core.wait import arms_of
 from tenuto.model.failure import LOST, STOPPED
 from tenuto.model.graph import EventWait
 from tenuto.model.ids import NodeKey
@@ -142,9 +143,10 @@ def _items(count: int) -> str:
 def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: datetime) -> str:
     config = plan[key.node].node.config
     if isinstance(config, EventWait):
+        patterns = " or ".join(arm.event_pattern for arm in arms_of(config))
         timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
         until = f", times out in {countdown(timer.due - now)}" if timer else ""
-        return f"waiting for {config.event_pattern}, {_span(node, now)} so far{until}"
+        return f"waiting for {patterns}, {_span(node, now)} so far{until}"
     timer = state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
     return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
 

@@ -32,7 +32,7 @@ async def send_event(
     *,
     is_json: bool,
 ) -> int:
-    """Store the event and tell how many waits took it."""
+    """Store the event and tell how many waits took it, and whom it cancels and starts."""
     await require_there(url)
     # Named here, so that one whose answer did not come can be sent again.
     id = id or SystemIds().instance_id(SystemClock().now())
@@ -62,6 +62,8 @@ async def send_event(
                 "eventId": published.event_id,
                 "duplicate": published.duplicate,
                 "resumed": published.resumed,
+                "cancelled": published.cancelled,
+                "started": published.started,
             }
         )
     else:
@@ -115,12 +117,23 @@ def _unanswered(id: str, *, is_stored: bool) -> StoreUnavailable:
 def _tell(url: str, pattern: str, published: Published, *, is_worked_on: bool) -> None:
     if published.duplicate:
         show(f"✓ {published.event_id} was sent before; nothing is done twice")
-    elif published.resumed:
-        several = "1 wait" if published.resumed == 1 else f"{published.resumed} waits"
-        show(f"✓ {pattern} sent to {described(url)}: {several} resumed")
+    elif published.resumed or published.cancelled or published.started:
+        show(f"✓ {pattern} sent to {described(url)}: {_done(published)}")
         if not is_worked_on:
             say("  No process works on the store now. To run the next steps:")
             say_command(f"tenuto run FILE --outstanding{store_flag(url)}")
     else:
         show(f"✓ {pattern} stored in {described(url)}; nobody waits for it now")
         say("  A wait that opens later looks back at it.")
+
+
+def _done(published: Published) -> str:
+    """What an event has set going, in words."""
+    counts = (
+        (published.resumed, "wait", "resumed"),
+        (published.cancelled, "instance", "cancelled"),
+        (published.started, "instance", "started"),
+    )
+    return ", ".join(
+        f"{count} {what}{'' if count == 1 else 's'} {done}" for count, what, done in counts if count
+    )

@@ -117,7 +117,8 @@ class Instance:
     @property
     def waiting_for(self) -> list[str]:
         """The patterns of its open waits."""
-        return [wait.pattern for wait in self.engine.lives.reader.waits(self.id)]
+        waits = self.engine.lives.reader.waits(self.id)
+        return [wait.pattern for wait in waits if not wait.is_cancellation]
 
     @property
     def timeline(self) -> str:

@@ -139,6 +139,8 @@ class Node:
             return frozenset(branches | {"else"})
         if self.type == "loop":
             return frozenset({"done"})
+        if "arms" in self.config:
+            return frozenset({*(str(arm["id"]) for arm in self.config["arms"]), "timeout"})
         names = {"default"}
         names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
         if self.type == "task":
@@ -155,6 +157,9 @@ class Graph:
     nodes: dict[str, Node]
     roots: frozenset[str]
     options: dict[str, Json]
+    cancelled_by: list[dict[str, Json]] = field(default_factory=list)
+    """Which events end an instance."""
+    started_by: list[dict[str, Json]] = field(default_factory=list)
 
     @property
     def grace_ms(self) -> int:
@@ -171,6 +176,13 @@ class Graph:
 
 def read(document: dict[str, Json]) -> Graph:
     """Nodes and edges of a document in graph form, steps form or dependency form."""
+    graph = _read(document)
+    graph.cancelled_by = list(document.get("cancellationTriggers") or ())
+    graph.started_by = list(document.get("triggers") or ())
+    return graph
+
+
+def _read(document: dict[str, Json]) -> Graph:
     options = document.get("options") or document.get("workflowOptions") or {}
     if "steps" in document:
         return _read_steps(document["steps"], options)

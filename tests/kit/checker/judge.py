@@ -98,6 +98,8 @@ def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Who
             counts=picture.counts,
             last_seq=picture.version,
             parent=picture.parent,
+            event=picture.started_by,
+            started_by=tuple(str(each["eventPattern"]) for each in picture.graph.started_by),
             births=picture.births,
             deaths=picture.deaths,
             given_up=picture.given_up,

@@ -9,6 +9,15 @@ from tests.kit.checker.graph import Node
 from tests.kit.checker.record import Fields, Row
 
 
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One of those that a wait takes; the only one of a plain wait has no name."""
+
+    id: str
+    pattern: str
+    condition: str | None
+
+
 @dataclass(slots=True)
 class Wait:
     """An open wait for an event."""
@@ -16,7 +25,7 @@ class Wait:
     opened: Row
     scope: Fields | None
     """What expressions saw when it opened; kept only where a condition needs it."""
-    pattern: str
+    arms: list[Arm]
     since: int | None
     timeout_at: int | None
     fail_at: int | None

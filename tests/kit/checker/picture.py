@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import Graph, Node
-from tests.kit.checker.life import Life, Wait
+from tests.kit.checker.life import Arm, Life, Wait
 from tests.kit.checker.moments import duration_ms
 from tests.kit.checker.record import Fields, Row
 from tests.kit.checker.turns import Iteration, Turns, index_of, outcome_of, outer
@@ -40,6 +40,8 @@ class Picture:
     deadline: int | None = None
     parent: Fields | None = None
     """Who started it from a step."""
+    started_by: str | None = None
+    """The event that started it."""
     births: list[Row] = field(default_factory=list)
     """The rows that started children."""
     deaths: dict[str, Row] = field(default_factory=dict)
@@ -262,6 +264,7 @@ class Picture:
                 self.created_at = row.at
                 self.deadline = row.moment("deadline")
                 self.parent = row.payload.get("parent")
+                self.started_by = row.payload.get("eventId")
                 self.rerun_of = row.payload.get("rerunOf")
                 version = row.payload.get("definitionVersion")
                 self.definition = (row.payload.get("definitionId"), version)
@@ -529,11 +532,12 @@ class Picture:
     def _wait_opened(self, life: Life, row: Row) -> None:
         life.waited = True
         life.fail_at = row.moment("failAt")
-        condition = life.node.config.get("eventCondition")
+        arms = _arms(life, row)
+        conditions = " ".join(arm.condition for arm in arms if arm.condition is not None)
         life.wait = Wait(
             opened=row,
-            scope=None if condition is None else self.scope(condition, life.place),
-            pattern=str(row.payload.get("pattern")),
+            scope=self.scope(conditions, life.place) if conditions else None,
+            arms=arms,
             since=row.moment("since"),
             timeout_at=row.moment("timeoutAt"),
             fail_at=row.moment("failAt"),
@@ -589,6 +593,16 @@ def _losses_after(losses: int, code: str) -> int:
     if code == "LOST":
         return losses + 1
     return losses if code == "STOPPED" else 0
+
+
+def _arms(life: Life, row: Row) -> list[Arm]:
+    """What a wait that opens takes: as it says, under the conditions that it was told."""
+    config = life.node.config
+    if "arms" not in config:
+        return [Arm("", str(row.payload.get("pattern")), config.get("eventCondition"))]
+    told = {str(arm["id"]): arm.get("eventCondition") for arm in config["arms"]}
+    said = [(str(arm.get("id")), str(arm.get("pattern"))) for arm in row.payload.get("arms") or ()]
+    return [Arm(id, pattern, told.get(id)) for id, pattern in said]
 
 
 OF_ITERATIONS: Final = frozenset({"ITERATION_STARTED", "ITERATION_ENDED"})

@@ -16,6 +16,7 @@ from tests.kit.workload import (
     Document,
     Seeded,
     Taste,
+    event_shapes,
     loop_shapes,
     make_input,
     plan_actions,
@@ -106,6 +107,9 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     ]
     if random.random() < 0.15:
         jobs.append(family_job(f"{seed}-family", random))
+    told = Random(f"events {seed}")
+    if told.random() < 0.3:
+        jobs.append(event_job(f"{seed}-events", told))
     weather = Stormy(
         random=Random(f"weather {seed}"),
         faults=random.choice((3, 6, 12, 20)),
@@ -148,6 +152,14 @@ def family_job(name: str, random: Random) -> Job:
     family = random.choice([*families().values(), random_family(name)])
     job = job_of(name, family.parent, random)
     job.children = list(family.children)
+    return job
+
+
+def event_job(name: str, random: Random, shape: str | None = None) -> Job:
+    """A job that meets events in other ways than by a plain wait."""
+    told = event_shapes()[shape or random.choice([*event_shapes()])]
+    job = job_of(name, told.document, random)
+    job.children = [*told.started, *told.refusing]
     return job
 
 

@@ -61,6 +61,8 @@ class WitnessedStore(FaultyStore):
                     turn.id, write.instance_id, write.rows[0].seq, write.rows[-1].seq
                 )
                 self._ledgers.accepted.update(_results_of(write))
+                for event in write.events:
+                    self._ledgers.event(event.id)
             elif outcome is Outcome.LOST:
                 self._ledgers.shut_out += 1
         for event in turn.events:

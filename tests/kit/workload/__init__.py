@@ -20,6 +20,7 @@ from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of, p
 from tests.kit.workload.choices import Seeded
 from tests.kit.workload.draft import Taste
 from tests.kit.workload.drawing import TASKS, Document
+from tests.kit.workload.event_shapes import event_shapes
 from tests.kit.workload.generator import make_document, make_input, random_document
 from tests.kit.workload.loop_shapes import loop_shapes
 from tests.kit.workload.steps_form import to_steps
@@ -40,6 +41,7 @@ __all__ = [
     "Taste",
     "behaviour_of",
     "deep",
+    "event_shapes",
     "loop_shapes",
     "make_document",
     "make_input",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.kit.checker.graph import read
+from tests.kit.checker.graph import Node, read
 from tests.kit.workload.choices import Choices, Seeded, between, chance, pick
 from tests.kit.workload.drawing import Document, Json
 
@@ -70,7 +70,13 @@ def plan_actions(
     actions: list[Action] = []
     waits = [node for node in read(document).nodes.values() if node.type == "eventWait"]
     for node in waits:
-        actions += _publishes(choices, node.id, str(node.config["eventPattern"]), input, prefix)
+        for number, pattern in enumerate(_patterns(node)):
+            name = f"{node.id}{number or ''}"
+            actions += _publishes(choices, name, pattern, input, prefix)
+    for trigger in document.get("cancellationTriggers") or ():
+        if chance(choices, 60):
+            pattern = str(trigger["eventPattern"])
+            actions += _publishes(choices, "stop", pattern, input, prefix)
     if interrupts and chance(choices, 18):
         actions.append(Cancel(_moment(choices), "the client changed its mind"))
     if interrupts and chance(choices, 25):
@@ -84,11 +90,18 @@ def plan_actions(
         for number, node in enumerate(
             waits * (2 if all(node.loop is None for node in waits) else 4)
         ):
-            pattern = concrete(str(node.config["eventPattern"]), node.id)
+            pattern = concrete(_patterns(node)[0], node.id)
             id = f"{prefix}last-{number}"
             payload = {"k": input["k"], "amount": number}
             actions.append(Publish(last + 1_000 * (number + 1), id, pattern, payload, "finishing"))
     return sorted(actions, key=lambda action: action.at_ms)
+
+
+def _patterns(node: Node) -> list[str]:
+    """What a wait takes: one pattern, or one for each of its arms."""
+    if "arms" in node.config:
+        return [str(arm["eventPattern"]) for arm in node.config["arms"]]
+    return [str(node.config["eventPattern"])]
 
 
 def concrete(pattern: str, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.kit.checker.invariants.judgement import Rest, Summary, Whole
+from tests.kit.checker.patterns import fits
 from tests.kit.checker.picture import FINAL
 from tests.kit.checker.record import Fields
 from tests.kit.checker.violation import Violation
@@ -64,11 +65,32 @@ def unknown_requests_had_one_effect(whole: Whole) -> Iterator[Violation]:
         for request in _requests(whole, "start")
     )
     strangers = [
-        summary for summary in whole.summaries if summary.id not in asked and summary.parent is None
+        summary
+        for summary in whole.summaries
+        if summary.id not in asked and summary.parent is None and summary.event is None
     ]
     if len(strangers) > open_ended:
         message = f"{len(strangers)} instances for {open_ended} starts with unknown result"
         yield Violation("I9", strangers[-1].id, 0, message)
+
+
+def one_instance_per_event(whole: Whole) -> Iterator[Violation]:
+    """I9: an event starts one instance of a definition, and only where a trigger takes it."""
+    events = whole.ledgers.events
+    started: set[tuple[str, object]] = set()
+    for summary in whole.summaries if events is not None else ():
+        if summary.event is None:
+            continue
+        event = (events or {}).get(summary.event)
+        if event is None:
+            yield Violation("I9", summary.id, 0, f"event {summary.event} was never accepted")
+        elif not any(fits(pattern, str(event["pattern"])) for pattern in summary.started_by):
+            yield Violation("I9", summary.id, 0, f"{event['pattern']} starts nothing of its kind")
+        definition = summary.definition
+        kind = definition[0] if isinstance(definition, tuple) else definition
+        if (summary.event, kind) in started:
+            yield Violation("I9", summary.id, 0, f"{summary.event} starts {kind} a second time")
+        started.add((summary.event, kind))
 
 
 def accepted_requests_are_kept(whole: Whole) -> Iterator[Violation]:

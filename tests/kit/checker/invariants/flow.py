@@ -111,6 +111,9 @@ def routes_are_its_own(moment: Moment) -> Iterator[str]:
         late = life.resolved.payload.get("outcome") == "timeout"
         if ("timeout" in handles) != late:
             yield f"{row.node} takes {handles} after {life.resolved.payload.get('outcome')}"
+        arm = life.resolved.payload.get("arm")
+        if arm is not None and handles != [arm]:
+            yield f"{row.node} takes {handles}, the event came by {arm}"
 
 
 def _copied_error_route(row: Row, life: Life, handles: list[str]) -> Iterator[str]:

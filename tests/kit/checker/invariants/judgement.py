@@ -89,6 +89,10 @@ class Summary:
     counts: dict[str, int]
     last_seq: int
     parent: Fields | None = None
+    event: str | None = None
+    """The event that started it."""
+    started_by: tuple[str, ...] = ()
+    """The patterns of those that may."""
     births: list[Row] = field(default_factory=list)
     deaths: dict[str, Row] = field(default_factory=dict)
     given_up: dict[str, int] = field(default_factory=dict)

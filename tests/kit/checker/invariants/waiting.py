@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.kit.checker.invariants.judgement import Moment, Rest, truth
-from tests.kit.checker.life import Wait
+from tests.kit.checker.life import Arm, Wait
 from tests.kit.checker.moments import duration_ms, moment_ms
 from tests.kit.checker.patterns import fits
 from tests.kit.checker.record import Fields
@@ -55,6 +55,8 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
             yield f"{instance.owner} still owns an instance that is {picture.status}"
         return
     for row in instance.waits or ():
+        if not row["node"]:
+            continue  # a trigger: see `triggers_are_open`
         life = picture.lives.get((str(row["node"]), str(row.get("iteration") or "")))
         if life is None or life.wait is None:
             yield f"a stored wait of {row['node']}, which waits for nothing"
@@ -95,13 +97,21 @@ def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
     event = (moment.ledgers.events or {}).get(str(row.payload.get("eventId")))
     if event is None or life.wait is None:
         return
-    condition = life.node.config.get("eventCondition")
     for reason in _misfits(moment, life.wait, event):
         yield f"{event['id']} was given to {row.node}: {reason}"
-    if condition is not None and life.wait.scope is not None:
-        scope = {**life.wait.scope, "event": event}
-        if truth(moment.evaluate, condition, scope) is False:
-            yield f"{event['id']} was given to {row.node}: `{condition}` is false"
+    said = str(row.payload.get("arm") or "")
+    names = [arm.id for arm in life.wait.arms]
+    if said not in names:
+        yield f"{event['id']} came by {said!r} of {row.node}, which has {names}"
+        return
+    for arm in life.wait.arms:
+        takes = _takes(moment, life.wait, arm, event)
+        if arm.id == said:
+            if takes is False:
+                yield f"{event['id']} was given to {row.node}: {arm} does not take it"
+            return
+        if takes is True:
+            yield f"{event['id']} came by {said} of {row.node}, first listed is {arm.id}"
 
 
 def taken_once(moment: Moment) -> Iterator[str]:
@@ -118,8 +128,7 @@ def taken_once(moment: Moment) -> Iterator[str]:
     for node, earlier in moment.picture.taken_events.get(str(event["id"]), ()):
         if earlier.seq < life.wait.opened.seq:
             yield f"{event['id']} was given to {node} before {row.node} opened, and again to it"
-    condition = life.node.config.get("eventCondition")
-    for other in _owed(events, life.wait, condition, moment):
+    for other in _owed(events, life.wait, moment):
         if (
             _received(other) < _received(event)
             and not _came_after(moment, life.wait, other)
@@ -136,24 +145,105 @@ def accepted_events_arrive(rest: Rest) -> Iterator[str]:
     for life in rest.picture.lives.values():
         if life.wait is None:
             continue
-        condition = life.node.config.get("eventCondition")
-        for event in _owed(events, life.wait, condition, rest):
+        for event in _owed(events, life.wait, rest):
             if str(event["id"]) not in rest.picture.taken_events:
                 yield f"{life.name} waits for {event['id']}, which was accepted"
 
 
-def _owed(
-    events: dict[str, Fields], wait: Wait, condition: str | None, judge: Moment | Rest
-) -> Iterator[Fields]:
+def triggers_are_open(rest: Rest) -> Iterator[str]:
+    """I24, I25: events can cancel an instance from its acceptance until its end begins."""
+    stored = rest.instance.waits
+    if stored is None or rest.picture.is_final:
+        return
+    found = sum(not row["node"] for row in stored)
+    wanted = 0 if rest.picture.ending else len(rest.picture.graph.cancelled_by)
+    if found != wanted and not (rest.picture.ending and rest.picture.status == "PAUSED"):
+        yield f"{found} of its cancellation triggers are open, not {wanted}"
+
+
+def cancelled_by_what_fits(moment: Moment) -> Iterator[str]:
+    """I27: an event cancels only where pattern, condition and time match."""
+    row, events = moment.row, moment.ledgers.events
+    if row.type != "CANCEL_REQUESTED" or row.payload.get("source") != "EVENT" or events is None:
+        return
+    event = events.get(str(row.payload.get("eventId")))
+    if event is None:
+        yield f"event {row.payload.get('eventId')} was never accepted"
+        return
+    triggers = moment.picture.graph.cancelled_by
+    fitting = [each for each in triggers if _cancels(moment, each, event) is not False]
+    if row.payload.get("reason") not in [each.get("reason") for each in fitting]:
+        yield f"{event['id']} cancels it, and fits none of {triggers}"
+    if not _came_after_start(moment, event):
+        yield f"{event['id']} cancels it, and is older than it"
+
+
+def accepted_events_cancel(rest: Rest) -> Iterator[str]:
+    """I8: at rest no instance goes on that an event of the inbox was to cancel."""
+    picture, events = rest.picture, rest.ledgers.events
+    if events is None or not rest.run.at_rest or picture.is_final or picture.ending:
+        return
+    if picture.counts.get("RETRY_REQUESTED"):
+        return  # what came while it had failed does not count
+    for event in events.values():
+        for trigger in picture.graph.cancelled_by:
+            if _cancels(rest, trigger, event) and _came_after_start(rest, event):
+                yield f"it goes on, and {event['id']} was accepted"
+
+
+def published_once_completed(rest: Rest) -> Iterator[str]:
+    """I8: what a step published is in the inbox, and nothing is there that none did."""
+    events = rest.ledgers.events
+    if events is None:
+        return
+    told = {
+        str((row.payload.get("output") or {}).get("eventId"))
+        for row in rest.rows
+        if row.type == "NODE_COMPLETED"
+        and row.status != "error"
+        and row.reused is None
+        and row.node is not None
+        and rest.picture.graph.nodes[row.node].type == "emit"
+    }
+    found = {id for id in events if id.startswith(f"{rest.instance.id}:")}
+    if told != found:
+        yield f"it published {sorted(told)}, and in the inbox are {sorted(found)}"
+
+
+def _cancels(judge: Moment | Rest, trigger: Fields, event: Fields) -> bool | None:
+    if not fits(str(trigger["eventPattern"]), str(event["pattern"])):
+        return False
+    condition = trigger.get("eventCondition")
+    if condition is None:
+        return True
+    scope = {**judge.picture.scope(str(condition)), "event": event}
+    return truth(judge.evaluate, str(condition), scope)
+
+
+def _came_after_start(judge: Moment | Rest, event: Fields) -> bool:
+    after, begun = event.get("after"), judge.ledgers.commit_of(judge.picture.instance, 1)
+    if after is None or begun is None:
+        return _received(event) >= judge.picture.created_at
+    return bool(after >= begun)
+
+
+def _owed(events: dict[str, Fields], wait: Wait, judge: Moment | Rest) -> Iterator[Fields]:
     for event in events.values():
         if any(True for _ in _misfits(judge, wait, event)):
             continue
-        if condition is not None:
-            if wait.scope is None:
-                continue
-            if truth(judge.evaluate, condition, {**wait.scope, "event": event}) is not True:
-                continue
-        yield event
+        if any(_takes(judge, wait, arm, event) for arm in wait.arms):
+            yield event
+
+
+def _takes(judge: Moment | Rest, wait: Wait, arm: Arm, event: Fields) -> bool | None:
+    """Whether an arm asks for an event; None when that cannot be told."""
+    if not fits(arm.pattern, str(event["pattern"])):
+        return False
+    if arm.condition is None:
+        return True
+    if wait.scope is None:
+        return None
+    return truth(judge.evaluate, arm.condition, {**wait.scope, "event": event})
 
 
 def _came_after(judge: Moment | Rest, wait: Wait, event: Fields) -> bool:
@@ -168,8 +258,6 @@ def _came_after(judge: Moment | Rest, wait: Wait, event: Fields) -> bool:
 
 
 def _misfits(judge: Moment | Rest, wait: Wait, event: Fields) -> Iterator[str]:
-    if not fits(wait.pattern, str(event["pattern"])):
-        yield f"{event['pattern']} is not {wait.pattern}"
     is_too_old = wait.since is not None and _received(event) < wait.since
     if is_too_old and not _came_after(judge, wait, event):
         yield "it came before the time that counts"
