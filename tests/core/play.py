@@ -19,6 +19,7 @@ from tenuto.core.view import context_of, state_of
 from tenuto.definition import compile_definition
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, split_condition
+from tenuto.model.approvals import Decision as Decided
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.entries import Entry
 from tenuto.model.events import Event
@@ -29,6 +30,7 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    DecisionAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -273,6 +275,27 @@ class Run:
                 by_lookback=by_lookback,
             )
         )
+
+    def decide(
+        self,
+        node: str,
+        decision: Decided = "approved",
+        *,
+        by: str = "ann",
+        roles: tuple[str, ...] = (),
+        form: JSON = None,
+    ) -> Run:
+        """Somebody decides on an approval."""
+        key = key_of(node)
+        asked = DecisionAsked(
+            node=key.node,
+            iteration=key.iteration,
+            decision=decision,
+            by=by,
+            roles=roles,
+            form=form,
+        )
+        return self.tell(asked)
 
     def pause(self, *, until: datetime | None = None, reason: str | None = None) -> Run:
         return self.tell(PauseAsked(by="ada", until=until, reason=reason))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, child, delay, ending, loop, wait
+from tenuto.core import approval, attempt, child, delay, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
@@ -94,7 +94,7 @@ def _begin_ready(d: Deciding) -> None:
             _begin(d, key)
 
 
-def _begin(d: Deciding, key: NodeKey) -> None:
+def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
     planned = d.plan.nodes[key.node]
     if planned.node.cancel_rest:
         call_off_rest(d, key)
@@ -119,9 +119,11 @@ def _begin(d: Deciding, key: NodeKey) -> None:
             loop.begin(d, key, config)
         case SubWorkflow():
             child.begin(d, key, config)
+        case Approval():
+            approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case JavaScript() | DataQuery() | Http() | Emit() | Approval():
+        case JavaScript() | DataQuery() | Http() | Emit():
             message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
             raise AssertionError(message)
         case _:

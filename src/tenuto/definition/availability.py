@@ -9,7 +9,6 @@ from tenuto.definition.expressions import names_root
 from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import (
-    Approval,
     DataQuery,
     Definition,
     Delay,
@@ -28,7 +27,6 @@ _TYPES: dict[type, str] = {
     DataQuery: "TEN-1904",
     Http: "TEN-1905",
     Emit: "TEN-1906",
-    Approval: "TEN-1907",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -176,6 +176,24 @@ class Instance:
     def retry(self) -> None:
         """Let a FAILED one go on."""
         self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).retry())
+
+    def decide(
+        self,
+        step: str,
+        decision: str,
+        *,
+        by: str,
+        roles: Sequence[str] = (),
+        form: Given = None,
+        iteration: str = "",
+    ) -> None:
+        """Decide `"approved"` or `"rejected"` on one of its approvals, in the name of `by`."""
+        given = as_json(form)
+        self.engine.lives.ask(
+            lambda app: InstanceRef(app.engine, self.id).decide(
+                step, decision, by=by, roles=roles, form=given, iteration=iteration
+            )
+        )
 
     def rerun(
         self,
