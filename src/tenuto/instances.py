@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, error_view, state_of
+from tenuto.core.view import context_of, error_view, state_of, waits_of
 from tenuto.engine.approving import decision_asked, refuse_bad_form, refused_decision
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
@@ -75,6 +75,11 @@ class InstanceRef:
         """Its input, variables, steps and open waits."""
         held = await self._engine.state_of(self.id)
         return state_of(held.plan, held.state)
+
+    async def waits(self) -> list[JSON]:
+        """What it waits for, the oldest first: events, and decisions with those who may decide."""
+        held = await self._engine.state_of(self.id)
+        return waits_of(held.plan, held.state)
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""

@@ -61,6 +61,7 @@ INSTANCE = [
     "retry",
     "state",
     "status",
+    "waits",
 ]
 
 

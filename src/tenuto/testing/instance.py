@@ -20,7 +20,7 @@ from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
 from tenuto.testing.stand_ins import Named
-from tenuto.testing.timeline import path_of, timeline
+from tenuto.testing.timeline import named, path_of, timeline
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
@@ -120,6 +120,14 @@ class Instance:
         return [wait.pattern for wait in self.engine.lives.reader.waits(self.id)]
 
     @property
+    def approvals(self) -> list[str]:
+        """The steps that somebody is to decide on; in a loop `review[0]`."""
+        state = self._held.state
+        keys = [key for key in state.open_nodes() if state.nodes[key].approval is not None]
+        opened = sorted(keys, key=lambda key: state.nodes[key].opened)
+        return [named(key.node, key.iteration) for key in opened]
+
+    @property
     def timeline(self) -> str:
         """What happened to it, for people."""
         if not self.exists:
@@ -153,6 +161,8 @@ class Instance:
             return "it is paused, and nobody resumes it"
         if self.waiting_for:
             return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+        if self.approvals:
+            return f"nobody decides on {' and '.join(self.approvals)}"
         return f"it is {self.status} after all that time"
 
     def calls(self, task: Named | None = None) -> list[Call]:

@@ -139,6 +139,8 @@ class Node:
             return frozenset(branches | {"else"})
         if self.type == "loop":
             return frozenset({"done"})
+        if self.type == "approval":
+            return frozenset({"approved", "rejected", "timeout"})
         names = {"default"}
         names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
         if self.type == "task":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kit.checker.invariants import (
     acceptance,
+    approvals,
     clock,
     effects,
     family,
@@ -58,6 +59,9 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("I26", waiting.one_wins),
     ("I27", waiting.delivered_only_where_it_fits),
     ("I27", waiting.taken_once),
+    ("APPROVAL", approvals.only_approvals_are_decided),
+    ("APPROVAL", approvals.asked_as_told),
+    ("APPROVAL", approvals.decided_by_who_may),
     ("FAMILY", family.children_follow_their_orders),
     ("FAMILY", family.outcomes_follow_from_children),
 )
@@ -100,6 +104,7 @@ OVER_RUN: tuple[OverRun, ...] = (
     acceptance.one_instance_per_key,
     acceptance.unknown_requests_had_one_effect,
     acceptance.accepted_requests_are_kept,
+    approvals.acknowledged_decisions_stand,
     rerun.reruns_take_over_what_was,
     family.every_child_has_its_parent,
     family.every_birth_has_its_child,
