@@ -11,7 +11,11 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
 from tenuto.core.view import context_of, error_view, state_of, waits_of
-from tenuto.engine.approving import decision_asked, refuse_bad_form, refused_decision
+from tenuto.engine.approving import (
+    decision_asked,
+    refuse_bad_form,
+    refuse_unless_said_before,
+)
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
@@ -166,7 +170,7 @@ class InstanceRef:
         refuse_bad_form(held, asked, engine.clock.now(), engine.settings.limits)
         answer = await engine.ask(self.id, asked)
         if answer.rejection is not None:
-            raise refused_decision(answer.rejection)
+            await refuse_unless_said_before(engine.store, self.id, asked, answer.rejection)
         return answer.status
 
     async def rerun(

@@ -154,6 +154,37 @@ async def test_an_approval_outlives_its_process(tmp_path: Path) -> None:
             assert not verdict.differences, verdict
 
 
+EACH: Object = {
+    "id": "each",
+    "steps": [
+        {
+            "stepId": "all",
+            "type": "LOOP",
+            "source": ["ann", "bob"],
+            "transitions": {"loop": "ok"},
+        },
+        {"stepId": "ok", "type": "APPROVAL", "assignees": {"users": ["{{item}}"]}},
+    ],
+}
+
+
+async def test_a_decision_of_an_iteration_that_has_ended_is_known_from_the_log() -> None:
+    async with app_with_tasks() as app:
+        await app.deploy(EACH)
+        instance = await app.start("each")
+        await until(app, instance, waits_for_event)
+        await instance.decide("ok", "approved", by="ann", iteration="0")
+        await until(app, instance, waits_for_event)
+        again = await instance.decide("ok", "approved", by="ann", iteration="0")
+        assert again is Status.WAITING_FOR_EVENT, "the same again is answered as it is"
+        with pytest.raises(Conflict, match=r"ok\[0\] was approved by ann at "):
+            await instance.decide("ok", "rejected", by="ann", iteration="0")
+        with pytest.raises(Conflict, match=r"ok\[7\] is not open"):
+            await instance.decide("ok", "rejected", by="ann", iteration="7")
+        await instance.decide("ok", "rejected", by="bob", iteration="1")
+        assert await instance.result(timeout=20) is not None
+
+
 async def test_a_rerun_takes_a_decision_over() -> None:
     async with app_with_tasks() as app:
         instance = await asking(app)

@@ -17,15 +17,18 @@ from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.terminal import show, show_json
-from tenuto.core.approval import NOT_OPEN, refusal
+from tenuto.core.approval import NOT_OPEN, is_the_same, refusal
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Rejection
-from tenuto.engine.approving import refuse_bad_form, refused_decision
+from tenuto.engine.approving import (
+    decision_in_log,
+    refuse_bad_form,
+    refuse_unless_said_before,
+    refused_decision,
+)
 from tenuto.engine.held import Held
 from tenuto.model.durations import iso
-from tenuto.model.entries import NodeCompleted
 from tenuto.model.inputs import DecisionAsked
-from tenuto.model.log import from_row
 from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
@@ -52,7 +55,7 @@ async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool)
         refuse_bad_form(held, asked, now, Limits())
         foreseen = decide(held.plan, held.state, asked, now)
         if foreseen.rejection is not None:
-            raise refused_decision(foreseen.rejection)
+            await refuse_unless_said_before(reader.store, row.id, asked, foreseen.rejection)
     # Deciding the same again is no mistake, and nothing to wait for.
     status, by_others = held.state.status, True
     if foreseen.entries:
@@ -105,25 +108,11 @@ async def _decide_by_mail(url: str, before: Held, asked: DecisionAsked) -> tuple
 async def _taken(reader: Reader, before: Held, asked: DecisionAsked) -> Status:
     """The status since the letter was taken; what refused it, where somebody was quicker."""
     held = await held_instance(reader, before.state.id)
-    if await _is_decided(reader, before, asked):
+    id, version = before.state.id, before.state.version
+    said = await decision_in_log(reader.store, id, asked, after=version)
+    if said is not None and is_the_same(said, asked):
         return held.state.status
     refused = refusal(held.plan, held.state, asked, reader.clock.now())
     raise refused_decision(
         refused or Rejection(code=NOT_OPEN, message=f"{asked.node} took no decision at that moment")
     )
-
-
-async def _is_decided(reader: Reader, before: Held, asked: DecisionAsked) -> bool:
-    """Whether the log says so: the state forgets the iterations of a loop that have ended."""
-    wanted = {"decision": asked.decision, "by": asked.by, "form": asked.form}
-    after = before.state.version
-    while rows := await reader.store.entries(before.state.id, after=after):
-        for row in rows:
-            if (row.node_id, row.iteration) != (asked.node, asked.iteration):
-                continue
-            entry = from_row(row)
-            if isinstance(entry, NodeCompleted) and isinstance(entry.output, dict):
-                said = entry.output
-                return {name: said.get(name) for name in wanted} == wanted
-        after = rows[-1].seq
-    return False

@@ -90,7 +90,7 @@ def refusal(
     if (planned.loop is None) is not (key.iteration == ""):
         return Rejection(code=NO_SUCH_APPROVAL, message=_misplaced(plan, state, key))
     node = state.nodes.get(key)
-    if _was_said_before(node, asked):
+    if node is not None and is_the_same(node.output, asked):
         return None
     too_late = _too_late(state, key, node, now)
     if too_late is not None:
@@ -102,6 +102,14 @@ def refusal(
         return None
     message = f"{asked.by} may not decide on {_spelled(key)}: that is for {people}"
     return Rejection(code=MAY_NOT_DECIDE, message=message)
+
+
+def is_the_same(output: JSON, asked: DecisionAsked) -> bool:
+    """Whether a step's output says that the same person has decided the same."""
+    if not isinstance(output, dict):
+        return False
+    said = {name: output.get(name) for name in ("decision", "by", "form")}
+    return said == {"decision": asked.decision, "by": asked.by, "form": asked.form}
 
 
 def remind(d: Deciding, key: NodeKey) -> None:
@@ -189,14 +197,6 @@ def _names(value: JSON, field: str) -> tuple[str, ...]:
             found = "empty text" if isinstance(each, str) else kind_of(each)
             raise ValueError(f"{field}: expected a name, found {found}")
     return tuple(dict.fromkeys(str(each) for each in given))
-
-
-def _was_said_before(node: NodeState | None, asked: DecisionAsked) -> bool:
-    """Whether the same person has decided the same already."""
-    if node is None or not isinstance(node.output, dict):
-        return False
-    said = {name: node.output.get(name) for name in ("decision", "by", "form")}
-    return said == {"decision": asked.decision, "by": asked.by, "form": asked.form}
 
 
 def _too_late(

@@ -33,10 +33,9 @@ from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
 SHAPE = 3
-"""The number of the newest shape; one that is greater was written by a newer program.
+"""The number of the shape that is written; one that is greater was written by a newer program.
 
-In 1 there was no `short`: nothing was left over then. In 2 no wait was for a decision; where none
-is, that is written still, so that older programs read on."""
+In 1 there was no `short`: nothing was left over then. In 2 there were no approvals."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -135,7 +134,7 @@ def encode(state: InstanceState) -> bytes:
             for key, node in nodes
         ]
     fields |= {
-        "shape": SHAPE if any(node.approval for _, node in nodes) else 2,
+        "shape": SHAPE,
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),

@@ -7,13 +7,20 @@ from datetime import datetime
 from typing import cast, get_args
 
 from tenuto.core import Rejection
-from tenuto.core.approval import MAY_NOT_DECIDE, NO_SUCH_APPROVAL, refusal
+from tenuto.core.approval import (
+    MAY_NOT_DECIDE,
+    NO_SUCH_APPROVAL,
+    NOT_OPEN,
+    is_the_same,
+    refusal,
+)
 from tenuto.core.deciding import NO_SUCH_INSTANCE
 from tenuto.definition import form_problems
 from tenuto.engine.held import Held
 from tenuto.engine.starting import json_problems
 from tenuto.model.approvals import Decision
 from tenuto.model.checks import length_problems, refuse_bad_text
+from tenuto.model.entries import EventType, NodeCompleted
 from tenuto.model.errors import (
     Conflict,
     Forbidden,
@@ -24,8 +31,10 @@ from tenuto.model.errors import (
 )
 from tenuto.model.graph import Approval
 from tenuto.model.inputs import DecisionAsked
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
+from tenuto.model.log import from_row
 from tenuto.model.policy import Limits
+from tenuto.store.protocol import Store
 
 NOT_A_DECISION = "TEN-2111"
 
@@ -92,6 +101,42 @@ def refuse_bad_form(held: Held, asked: DecisionAsked, now: datetime, limits: Lim
     if refused is not None:
         raise refused_decision(refused)
     raise InvalidInput(f"the form does not fit {asked.node}", problems)
+
+
+async def refuse_unless_said_before(
+    store: Store, instance_id: str, asked: DecisionAsked, refused: Rejection
+) -> None:
+    """Raise why a decision was not taken, unless the log of a loop holds that very decision.
+
+    An instance forgets the iterations that have ended; its log does not.
+    """
+    if refused.code == NOT_OPEN and asked.iteration:
+        said = await decision_in_log(store, instance_id, asked)
+        if said is not None and is_the_same(said, asked):
+            return
+        if said is not None:
+            what = f"{said.get('decision')} by {said.get('by')} at {said.get('at')}"
+            message = f"{asked.node}[{asked.iteration}] was {what}"
+            raise Conflict(message, code=NOT_OPEN)
+    raise refused_decision(refused)
+
+
+async def decision_in_log(
+    store: Store, instance_id: str, asked: DecisionAsked, after: int = 0
+) -> Object | None:
+    """What somebody has decided there, by the newest entry behind `after`."""
+    found: Object | None = None
+    while rows := await store.entries(instance_id, after=after):
+        for row in rows:
+            if row.event_type != EventType.NODE_COMPLETED:
+                continue
+            if (row.node_id, row.iteration) == (asked.node, asked.iteration):
+                entry = from_row(row)
+                assert isinstance(entry, NodeCompleted)
+                output = entry.output
+                found = output if isinstance(output, dict) and "decision" in output else found
+        after = rows[-1].seq
+    return found
 
 
 def refused_decision(rejection: Rejection) -> TenutoError:
