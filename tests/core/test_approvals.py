@@ -68,7 +68,8 @@ def test_an_open_approval_makes_the_instance_wait() -> None:
 
 
 def test_what_is_open_says_who_may_decide_and_until_when() -> None:
-    run = asking(deadline="P3D", reminders=["PT1H"], escalate=ESCALATED)
+    form: Object = {"type": "object"}
+    run = asking(deadline="P3D", reminders=["PT1H"], escalate=ESCALATED, formSchema=form)
     [shown] = run.view["waits"]
     assert shown == {
         "stepId": "ok",
@@ -77,13 +78,20 @@ def test_what_is_open_says_who_may_decide_and_until_when() -> None:
         "eventCondition": None,
         "since": "2026-01-01T00:00:00Z",
         "timeoutAt": "2026-01-04T00:00:00Z",
-        "approval": {"users": ["ann"], "roles": [], "reminders": 0, "escalatedAt": None},
+        "approval": {
+            "users": ["ann"],
+            "roles": [],
+            "formSchema": {"type": "object"},
+            "reminders": 0,
+            "escalatedAt": None,
+        },
     }
     assert run.view["waitingForEvent"] is None, "no event ends it"
     run.skip().skip()
     assert open_approval(run) == {
         "users": ["ann", "zoe"],
         "roles": ["board"],
+        "formSchema": {"type": "object"},
         "reminders": 1,
         "escalatedAt": "2026-01-02T00:00:00Z",
     }
@@ -423,6 +431,7 @@ def test_retried_by_hand_it_asks_anew_with_all_its_time() -> None:
     assert open_approval(run) == {
         "users": ["ann"],
         "roles": [],
+        "formSchema": None,
         "reminders": 0,
         "escalatedAt": None,
     }

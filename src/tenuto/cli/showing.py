@@ -23,6 +23,7 @@ from tenuto.engine.held import Held
 from tenuto.instances import history_view, instance_view
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
@@ -123,7 +124,7 @@ def _show_end(held: Held) -> None:
     for wait in waits_of(held.plan, state):
         assert isinstance(wait, dict)
         if "approval" in wait:
-            _show_approval(state, NodeKey(str(wait["stepId"]), str(wait["iteration"])))
+            _show_approval(held, NodeKey(str(wait["stepId"]), str(wait["iteration"])))
             continue
         condition = f" where {wait['eventCondition']}" if wait["eventCondition"] else ""
         show("")
@@ -148,9 +149,11 @@ def _show_end(held: Held) -> None:
         show(_text("output", "bold", f"  {one_line(output_of(held.plan, state), 1000)}"))
 
 
-def _show_approval(state: InstanceState, key: NodeKey) -> None:
-    """Who may decide, until when, and what to type."""
+def _show_approval(held: Held, key: NodeKey) -> None:
+    """Who may decide, until when, on what form, and what to type."""
+    state, config = held.state, held.plan[key.node].node.config
     node = state.nodes[key]
+    assert isinstance(config, Approval)
     asked = node.approval
     assert asked is not None
     name = f"{key.node}[{key.iteration}]" if key.iteration else key.node
@@ -165,7 +168,11 @@ def _show_approval(state: InstanceState, key: NodeKey) -> None:
         f"escalated {iso(asked.escalated_at)}" if asked.escalated_at else "",
     ]
     show(f"  {', '.join(fact for fact in facts if fact)}")
-    show(f"  tenuto decide {state.id} {shlex.quote(name)} approved --by NAME  (or rejected)")
+    form = ""
+    if config.form_schema is not None:
+        form = " --form JSON"
+        show(f"  form {one_line(config.form_schema, 1000)}")
+    show(f"  tenuto decide {state.id} {shlex.quote(name)} approved --by NAME{form}  (or rejected)")
 
 
 def _log(history: list[Object], start: datetime) -> Table:

@@ -74,7 +74,7 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
     for key in sorted(keys, key=lambda key: state.nodes[key].opened):
         config = plan[key.node].node.config
         if isinstance(config, Approval):
-            waits.append(_approval(state, key))
+            waits.append(_approval(state, key, config))
             continue
         assert isinstance(config, EventWait)
         started = state.nodes[key].started_at
@@ -89,8 +89,8 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
     return waits
 
 
-def _approval(state: InstanceState, key: NodeKey) -> Object:
-    """An open approval: who may decide, and until when."""
+def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:
+    """An open approval: who may decide, on what form, and until when."""
     node = state.nodes[key]
     asked, started = node.approval, node.started_at
     assert asked is not None
@@ -105,6 +105,7 @@ def _approval(state: InstanceState, key: NodeKey) -> Object:
         "approval": {
             "users": list(asked.assignees.users),
             "roles": list(asked.assignees.roles),
+            "formSchema": config.form_schema,
             "reminders": asked.reminded,
             "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
         },

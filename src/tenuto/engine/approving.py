@@ -37,6 +37,12 @@ from tenuto.model.policy import Limits
 from tenuto.store.protocol import Store
 
 NOT_A_DECISION = "TEN-2111"
+_MISSING = Problem(
+    code="TEN-2110",
+    path="$.form",
+    message="a form is asked for, and none was given",
+    advice="Give it along with the decision; the approval's `formSchema` says what it holds.",
+)
 
 
 def decision_asked(
@@ -97,6 +103,8 @@ def refuse_bad_form(held: Held, asked: DecisionAsked, now: datetime, limits: Lim
     problems = problems or list(form_problems(schema, asked.form))
     if not problems:
         return
+    if asked.form is None:
+        problems = [_MISSING]
     refused = refusal(held.plan, held.state, asked, now)
     if refused is not None:
         raise refused_decision(refused)
