@@ -1,6 +1,7 @@
-"""A person decides, by an event; after three days without one somebody else is asked.
+r"""A person decides; the manager is reminded, and after four days the board may decide as well.
 
-tenuto run examples/approval/approval.json --input '{"expenseId": "e-7", "amount": 90}'
+tenuto run examples/approval/approval.json \
+    --input '{"expenseId": "e-7", "amount": 90, "manager": "ada"}'
 """
 
 from __future__ import annotations
@@ -11,20 +12,15 @@ from tenuto import task
 
 
 @task
-async def ask_for_approval(expense: dict[str, Any]) -> dict[str, Any]:
-    return {"asked": "the head of department", "about": expense["expenseId"]}
-
-
-@task
 async def pay_expense(expenseId: str, by: str) -> dict[str, str]:  # noqa: N803 - as in the input
     return {"expense": expenseId, "paid": "yes", "approvedBy": by}
 
 
 @task
-async def decline_expense(expenseId: str, by: str) -> dict[str, str]:  # noqa: N803 - as in the input
-    return {"expense": expenseId, "paid": "no", "declinedBy": by}
+async def decline_expense(expenseId: str, note: str) -> dict[str, str]:  # noqa: N803 - as in the input
+    return {"expense": expenseId, "paid": "no", "because": note}
 
 
 @task
-async def escalate_expense(expense: dict[str, Any]) -> dict[str, Any]:
-    return {"escalated": expense["expenseId"]}
+async def remember_expense(expense: dict[str, Any]) -> dict[str, Any]:
+    return {"expense": expense["expenseId"], "paid": "not yet"}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tenuto.instances import InstanceRef, Summary
     from tenuto.model.errors import (
         Conflict,
+        Forbidden,
         InvalidDefinition,
         InvalidInput,
         NotAvailable,
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Conflict": "tenuto.model.errors",
+    "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
     "InstanceRef": "tenuto.instances",
     "InvalidDefinition": "tenuto.model.errors",
@@ -92,6 +94,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Conflict",
     "Context",
+    "Forbidden",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, error_view, state_of
+from tenuto.core.view import context_of, error_view, state_of, waits_of
+from tenuto.engine.approving import (
+    decision_asked,
+    refuse_bad_form,
+    refuse_unless_said_before,
+)
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
@@ -74,6 +80,11 @@ class InstanceRef:
         held = await self._engine.state_of(self.id)
         return state_of(held.plan, held.state)
 
+    async def waits(self) -> list[JSON]:
+        """What it waits for, the oldest first: events, and decisions with those who may decide."""
+        held = await self._engine.state_of(self.id)
+        return waits_of(held.plan, held.state)
+
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""
         held = await self._engine.state_of(self.id)
@@ -134,6 +145,33 @@ class InstanceRef:
     async def retry(self) -> Status:
         """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
         return await self._ask(RetryAsked(by=EMBEDDED))
+
+    async def decide(
+        self,
+        step: str,
+        decision: str,
+        *,
+        by: str,
+        roles: Sequence[str] = (),
+        form: JSON = None,
+        iteration: str = "",
+    ) -> Status:
+        """Decide `"approved"` or `"rejected"` on the approval `step`, in the name of `by`.
+
+        `by` and `roles` say who decides: that they are who they are is yours to know. `form` is
+        kept in the step's output. In a loop, `iteration` says in which. Raises Forbidden when the
+        approval is for others, InvalidInput with every problem of the form, Conflict when it was
+        decided before or its time is over, NotFound when there is no such approval. The same
+        decision by the same person again changes nothing and is no mistake.
+        """
+        asked = decision_asked(step, decision, by=by, roles=roles, form=form, iteration=iteration)
+        engine = self._engine
+        held = await engine.state_of(self.id)
+        refuse_bad_form(held, asked, engine.clock.now(), engine.settings.limits)
+        answer = await engine.ask(self.id, asked)
+        if answer.rejection is not None:
+            await refuse_unless_said_before(engine.store, self.id, asked, answer.rejection)
+        return answer.status
 
     async def rerun(
         self,

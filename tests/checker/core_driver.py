@@ -36,6 +36,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
+    DecisionAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -58,6 +59,7 @@ from tests.kit.workload import (
     Behaviour,
     Behaviours,
     Cancel,
+    Decide,
     Document,
     Pause,
     Publish,
@@ -223,6 +225,9 @@ class CoreDriver:
         if isinstance(action, Publish):
             self._publish(action)
             return
+        if isinstance(action, Decide):
+            self._decide(action)
+            return
         asked: Input
         if isinstance(action, Cancel):
             asked = CancelAsked(by="client", reason=action.reason)
@@ -237,6 +242,23 @@ class CoreDriver:
         refused = self._feed(asked).rejection is not None
         answer = {"outcome": "refused" if refused else "ok", "instance": self.id}
         self._client.append({"op": type(action).__name__.lower(), **answer})
+
+    def _decide(self, action: Decide) -> None:
+        """In every iteration in which it is open; where it is nowhere, all the same."""
+        keys = [key for key in self.state.open_nodes() if key.node == action.step]
+        for key in sorted(keys) or [NodeKey(action.step)]:
+            asked = DecisionAsked(
+                node=key.node,
+                iteration=key.iteration,
+                decision=action.decision,
+                by=action.by,
+                roles=action.roles,
+            )
+            refused = self._feed(asked).rejection is not None
+            answer = {"outcome": "refused" if refused else "ok", "instance": self.id}
+            said = {"node": key.node, "iteration": key.iteration, "decision": action.decision}
+            who = {"by": action.by, "roles": list(action.roles)}
+            self._client.append({"op": "decide", **answer, **said, **who})
 
     def _publish(self, action: Publish) -> None:
         request = {"op": "publish", "outcome": "ok", "event": action.id}

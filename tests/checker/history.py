@@ -110,6 +110,29 @@ class Log:
     def timed_out(self, node: str) -> Log:
         return self.row("WAIT_RESOLVED", node, outcome="timeout")
 
+    def asks(
+        self,
+        node: str,
+        people: Fields,
+        timeout: int | None = None,
+        *,
+        remind: int | None = None,
+        escalate: int | None = None,
+        to: Fields | None = None,
+    ) -> Log:
+        limit = None if timeout is None else self.now + timeout
+        asking: Fields = {"assignees": people, "escalateTo": to}
+        asking["remindAt"] = None if remind is None else self.now + remind
+        asking["escalateAt"] = None if escalate is None else self.now + escalate
+        return self.row("WAIT_OPENED", node, timeoutAt=limit, approval=asking)
+
+    def reminded(self, node: str, number: int, ahead: int, people: Fields) -> Log:
+        said: Fields = {"number": number, "nextAt": self.now + ahead, "assignees": people}
+        return self.row("TIMER_FIRED", node, kind="reminder", **said)
+
+    def escalated(self, node: str, to: Fields) -> Log:
+        return self.row("TIMER_FIRED", node, kind="escalation", assignees=to)
+
     def sleeps(self, node: str, milliseconds: int) -> Log:
         return self.row("TIMER_SET", node, due=self.now + milliseconds)
 

@@ -305,6 +305,38 @@ def wait_timeout() -> Fields:
     return record(document, history, events=[event("e0", BEGIN - 5)])
 
 
+def decided() -> Fields:
+    """Reminded once, escalated, and approved by somebody from the board."""
+    board = {"users": ["zoe"], "roles": ["board"]}
+    ask = box("approval", "p", assignees={"users": ["ann"]}, deadline="PT1M",
+        reminders=["PT20S", "PT50S"], escalate={"after": "PT30S", "assignees": board})  # fmt: skip
+    document = graph(ask, task("b"), task("n"), edges="p:approved>b p:rejected>n")
+    said = {"decision": "approved", "by": "eve", "at": "then", "form": None}
+    history = (
+        log().started()
+        .asks("p", {"users": ["ann"]}, 60_000, remind=20_000, escalate=30_000, to=board)
+        .turned("WAITING_FOR_EVENT").after(20_000).reminded("p", 1, 30_000, {"users": ["ann"]})
+        .after(10_000).escalated("p", board).after(10).row("WAIT_RESOLVED", "p", outcome="decision")
+        .completed("p", said, handles=["approved"]).skipped("n").dispatched("b").turned("RUNNING")
+        .completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    place = {"instance": ID, "node": "p", "iteration": "", "decision": "approved"}
+    client = [
+        {"op": "start", "outcome": "ok", "instance": ID, "input": {}},
+        {"op": "decide", "outcome": "refused", **place, "by": "bob", "roles": []},
+        {"op": "decide", "outcome": "ok", **place, "by": "eve", "roles": ["staff", "board"]},
+    ]
+    return record(document, history, client=client)
+
+
+def asking() -> Fields:
+    ask = box("approval", "p", assignees={"users": ["ann"]}, reminders=["PT20S"])
+    history = log().started().asks("p", {"users": ["ann"]}, remind=20_000)
+    history.turned("WAITING_FOR_EVENT")
+    timers = [{"kind": "reminder", "node": "p", "due": BEGIN + 20_000}]
+    return record(graph(ask, edges=""), history, instance={"timers": timers})
+
+
 def two_waits_look_back() -> Fields:
     document = graph(_wait(), {**_wait(), "id": "v"}, edges="w>v")
     history = (
@@ -344,7 +376,7 @@ _TRIGGER = {
 
 def cancelled_by_event() -> Fields:
     document = graph(box("eventWait", "w", eventPattern="never"), edges="")
-    asked = {"by": "system", "source": "EVENT", "reason": "gone", "eventId": "e1"}
+    asked: Fields = {"by": "system", "source": "EVENT", "reason": "gone", "eventId": "e1"}
     history = (
         log().started({"k": 1}).waits("w", "never").turned("WAITING_FOR_EVENT").after(5)
         .row("CANCEL_REQUESTED", shouldCompensate=True, **asked).called_off("w")
@@ -669,6 +701,8 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     asleep,
     event_wait,
     wait_timeout,
+    decided,
+    asking,
     two_waits_look_back,
     first_arm,
     cancelled_by_event,

@@ -19,6 +19,7 @@ from tests.kit.workload import (
     Document,
     Seeded,
     Taste,
+    approval_shapes,
     deep,
     loop_shapes,
     make_input,
@@ -69,7 +70,7 @@ def assert_nothing_broken(run: Run, seed: object) -> None:
 @pytest.mark.parametrize("losing_percent", [0, 15])
 def test_the_checker_finds_nothing_in_random_work(losing_percent: int) -> None:
     counts: Counter[str] = Counter()
-    for seed in range(80):
+    for seed in range(100):
         run = driven(work(seed), losing_percent)
         assert_nothing_broken(run, seed)
         counts += counted(run)
@@ -77,7 +78,8 @@ def test_the_checker_finds_nothing_in_random_work(losing_percent: int) -> None:
         "COMPLETED", "FAILED", "CANCELLED", "join", "skipped when", "skipped dead-path",
         "skipped cancelled", "region called off", "event taken", "TIMER_FIRED", "RETRY_SCHEDULED",
         "PAUSE_REQUESTED", "NODE_CANCEL_REQUESTED", "iteration success", "iteration error",
-        "iteration cancelled",
+        "iteration cancelled", "decision approved", "decision rejected", "fired reminder",
+        "fired escalation",
     ):  # fmt: skip
         assert counts[name] > 0, name
     assert (counts["LOST"] > 0) == (losing_percent > 0)
@@ -90,7 +92,7 @@ def test_a_node_that_is_always_lost_is_poison() -> None:
     assert counted(run)["POISON"] >= 1
 
 
-SHAPES = topologies() | loop_shapes()
+SHAPES = topologies() | loop_shapes() | approval_shapes()
 
 
 @pytest.mark.parametrize("id", SHAPES)

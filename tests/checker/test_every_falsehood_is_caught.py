@@ -368,6 +368,43 @@ FALSEHOODS = (
         add("NODE_COMPLETED", "t", before=("WAIT_RESOLVED", "w")))),
     Falsehood("running though it only waits", "STATUS", shapes.waiting,
         cut_after("WAIT_OPENED")),
+    # approvals
+    Falsehood("decided by somebody who was not asked", "APPROVAL", shapes.decided,
+        ledger("client", 2, roles=["staff"])),
+    Falsehood("decided by somebody who never said so", "APPROVAL", shapes.decided, all_of(
+        ledger("client", 2, outcome="refused"), say("NODE_COMPLETED", "p", output={
+            "decision": "approved", "by": "ann"}))),
+    Falsehood("another handle than what was decided", "APPROVAL", shapes.decided, all_of(
+        say("NODE_COMPLETED", "p", output={"decision": "rejected", "by": "eve"}),
+        ledger("client", 2, decision="rejected"))),
+    Falsehood("an acknowledged decision that is not in the log", "APPROVAL", shapes.decided,
+        ledger("client", 1, outcome="ok")),
+    Falsehood("decided too late", "APPROVAL", shapes.decided, last_rows_at(7, BEGIN + 60_000)),
+    Falsehood("others are asked than were told", "APPROVAL", shapes.decided,
+        configure("p", assignees={"users": ["bob"]})),
+    Falsehood("it escalates to others than it said", "APPROVAL", shapes.decided,
+        say_at(5, assignees={"roles": ["board"]})),
+    Falsehood("a reminder is left out", "APPROVAL", shapes.decided,
+        say("TIMER_FIRED", "p", number=2)),
+    Falsehood("the next reminder is forgotten", "APPROVAL", shapes.decided,
+        say("TIMER_FIRED", "p", nextAt=None)),
+    Falsehood("an event decides", "APPROVAL", shapes.decided,
+        say("WAIT_RESOLVED", "p", outcome="event")),
+    Falsehood("reminded too soon", "I19", shapes.decided,
+        column("TIMER_FIRED", "p", at=BEGIN + 19_000)),
+    Falsehood("a reminder set wrongly", "I19", shapes.decided,
+        configure("p", reminders=["PT5S", "PT50S"])),
+    Falsehood("escalated twice", "I20", shapes.decided, add("TIMER_FIRED", "p",
+        before=("WAIT_RESOLVED", "p"), kind="escalation", assignees={
+            "users": ["zoe"], "roles": ["board"]})),
+    Falsehood("a reminder that never comes", "I20", shapes.asking, whole(now=BEGIN + 99_000)),
+    Falsehood("a reminder without a row", "I24", shapes.asking, store(timers=[])),
+    Falsehood("another reminder after a restart", "I23", shapes.asking, store(timers=[
+        {"kind": "reminder", "node": "p", "due": BEGIN + 30_000}])),
+    Falsehood("an approval that listens for events", "I25", shapes.asking,
+        store(waits=[{"node": "p"}])),
+    Falsehood("decision and deadline both win", "I26", shapes.decided, add("WAIT_RESOLVED", "p",
+        before=("NODE_COMPLETED", "p"), outcome="decision")),
     # cancel, liveness, worth
     Falsehood("cancelled and never ended", "I28", shapes.cancelled, all_of(
         cut_after("NODE_SKIPPED", B))),

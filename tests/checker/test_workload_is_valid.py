@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from tenuto.definition import check
 from tests.kit.checker.graph import read
 from tests.kit.workload import (
+    Decide,
     Document,
     Publish,
     Taste,
+    approval_shapes,
     behaviour_of,
     deep,
     loop_shapes,
@@ -79,7 +81,9 @@ def test_documents_have_everything_that_this_part_of_the_product_does() -> None:
         for node in random_document(seed)["nodes"]:
             types.add(node["type"])
             settings_seen |= node["config"].keys()
-    assert types == {"start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop"}
+    assert types == {
+        "start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop", "approval",
+    }  # fmt: skip
     assert settings_seen >= {
         "joinMode", "cancelRest", "cancels", "when", "conditions", "onError", "retry", "handles",
         "timeout", "errorHandling", "eventTimeout", "lookback", "outputVariable", "select",
@@ -116,8 +120,8 @@ def test_loops_are_of_every_kind() -> None:
     }  # fmt: skip
 
 
-def test_loop_shapes_are_valid_in_both_forms() -> None:
-    for document in loop_shapes().values():
+def test_loop_and_approval_shapes_are_valid_in_both_forms() -> None:
+    for document in (*loop_shapes().values(), *approval_shapes().values()):
         assert problems(document) == []
         steps = to_steps(document)
         assert steps is None or problems(steps) == []
@@ -152,8 +156,11 @@ def test_clients_repeat_themselves_and_nearly_miss() -> None:
     kinds: set[str] = set()
     for seed in range(200):
         for action in plan_actions(random_document(seed), {"k": 1, "flag": True}, seed):
-            kinds.add(action.why if isinstance(action, Publish) else type(action).__name__)
+            if isinstance(action, Publish | Decide):
+                kinds.add(action.why)
+            else:
+                kinds.add(type(action).__name__)
     assert kinds == {
         "matching", "near miss", "duplicate", "early", "late", "finishing", "Cancel", "Pause",
-        "Resume", "Retry",
+        "Resume", "Retry", "may", "may not", "twice",
     }  # fmt: skip

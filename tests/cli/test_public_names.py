@@ -11,6 +11,7 @@ import tenuto
 NAMES = [
     "Conflict",
     "Context",
+    "Forbidden",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
@@ -50,6 +51,7 @@ APP = ["close", "deploy", "instance", "instances", "open", "publish", "start", "
 INSTANCE = [
     "cancel",
     "context",
+    "decide",
     "details",
     "history",
     "pause",
@@ -59,6 +61,7 @@ INSTANCE = [
     "retry",
     "state",
     "status",
+    "waits",
 ]
 
 

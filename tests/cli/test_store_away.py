@@ -21,7 +21,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status
-from tenuto.store.protocol import Mail
+from tenuto.store.protocol import Mail, MatchWrite
 from tests.cli.beside import told
 from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -129,7 +129,7 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
     await asyncio.to_thread(on_postgres.past, one_of_each)
     match = Postmaster.match
 
-    async def cut_before(self: Postmaster, number: int, event: Event) -> int:
+    async def cut_before(self: Postmaster, number: int, event: Event) -> MatchWrite:
         cut(line)
         return await match(self, number, event)
 

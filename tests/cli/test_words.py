@@ -14,6 +14,7 @@ from tenuto.cli.progress import Line
 from tenuto.cli.watchers import fitted
 from tenuto.model.errors import (
     Conflict,
+    Forbidden,
     InvalidInput,
     NotAvailable,
     NotFound,
@@ -90,6 +91,7 @@ def test_ids_are_shown_as_short_as_they_differ() -> None:
         (TenutoError("m", code="TEN-4001"), 5),
         (NotAvailable("m", [PROBLEM]), 6),
         (Overloaded("m"), 6),
+        (Forbidden("m"), 6),
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(error: TenutoError, code: int) -> None:

@@ -108,9 +108,10 @@ def check_outstanding(run: Run) -> None:
     assert run.state.running == len(attempts) + len(resolving)
     assert run.state.near_timers == sum(is_near)
     assert run.state.needs_owner == bool(attempts or resolving or any(is_near) or is_left)
-    assert run.state.open_waits == len(run.ledger.waits)
+    assert run.state.open_waits == len(run.ledger.waits) + len(run.ledger.approvals)
     if run.state.status in FINAL:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})
+        assert not run.ledger.approvals
         assert (resolving, run.ledger.children) == ({}, {})
     declared = run.plan.definition.cancellation_triggers
     is_listening = listens(run.plan, run.state) and run.state.status is not Status.CREATED

@@ -18,7 +18,14 @@ from tenuto.model.effects import (
     StartAttempt,
     StopAttempt,
 )
-from tenuto.model.entries import ChildStarted, Entry, NodeCancelled, NodeCompleted, NodeFailed
+from tenuto.model.entries import (
+    ChildStarted,
+    Entry,
+    NodeCancelled,
+    NodeCompleted,
+    NodeFailed,
+    WaitOpened,
+)
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
@@ -43,6 +50,8 @@ class Ledger:
         self.triggers: list[OpenWait] = []
         """For events that cancel the instance."""
         self.published: list[Event] = []
+        self.approvals: set[NodeKey] = set()
+        """Decisions that are waited for: of these the world knows nothing but the log."""
         self.dead_letters: list[KeepDeadLetter] = []
         self.resolving: dict[NodeKey, ResolveChild] = {}
         """Children whose version is being looked for."""
@@ -57,6 +66,9 @@ class Ledger:
                 self.told_to_stop.discard(entry.key)
                 self.resolving.pop(entry.key, None)
                 self.children.pop(entry.key, None)
+                self.approvals.discard(entry.key)
+            if isinstance(entry, WaitOpened) and entry.approval is not None:
+                self.approvals.add(entry.key)
             if isinstance(entry, ChildStarted):
                 self.resolving.pop(entry.key, None)
                 self.children[entry.key] = entry.child_id

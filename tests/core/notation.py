@@ -13,6 +13,7 @@ from tenuto.model.entries import (
     NodeSkipped,
     StatusChanged,
     SystemSet,
+    TimerFired,
     WaitResolved,
 )
 
@@ -43,6 +44,8 @@ def _said(entry: Entry) -> str:
             return entry.status
         case WaitResolved():
             return entry.outcome
+        case TimerFired():
+            return f"{entry.kind} {entry.number or ''}".rstrip() if entry.kind != "delay" else ""
         case ChildStarted():
             return f"{entry.workflow_id} v{entry.version}"
         case ChildEnded():

@@ -20,6 +20,7 @@ from tenuto.core.view import context_of, state_of
 from tenuto.definition import compile_definition
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, split_condition
+from tenuto.model.approvals import Decision as Decided
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.effects import OpenWait
 from tenuto.model.entries import Entry
@@ -31,6 +32,7 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    DecisionAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -286,6 +288,27 @@ class Run:
                 arm=arm,
             )
         )
+
+    def decide(
+        self,
+        node: str,
+        decision: Decided = "approved",
+        *,
+        by: str = "ann",
+        roles: tuple[str, ...] = (),
+        form: JSON = None,
+    ) -> Run:
+        """Somebody decides on an approval."""
+        key = key_of(node)
+        asked = DecisionAsked(
+            node=key.node,
+            iteration=key.iteration,
+            decision=decision,
+            by=by,
+            roles=roles,
+            form=form,
+        )
+        return self.tell(asked)
 
     def pause(self, *, until: datetime | None = None, reason: str | None = None) -> Run:
         return self.tell(PauseAsked(by="ada", until=until, reason=reason))

@@ -10,6 +10,7 @@ from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
 from tenuto.model.inputs import CancelAsked, Reused
 from tests.core.drawing import (
+    approval,
     arms,
     cancelled_by,
     child,
@@ -302,6 +303,33 @@ def order_rerun() -> Run:
     return run.succeed("pay", "cash").succeed("ship", "sent")
 
 
+EXPENSE = draw(
+    "s>ask ask:approved>pay ask:rejected>sorry ask:timeout>sorry",
+    s=start(),
+    ask=approval(
+        "{{ctx.input.boss}}",
+        assignees={"users": ["{{ctx.input.boss}}"], "roles": ["controlling"]},
+        deadline="P3D",
+        reminders=["P2D", "P1D"],
+        escalate={"after": "PT36H", "assignees": {"roles": ["board"]}},
+        outputVariable="said",
+    ),
+    pay=task(input={"by": "{{ctx.said.by}}", "sum": "{{ctx.said.form.sum}}"}),
+)
+
+
+def expense_approved_after_all() -> Run:
+    """The boss is reminded twice, and then somebody from the board decides."""
+    run = play(EXPENSE).start({"boss": "ann"}).skip().skip().skip().later(hours=1)
+    run.decide("ask", by="bob", roles=("staff", "board"), form={"sum": 90})
+    return run.succeed("pay", "paid")
+
+
+def expense_forgotten() -> Run:
+    run = play(EXPENSE).start({"boss": "ann"})
+    return run.skip().skip().skip().skip().succeed("sorry")
+
+
 def in_short_decisions() -> Run:
     """A loop that needs nobody, of which a decision does no more than a part."""
     document = draw("l:loop>c l:done>z", l=loop([1, 2, 3]), c=condition(yes="true"))
@@ -345,6 +373,8 @@ SHELF: dict[str, Situation] = {
         child_outlived_by_nobody,
         order_retried,
         order_rerun,
+        expense_approved_after_all,
+        expense_forgotten,
         in_short_decisions,
     )
 }

@@ -18,6 +18,7 @@ from tenuto.model.entries import (
     NodeFailed,
     NodeSkipped,
     StatusChanged,
+    TimerFired,
     WaitResolved,
 )
 from tenuto.model.events import Event
@@ -27,6 +28,7 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    DecisionAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -81,6 +83,7 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
             for n in names
             for status in FINAL
         ],
+        DecisionAsked: lambda: [DecisionAsked(node=n, decision="approved", by="a") for n in names],
         CancelAsked: lambda: [CancelAsked(by="ada"), CancelAsked(by="system", source="TIMEOUT")],
         PauseAsked: lambda: [PauseAsked(by="ada"), PauseAsked(by="ada", until=BEGIN)],
         ResumeAsked: lambda: [ResumeAsked(by="ada")],
@@ -193,6 +196,7 @@ def test_every_arm_of_fold_and_decide_is_taken() -> None:
     assert {e.outcome for e in entries if isinstance(e, WaitResolved)} == said(
         WaitResolved, "outcome"
     )
+    assert {e.kind for e in entries if isinstance(e, TimerFired)} == said(TimerFired, "kind")
     assert {e.status for e in entries if isinstance(e, NodeCompleted)} == said(
         NodeCompleted, "status"
     )

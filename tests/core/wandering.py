@@ -10,6 +10,7 @@ from tenuto.model.graph import Task
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tests.core.play import Run, key_of, spelled
+from tests.kit.workload.actions import PEOPLE
 from tests.kit.workload.choices import Choices, chance, pick
 
 Move = Callable[[], object]
@@ -54,9 +55,10 @@ def _go_on(run: Run, choices: Choices) -> None:
 
 
 def _progress(run: Run, choices: Choices) -> list[Move]:
-    """Results, events and timers: one of them there always is until the end."""
+    """Results, events, decisions and timers: one of them there always is until the end."""
     moves: list[Move] = [partial(_report, run, node, choices) for node in run.running]
     moves += [partial(_hand, run, spelled(key), choices) for key in sorted(run.ledger.waits)]
+    moves += [partial(_decide, run, spelled(key), choices) for key in sorted(run.ledger.approvals)]
     moves += [partial(_resolve, run, spelled(key), choices) for key in sorted(run.ledger.resolving)]
     moves += [partial(_child, run, spelled(key), choices) for key in sorted(run.ledger.children)]
     if run.ledger.timers:
@@ -111,6 +113,11 @@ def _child(run: Run, node: str, choices: Choices) -> None:
         run.child_ends(node, status=Status.CANCELLED, reason="for a reason of its own")
     else:
         run.child_ends(node, pick(choices, VALUES))
+
+
+def _decide(run: Run, node: str, choices: Choices) -> None:
+    by, roles = pick(choices, PEOPLE)
+    run.decide(node, "approved" if chance(choices, 60) else "rejected", by=by, roles=roles)
 
 
 def _hand(run: Run, node: str, choices: Choices) -> None:

@@ -12,6 +12,7 @@ _CHAPTERS = {
     "TEN-2": "Requests and input",
     "TEN-3": "Instances",
     "TEN-4": "Store and operations",
+    "TEN-5": "Access",
 }
 
 _HEAD = """\

@@ -27,6 +27,8 @@ NAMES = (
     "child_outlived_by_nobody",
     "completed",
     "deadline_passed",
+    "expense_approved_after_all",
+    "expense_forgotten",
     "first_of_three_wins",
     "looped",
     "order_never_paid",

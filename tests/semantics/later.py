@@ -9,11 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 LATER: Final[dict[str, tuple[str, ...]]] = {
-    "approvals and mutexes": ("WAITING_FOR_EVENT: an open wait or approval",),
-    "approvals": (
-        "`timeout` is one attempt",
-        "`approval {assignees",
-    ),
     "compensation": (
         "`idempotencyKey = ",
         "A step whose compensation ran",
@@ -43,6 +38,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`explain CODE|INSTANCE`.",
     ),
     "mutexes": (
+        "WAITING_FOR_EVENT: an open wait or approval",
         "`when` is read after the join and before the mutex.",
         "`mutex`: tenant-wide",
     ),

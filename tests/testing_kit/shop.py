@@ -62,6 +62,30 @@ APPROVED: Json = {
 }
 
 
+REVIEWED: Json = {
+    "id": "reviewed-order",
+    "steps": [
+        {
+            "stepId": "reserve",
+            "type": "TASK",
+            "taskId": "shop.reserve",
+            "transitions": {"default": "review"},
+        },
+        {
+            "stepId": "review",
+            "type": "APPROVAL",
+            "assignees": {"users": ["ada"], "roles": ["finance"]},
+            "deadline": "P3D",
+            "reminders": ["P1D"],
+            "escalate": {"after": "P2D", "assignees": {"users": ["zoe"]}},
+            "transitions": {"approved": "ship", "rejected": "escalate", "timeout": "escalate"},
+        },
+        {"stepId": "escalate", "type": "TASK", "taskId": "shop.escalate"},
+        {"stepId": "ship", "type": "TASK", "taskId": "shop.ship"},
+    ],
+}
+
+
 def in_a_row(*steps: Json, id: str = "row") -> Json:
     """A definition of steps that follow each other."""
     for step, following in pairwise(steps):

@@ -27,8 +27,10 @@ ENGINE = [
     "writes",
 ]
 INSTANCE = [
+    "approvals",
     "calls",
     "cancel",
+    "decide",
     "definition",
     "error",
     "exists",
@@ -60,6 +62,7 @@ def test_the_names_of_the_test_kit() -> None:
     """
     assert testing.__all__ == [
         "Call",
+        "Decide",
         "Engine",
         "Instance",
         "InvariantBroken",

@@ -291,6 +291,58 @@ def retry(instance: Instance, *, store: Store = STORE, output: Output = "table")
 
 
 @app.command()
+def decide(  # noqa: PLR0913 - one for each option
+    instance: Instance,
+    step: Annotated[
+        str, typer.Argument(metavar="STEP", help="The approval; in a loop for example review[2].")
+    ],
+    decision: Annotated[
+        str, typer.Argument(metavar="approved|rejected", help="What has been decided.")
+    ],
+    *,
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who has decided.")],
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="A role of that person; may be given several times."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--form", metavar="JSON|@FILE|-", help="What the approval asks to fill in."),
+    ] = None,
+    iteration: Annotated[
+        str, typer.Option("--iteration", metavar="N", help="In which iteration of a loop.")
+    ] = "",
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Decide on an approval that an instance waits for.
+
+    `tenuto show` lists what is open and who may decide. The same decision by the same person again
+    changes nothing. Steps that follow run in the process that has the store open, or in the next
+    `tenuto run`.
+
+    tenuto decide @last review approved --by ann --form '{"limit": 500}'
+    """
+    from tenuto.cli.deciding import decide_on, place_of
+    from tenuto.cli.sources import read_json
+    from tenuto.engine.approving import decision_asked
+
+    async def work() -> int:
+        name, inside = place_of(step, iteration)
+        asked = decision_asked(
+            name,
+            decision,
+            by=by,
+            roles=role or (),
+            form=None if form is None else read_json(form, "--form"),
+            iteration=inside,
+        )
+        return await decide_on(store, instance, asked, is_json=output == "json")
+
+    _perform(work, output)
+
+
+@app.command()
 def rerun(
     instance: Instance,
     *,

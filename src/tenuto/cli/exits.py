@@ -6,6 +6,7 @@ from typing import Final
 
 from tenuto.model.errors import (
     Conflict,
+    Forbidden,
     InvalidDefinition,
     InvalidInput,
     NotAvailable,
@@ -36,6 +37,7 @@ _OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
     (InvalidInput, USAGE),
     (NotAvailable, REFUSED),
     (Overloaded, REFUSED),
+    (Forbidden, REFUSED),
     (NotFound, NOT_FOUND),
     (Conflict, CONFLICT),
     (StoreUnavailable, NO_STORE),

@@ -98,7 +98,7 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
         case NodeStatus.COMPLETED:
             tries = f"  on attempt {node.attempt}" if node.attempt > 1 else ""
             items = f"  {_items(len(node.errors))} failed" if node.errors else ""
-            return _span(node, now) + items + tries
+            return _decided(node) + _span(node, now) + items + tries
         case NodeStatus.FAILED:
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
             return f"failed  {tries}{_span(node, now)}"
@@ -127,6 +127,17 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
             return ""
 
 
+def _decided(node: NodeState) -> str:
+    """Of an approval, what was decided and by whom."""
+    if node.approval is None:
+        return ""
+    match node.output:
+        case {"decision": decision, "by": by}:
+            return f"{decision} by {by}, "
+        case _:
+            return "nobody decided in time, "
+
+
 def _turns(state: InstanceState, key: NodeKey) -> str:
     """How far a loop is."""
     loop = state.loops[key]
@@ -147,6 +158,10 @@ def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, no
         timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
         until = f", times out in {countdown(timer.due - now)}" if timer else ""
         return f"waiting for {patterns}, {_span(node, now)} so far{until}"
+    if node.approval is not None:
+        timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
+        until = f", times out in {countdown(timer.due - now)}" if timer else ""
+        return f"for {node.approval.assignees} to decide, {_span(node, now)} so far{until}"
     timer = state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
     return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
 

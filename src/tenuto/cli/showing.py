@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,11 @@ from tenuto.core.ending import output_of
 from tenuto.core.view import waits_of
 from tenuto.engine.held import Held
 from tenuto.instances import history_view, instance_view
+from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
@@ -119,6 +123,9 @@ def _show_end(held: Held) -> None:
     state = held.state
     for wait in waits_of(held.plan, state):
         assert isinstance(wait, dict)
+        if "approval" in wait:
+            _show_approval(held, NodeKey(str(wait["stepId"]), str(wait["iteration"])))
+            continue
         condition = f" where {wait['eventCondition']}" if wait["eventCondition"] else ""
         show("")
         show(_text("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
@@ -140,6 +147,32 @@ def _show_end(held: Held) -> None:
     if state.status is Status.COMPLETED:
         show("")
         show(_text("output", "bold", f"  {one_line(output_of(held.plan, state), 1000)}"))
+
+
+def _show_approval(held: Held, key: NodeKey) -> None:
+    """Who may decide, until when, on what form, and what to type."""
+    state, config = held.state, held.plan[key.node].node.config
+    node = state.nodes[key]
+    assert isinstance(config, Approval)
+    asked = node.approval
+    assert asked is not None
+    name = f"{key.node}[{key.iteration}]" if key.iteration else key.node
+    show("")
+    show(_text("decision", "bold", f"  on {name}: for {asked.assignees}"))
+    since = f"since {iso(node.started_at)}" if node.started_at else ""
+    deadline = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
+    facts = [
+        since,
+        f"until {iso(deadline.due)}" if deadline else "",
+        f"reminders: {asked.reminded}" if asked.reminded else "",
+        f"escalated {iso(asked.escalated_at)}" if asked.escalated_at else "",
+    ]
+    show(f"  {', '.join(fact for fact in facts if fact)}")
+    form = ""
+    if config.form_schema is not None:
+        form = " --form JSON"
+        show(f"  form {one_line(config.form_schema, 1000)}")
+    show(f"  tenuto decide {state.id} {shlex.quote(name)} approved --by NAME{form}  (or rejected)")
 
 
 def _log(history: list[Object], start: datetime) -> Table:

@@ -81,7 +81,7 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
             )
         return
     cancelled(d, key, node.attempt)
-    if node.is_wait:
+    if node.listens:
         d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from tenuto.core import attempt, child, commands, retry, timer, wait
+from tenuto.core import approval, attempt, child, commands, retry, timer, wait
 from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
@@ -19,6 +19,7 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    DecisionAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -83,6 +84,8 @@ def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one ar
             return child.resolved(d, input)
         case AttemptLost():
             return attempt.lost(d, input)
+        case DecisionAsked():
+            return approval.decided(d, input)
         case CancelAsked():
             return commands.cancel(d, input)
         case PauseAsked():

@@ -15,7 +15,7 @@ from tenuto.core.fold import fold_into
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
-from tenuto.core.timing import NODE_TIMERS
+from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS
 from tenuto.expr import Lazy
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
 from tenuto.model.entries import Entry, IterationStarted, RetryRequested
@@ -34,6 +34,7 @@ DOES_NOT_HOLD = "TEN-3030"
 
 GO_ON = TimerKey(TimerKind.GO_ON)
 """The timer of whatever a decision left over."""
+_ALL_NODE_TIMERS = NODE_TIMERS + APPROVAL_TIMERS
 _INSTANCE_TIMERS = tuple(TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME))
 
 
@@ -133,7 +134,7 @@ class Deciding:
         elif node is None:
             keys = _INSTANCE_TIMERS
         else:
-            keys = tuple(TimerKey(kind, node.node, node.iteration) for kind in NODE_TIMERS)
+            keys = tuple(TimerKey(kind, node.node, node.iteration) for kind in _ALL_NODE_TIMERS)
         for key in keys:
             was, is_now = before.get(key), self.state.timers.get(key)
             if was == is_now:

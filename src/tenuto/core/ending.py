@@ -76,7 +76,7 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
         node = d.state.nodes[key]
         place = {"node": key.node, "iteration": key.iteration}
         end_child(d, node)
-        if node.is_wait:
+        if node.listens:
             d.order(CloseWait(**place, event_id=None))
         elif node.is_in_flight and isinstance(d.plan[key.node].node.config, Task):
             d.order(StopAttempt(**place, attempt=node.attempt, grace=d.plan.cancel_grace))

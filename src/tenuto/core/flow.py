@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, child, delay, emit, ending, loop, wait
+from tenuto.core import approval, attempt, child, delay, emit, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
@@ -121,9 +121,11 @@ def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
             child.begin(d, key, config)
         case Emit():
             emit.begin(d, key, config)
+        case Approval():
+            approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():
             _finish_at_once(d, key, config)
-        case JavaScript() | DataQuery() | Http() | Approval():
+        case JavaScript() | DataQuery() | Http():
             message = f"{key.node}: a definition with {type(config).__name__} is refused at start"
             raise AssertionError(message)
         case _:

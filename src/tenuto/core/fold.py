@@ -55,7 +55,9 @@ def fold_all(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> Inst
     return after
 
 
-def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901 - one arm each
+def fold_into(  # noqa: C901, PLR0915 - one arm each
+    plan: Plan, state: InstanceState, entry: Entry
+) -> None:
     """Change `state`, of which nobody else may know, as `entry` says."""
     state.version += 1
     state.updated_at = entry.at
@@ -82,7 +84,9 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
             nodes.timer_set(plan, state, entry)
         case ChildStarted():
             nodes.child_started(state, entry)
-        case TimerFired() | ChildEnded():
+        case TimerFired():
+            nodes.timer_fired(state, entry)
+        case ChildEnded():
             pass
         case IterationStarted():
             loops.iteration_started(plan, state, entry)

@@ -53,7 +53,7 @@ def close_node(
     state.open_waits -= before.is_wait
     state.open_loops -= before.is_loop
     if state.timers:
-        clear_node_timers(state, key)
+        clear_node_timers(state, key, before)
     count = state.open_steps.get(key.node, 1) - 1 if key.iteration else 0
     state.open_steps = (
         with_item(state.open_steps, key.node, count)

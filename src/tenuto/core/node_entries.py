@@ -12,8 +12,9 @@ from tenuto.core.life import change_node, close_node, open_node
 from tenuto.core.loop_entries import close_loop, errors_of, item_failed, variables_at
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
-from tenuto.core.state import Ending, InstanceState, NodeState, Variable
+from tenuto.core.state import Asked, Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
+from tenuto.model.approvals import People
 from tenuto.model.entries import (
     ChildStarted,
     NodeCancelled,
@@ -23,6 +24,7 @@ from tenuto.model.entries import (
     NodeFailed,
     NodeSkipped,
     RetryScheduled,
+    TimerFired,
     TimerSet,
     WaitOpened,
     WaitResolved,
@@ -199,9 +201,17 @@ def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> None:
 
 def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
     key = entry.key
-    open_node(plan, state, key, _waiting(state, entry, is_wait=True))
+    node = _waiting(state, entry, is_wait=True)
+    asking = entry.approval
+    if asking is not None:
+        asked = Asked(assignees=asking.assignees, escalate_to=asking.escalate_to)
+        node = replace(node, approval=asked)
+    open_node(plan, state, key, node)
     _set_node_timer(state, TimerKind.WAIT_TIMEOUT, key, entry.timeout_at, entry.at)
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
+    if asking is not None:
+        _set_node_timer(state, TimerKind.REMINDER, key, asking.remind_at, entry.at)
+        _set_node_timer(state, TimerKind.ESCALATION, key, asking.escalate_at, entry.at)
 
 
 def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
@@ -214,6 +224,23 @@ def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:
     open_node(plan, state, key, _waiting(state, entry, is_wait=False))
     _set_node_timer(state, TimerKind.DELAY, key, entry.due, entry.at)
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
+
+
+def timer_fired(state: InstanceState, entry: TimerFired) -> None:
+    """A reminder or an escalation; what the end of a delay does follows in another entry."""
+    key = entry.key
+    asked = None if entry.kind == "delay" else state.nodes[key].approval
+    if asked is None:
+        return
+    if entry.kind == "reminder":
+        asked = replace(asked, reminded=entry.number)
+        clear_timer(state, TimerKey(TimerKind.REMINDER, key.node, key.iteration))
+        _set_node_timer(state, TimerKind.REMINDER, key, entry.next_at, entry.at)
+    else:
+        assignees = asked.assignees.with_others(entry.assignees or People())
+        asked = replace(asked, assignees=assignees, escalate_to=None, escalated_at=entry.at)
+        clear_timer(state, TimerKey(TimerKind.ESCALATION, key.node, key.iteration))
+    change_node(state, key, replace(state.nodes[key], approval=asked))
 
 
 def child_started(state: InstanceState, entry: ChildStarted) -> None:

@@ -32,10 +32,10 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
-SHAPE = 2
+SHAPE = 3
 """The number of the shape that is written; one that is greater was written by a newer program.
 
-In 1 there was no `short`: nothing was left over then."""
+In 1 there was no `short`: nothing was left over then. In 2 there were no approvals."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.keys import NO_KEYS, Keys
+from tenuto.model.approvals import People
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
@@ -21,6 +22,17 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NEAR
 from tenuto.model.status import NodeStatus, Status
+
+
+class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """What is special about a wait for somebody's decision."""
+
+    assignees: People
+    """Who may decide now."""
+    escalate_to: People | None = None
+    """Who may as well, once it escalates; None: it has, or never does."""
+    reminded: int = 0
+    escalated_at: datetime | None = None
 
 
 class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -46,6 +58,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The seq of the entry that holds the output."""
     error: LastError | None = None
     is_wait: bool = False
+    approval: Asked | None = None
+    """Set where the wait is for a decision and not for an event."""
     is_loop: bool = False
     errors: list[JSON] = []
     """What went wrong in single iterations of a loop that goes on all the same."""
@@ -65,6 +79,11 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     @property
     def is_open(self) -> bool:
         return self.status in _OPEN
+
+    @property
+    def listens(self) -> bool:
+        """Whether events are matched for it while it is open: a decision is none."""
+        return self.is_wait and self.approval is None
 
     @property
     def is_in_flight(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, child, commands, delay, loop, wait
+from tenuto.core import approval, attempt, child, commands, delay, loop, wait
 from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import GO_ON, STALE, Deciding, Rejection
 from tenuto.model.effects import ClearTimer
@@ -68,9 +68,13 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.RETRY:
             attempt.retry_due(d, node)
         case TimerKind.WAIT_TIMEOUT:
-            wait.timed_out(d, node)
+            _timed_out(d, node)
         case TimerKind.NODE_TIMEOUT:
             _overran(d, node)
+        case TimerKind.REMINDER:
+            approval.remind(d, node)
+        case TimerKind.ESCALATION:
+            approval.escalate(d, node)
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.DEADLINE:
@@ -82,6 +86,13 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case _:
             assert_never(key.kind)
     return None
+
+
+def _timed_out(d: Deciding, key: NodeKey) -> None:
+    if d.state.nodes[key].approval is not None:
+        approval.timed_out(d, key)
+    else:
+        wait.timed_out(d, key)
 
 
 def _overran(d: Deciding, key: NodeKey) -> None:

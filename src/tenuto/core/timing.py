@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.core.maps import with_item, without_item
-from tenuto.core.state import InstanceState, Timer
+from tenuto.core.state import InstanceState, NodeState, Timer
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 
@@ -20,6 +20,7 @@ NODE_TIMERS = (
     TimerKind.NODE_TIMEOUT,
     TimerKind.GRACE,
 )
+APPROVAL_TIMERS = (TimerKind.REMINDER, TimerKind.ESCALATION)
 
 
 def set_timer(state: InstanceState, key: TimerKey, due: datetime | None, at: datetime) -> None:
@@ -40,8 +41,9 @@ def clear_timer(state: InstanceState, key: TimerKey) -> None:
         state.near_timers -= before.is_near
 
 
-def clear_node_timers(state: InstanceState, key: NodeKey) -> None:
+def clear_node_timers(state: InstanceState, key: NodeKey, node: NodeState) -> None:
     """Clear every timer of one node."""
     if state.timers:
-        for kind in NODE_TIMERS:
+        kinds = NODE_TIMERS if node.approval is None else NODE_TIMERS + APPROVAL_TIMERS
+        for kind in kinds:
             clear_timer(state, TimerKey(kind, key.node, key.iteration))

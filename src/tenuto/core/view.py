@@ -9,8 +9,9 @@ from tenuto.core.wait import arms_of
 from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
-from tenuto.model.graph import EventWait
+from tenuto.model.graph import Approval, EventWait
 from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 
@@ -36,6 +37,7 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
         steps.setdefault(name, {"status": NodeStatus.PENDING.value, "attempts": 0})
     current = current_steps(state)
     waits = waits_of(plan, state)
+    for_events = (wait for wait in waits if isinstance(wait, dict) and "approval" not in wait)
     names: list[JSON] = list(current)
     return {
         "input": state.input,
@@ -43,7 +45,7 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
         "steps": steps,
         "currentStepId": current[0] if current else None,
         "currentSteps": names,
-        "waitingForEvent": waits[0] if waits else None,
+        "waitingForEvent": next(for_events, None),
         "waits": waits,
     }
 
@@ -65,13 +67,16 @@ def current_steps(state: InstanceState) -> list[str]:
 
 
 def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
-    """The open waits, the oldest first."""
+    """The open waits, for events and for decisions, the oldest first."""
     if not state.open_waits:
         return []
     keys = [key for key in state.open_nodes() if state.nodes[key].is_wait]
     waits: list[JSON] = []
     for key in sorted(keys, key=lambda key: state.nodes[key].opened):
         config = plan[key.node].node.config
+        if isinstance(config, Approval):
+            waits.append(_approval(state, key, config))
+            continue
         assert isinstance(config, EventWait)
         started = state.nodes[key].started_at
         waits += [
@@ -85,6 +90,29 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
             for arm in arms_of(config)
         ]
     return waits
+
+
+def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:
+    """An open approval: who may decide, on what form, and until when."""
+    node = state.nodes[key]
+    asked, started = node.approval, node.started_at
+    assert asked is not None
+    deadline = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
+    return {
+        "stepId": key.node,
+        "iteration": key.iteration,
+        "eventPattern": None,
+        "eventCondition": None,
+        "since": iso(started) if started else None,
+        "timeoutAt": iso(deadline.due) if deadline else None,
+        "approval": {
+            "users": list(asked.assignees.users),
+            "roles": list(asked.assignees.roles),
+            "formSchema": config.form_schema,
+            "reminders": asked.reminded,
+            "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
+        },
+    }
 
 
 def error_view(error: LastError) -> Object:

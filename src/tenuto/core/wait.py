@@ -95,7 +95,7 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     """An event fits: the wait takes it, unless something else ended the wait first."""
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
-    is_waiting = node is not None and node.status is NodeStatus.WAITING and node.is_wait
+    is_waiting = node is not None and node.status is NodeStatus.WAITING and node.listens
     # An instance that was set aside leaves its waits as they were.
     if node is None or not is_waiting or d.state.status.is_final:
         return Rejection(code=STALE, message=f"{key.node} is not waiting for an event")
@@ -135,7 +135,7 @@ def timed_out(d: Deciding, key: NodeKey) -> None:
 def overran(d: Deciding, key: NodeKey) -> None:
     """The node's own `timeout` is over."""
     node = d.state.nodes[key]
-    if node.is_wait:
+    if node.listens:
         d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
     message = f"{key.node} took longer than its timeout"
     fail(d, key, node.attempt, Failure(code=TIMED_OUT, message=message, retryable=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.definition.availability import unavailable
 from tenuto.definition.compiler import Checked, check, compile_definition
 from tenuto.definition.documents import parse_document
-from tenuto.definition.schemas import input_problems
+from tenuto.definition.schemas import form_problems, input_problems
 from tenuto.definition.to_graph_form import to_graph_form
 from tenuto.definition.to_mermaid import to_mermaid
 from tenuto.definition.to_steps_form import to_steps_form
@@ -14,6 +14,7 @@ __all__ = [
     "Checked",
     "check",
     "compile_definition",
+    "form_problems",
     "input_problems",
     "parse_document",
     "to_graph_form",

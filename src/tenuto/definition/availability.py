@@ -9,7 +9,6 @@ from tenuto.definition.expressions import names_root
 from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import (
-    Approval,
     DataQuery,
     Definition,
     Delay,
@@ -25,7 +24,6 @@ _TYPES: dict[type, str] = {
     JavaScript: "TEN-1903",
     DataQuery: "TEN-1904",
     Http: "TEN-1905",
-    Approval: "TEN-1907",
 }
 
 

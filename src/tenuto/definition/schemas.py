@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import jsonschema_rs
 from jsonschema_rs import FancyRegexOptions, ValidationError, Validator
@@ -57,17 +57,38 @@ def is_schema(value: Object) -> bool:
 
 def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
     """Everything about an input that the definition's `inputSchema` refuses."""
-    schema = definition.input_schema
+    return _problems(definition.input_schema, value, _INPUT)
+
+
+def form_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """Everything about the form of a decision that the approval's `formSchema` refuses."""
+    return _problems(schema, value, _FORM)
+
+
+class _Checked(NamedTuple):
+    """What is checked: its name, its path, the code of its problems, the field of its schema."""
+
+    name: str
+    path: str
+    code: str
+    field: str
+
+
+_INPUT = _Checked("input", "$", "TEN-2101", "inputSchema")
+_FORM = _Checked("form", "$.form", "TEN-2110", "formSchema")
+
+
+def _problems(schema: JSON, value: JSON, what: _Checked) -> tuple[Problem, ...]:
     if schema is None:
         return ()
     report = Report()
-    root = Place("$", report)
+    root = Place(what.path, report)
     try:
         for error in _validator(cast("SchemaJSON", schema)).iter_errors(value):
             there = _inside(root, error.instance_path)
-            there.wrong("TEN-2101", _short(error.message), _input_advice(error))
+            there.wrong(what.code, _short(error.message), _advice(error, what))
     except ValueError as error:
-        root.wrong("TEN-2101", f"the input cannot be checked: {_short(str(error))}")
+        root.wrong(what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
     return report.problems
 
 
@@ -122,16 +143,16 @@ def _inside(place: Place, keys: Sequence[str | int]) -> Place:
     return place
 
 
-def _input_advice(error: ValidationError) -> str:
+def _advice(error: ValidationError, what: _Checked) -> str:
     match error.kind.name:
         case "required":
-            return "Add the property to the input."
+            return f"Add the property to the {what.name}."
         case "additionalProperties" | "unevaluatedProperties":
-            return "Remove the property from the input, or correct its name."
+            return f"Remove the property from the {what.name}, or correct its name."
         case "type":
             return "Send a value of the expected type."
         case _:
-            return "Correct the value, or the definition's `inputSchema`."
+            return f"Correct the value, or the definition's `{what.field}`."
 
 
 def _short(message: str) -> str:

@@ -22,6 +22,7 @@ from tenuto.model.graph import (
     Task,
     Terminate,
 )
+from tenuto.model.json import JSON
 
 
 def to_mermaid(definition: Definition) -> str:
@@ -41,6 +42,9 @@ def what_it_does(node: Node) -> str:
             return f"{tag} {name}"
         case EventWait(event_pattern=str() as pattern):
             return f"{tag} {pattern}"
+        case Approval(assignees=people):
+            named = [name for kind in ("users", "roles") for name in _texts(people.get(kind))]
+            return f"{tag} {', '.join(named)}"
         case Condition(branches=[only]):
             return f"{tag} {only.when}"
         case Loop(while_=str() as test):
@@ -49,6 +53,10 @@ def what_it_does(node: Node) -> str:
             return f"{tag} over {source}"
         case _:
             return tag
+
+
+def _texts(value: JSON) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _box(node: Node) -> str:

@@ -94,7 +94,7 @@ class Report:
         folded = {
             (key.node, key.iteration)
             for key in state.open_nodes()
-            if state.nodes[key].is_wait and not state.status.is_final
+            if state.nodes[key].listens and not state.status.is_final
         }
         if listens(plan, state):
             folded.add(("", ""))

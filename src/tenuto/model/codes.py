@@ -459,7 +459,6 @@ _NOT_AVAILABLE = {
         "TEN-1903": "javascript nodes",
         "TEN-1904": "dataQuery nodes",
         "TEN-1905": "http nodes",
-        "TEN-1907": "approval nodes",
         "TEN-1909": "mutex",
         "TEN-1910": "calendars",
         "TEN-1911": "compensationSteps",
@@ -552,6 +551,16 @@ _REQUESTS = {
         "The definition's `inputSchema` refuses the input.",
         "Correct the input, or the `inputSchema`.",
     ),
+    "TEN-2110": Code(
+        "Form does not fit the schema",
+        "The `formSchema` of the approval refuses the form that came with the decision.",
+        "Correct the form, or the `formSchema`.",
+    ),
+    "TEN-2111": Code(
+        "Not a decision",
+        "Somebody decides `approved` or `rejected`, and says who they are.",
+        "Write one of the two words, and the name of the person.",
+    ),
     "TEN-2201": Code(
         "Stub for no task",
         "A test stubs, or asks about, a task that does not exist: it would never be called.",
@@ -631,6 +640,18 @@ _INSTANCES = {
         "The instance failed, but not so that it could go on: a terminate step ended it, it was "
         "being cancelled, or its deadline has passed.",
         "Make a new instance of it with a rerun.",
+    ),
+    "TEN-3020": Code(
+        "No such approval",
+        "The workflow has no approval step of this name, or it is in a loop and the iteration is "
+        "missing.",
+        "`tenuto show` lists the approvals that are open, and in which iterations.",
+    ),
+    "TEN-3021": Code(
+        "Not open for a decision",
+        "The approval was decided before, its time is over, it was called off, or the instance has "
+        "not come to it.",
+        "`tenuto show` says what became of it.",
     ),
     "TEN-3030": Code(
         "Cancellation trigger that does not hold",
@@ -764,6 +785,14 @@ _STORE = {
     ),
 }
 
+_ACCESS = {
+    "TEN-5001": Code(
+        "May not decide",
+        "The approval is for other people, or for those with other roles.",
+        "Let one of them decide; `tenuto show` says who may. Or wait until it escalates.",
+    ),
+}
+
 CATALOGUE: Mapping[str, Code] = MappingProxyType(
     {
         **_DOCUMENTS,
@@ -778,5 +807,6 @@ CATALOGUE: Mapping[str, Code] = MappingProxyType(
         **_REQUESTS,
         **_INSTANCES,
         **_STORE,
+        **_ACCESS,
     }
 )

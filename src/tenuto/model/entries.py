@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tenuto.model.approvals import Asking, People
 from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey, around
@@ -192,30 +193,32 @@ class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, r
 class WaitOpened(
     _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """A node began to wait for an event."""
+    """A node began to wait for an event, or for somebody's decision."""
 
     event_type = EventType.WAIT_OPENED
-    pattern: str
-    """Empty where there are arms."""
-    since: datetime
+    pattern: str = ""
+    """Empty where there are arms, and where a decision is waited for."""
+    since: datetime | None = None
     """Events received from here on count."""
     captures: tuple[JSON, ...] = ()
     """The instance's side of the condition, evaluated once."""
     correlation_id: str | None = None
     timeout_at: datetime | None = None
-    """When `eventTimeout` takes the handle `timeout`."""
+    """When `eventTimeout`, or an approval's `deadline`, takes the handle `timeout`."""
     fail_at: datetime | None = None
     """When the node's own `timeout` fails it."""
     arms: tuple[WaitArm, ...] = ()
+    approval: Asking | None = None
+    """Who may decide; then no event ends it, and the fields about events are left out."""
 
 
 class WaitResolved(
     _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """A wait ended: by an event, or because none came."""
+    """A wait ended: by an event or a decision, or because none came."""
 
     event_type = EventType.WAIT_RESOLVED
-    outcome: Literal["event", "timeout"]
+    outcome: Literal["event", "timeout", "decision"]
     event_id: str | None = None
     arm: str | None = None
 
@@ -232,9 +235,16 @@ class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
 class TimerFired(
     _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """A delay is over."""
+    """A delay is over, or an approval that is still open is due for a reminder or escalates."""
 
     event_type = EventType.TIMER_FIRED
+    kind: Literal["delay", "reminder", "escalation"] = "delay"
+    number: int = 0
+    """Which reminder it is, from 1."""
+    next_at: datetime | None = None
+    """When the next reminder is due."""
+    assignees: People | None = None
+    """Whom a reminder is for; whom an escalation adds."""
 
 
 class _IterationEntry(

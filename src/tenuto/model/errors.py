@@ -85,6 +85,12 @@ class Conflict(TenutoError):
     code = "TEN-3002"
 
 
+class Forbidden(TenutoError):
+    """Whoever asks for it may not have it done."""
+
+    code = "TEN-5001"
+
+
 class Overloaded(TenutoError):
     """Too much is waiting; nothing was accepted."""
 

@@ -159,14 +159,26 @@ class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
     """A template."""
 
 
+class Escalation(Struct, frozen=True, kw_only=True):
+    """Who may decide as well once nobody has for a while."""
+
+    after: Duration
+    assignees: Object
+
+
 class Approval(Struct, frozen=True, kw_only=True, tag="approval"):
     """Waits for a person."""
 
     assignees: Object
-    form_schema: Object | None = None
+    """Who may decide: names, or templates that give names or lists of them."""
+    form_schema: JSON = None
+    """What the form of a decision must fit; None: any form."""
     deadline: Duration | None = None
+    """How long it stays open; then the handle `timeout` is taken."""
     reminders: tuple[Duration, ...] = ()
-    escalate: Object | None = None
+    """When to remind, each counted from when it opened."""
+    escalate: Escalation | None = None
+    """Who may decide as well, `after` so long without a decision."""
 
 
 Config: TypeAlias = (

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from tenuto.model.approvals import Decision
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
@@ -22,6 +23,8 @@ class TimerKind(StrEnum):
     RETRY = "retry"
     WAIT_TIMEOUT = "wait-timeout"
     NODE_TIMEOUT = "node-timeout"
+    REMINDER = "reminder"
+    ESCALATION = "escalation"
     GRACE = "grace"
     DEADLINE = "deadline"
     RESUME = "resume"
@@ -162,6 +165,18 @@ class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-repo
     """Why it was cancelled."""
 
 
+class DecisionAsked(Struct, frozen=True, gc=False, kw_only=True, tag="decision-asked"):
+    """Somebody has decided on an approval; that the form fits its schema was seen before."""
+
+    node: str
+    decision: Decision
+    by: str
+    roles: tuple[str, ...] = ()
+    """The roles that this person has."""
+    form: JSON = None
+    iteration: str = ""
+
+
 class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked"):
     """Somebody wants the instance to end."""
 
@@ -202,6 +217,7 @@ Input: TypeAlias = (
     | TriggerMatched
     | ChildResolved
     | ChildReported
+    | DecisionAsked
     | CancelAsked
     | PauseAsked
     | ResumeAsked

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenuto.testing.calls import Call
     from tenuto.testing.crash_testing import InvariantBroken, Tested, crash_test
+    from tenuto.testing.driving import Decide
     from tenuto.testing.engine import Engine
     from tenuto.testing.instance import Instance
 
 _HOMES = {
     "Call": "tenuto.testing.calls",
+    "Decide": "tenuto.testing.driving",
     "Engine": "tenuto.testing.engine",
     "Instance": "tenuto.testing.instance",
     "InvariantBroken": "tenuto.testing.crash_testing",
@@ -38,4 +40,4 @@ def __getattr__(name: str) -> object:
     return found
 
 
-__all__ = ["Call", "Engine", "Instance", "InvariantBroken", "Tested", "crash_test"]
+__all__ = ["Call", "Decide", "Engine", "Instance", "InvariantBroken", "Tested", "crash_test"]

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
+from tenuto.app import Tenuto
 from tenuto.events import fits
+from tenuto.instances import InstanceRef
+from tenuto.model.errors import Conflict
 from tenuto.model.json import JSON, Given, as_json
+from tenuto.testing.timeline import named
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
@@ -16,8 +23,34 @@ if TYPE_CHECKING:
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""
 
-Scripted: TypeAlias = str | tuple[str, Given]
-"""An event that a test has ready: its name, or its name and payload."""
+
+class Decide(Struct, frozen=True, kw_only=True):
+    """A decision that a test has ready, among the events: it is made when its approval is open."""
+
+    step: str
+    decision: str = "approved"
+    by: str
+    roles: tuple[str, ...] = ()
+    form: JSON = None
+    iteration: str = ""
+    """In a loop, where: `"0"`, `"2/1"`."""
+
+    async def make(self, app: Tenuto, instance_id: str) -> None:
+        """Decide; where it is too early or too late, nothing comes of it."""
+        with suppress(Conflict):
+            await InstanceRef(app.engine, instance_id).decide(
+                self.step,
+                self.decision,
+                by=self.by,
+                roles=self.roles,
+                form=self.form,
+                iteration=self.iteration,
+            )
+
+
+Scripted: TypeAlias = str | tuple[str, Given] | Decide
+"""An event that a test has ready: its name, or its name and payload; or a decision."""
+Ready: TypeAlias = tuple[str, JSON] | Decide
 
 _LONG = timedelta(days=366)
 _MOST_LIVES = 100
@@ -33,20 +66,22 @@ class Driver:
 
     def __init__(self, engine: Engine, events: Sequence[Scripted]) -> None:
         self.engine = engine
-        self._left: dict[str, tuple[str, JSON]] = {
-            event_id(number): (each, None) if isinstance(each, str) else (each[0], as_json(each[1]))
-            for number, each in enumerate(events, start=1)
+        self._left: dict[str, Ready] = {
+            event_id(number): _ready(each) for number, each in enumerate(events, start=1)
         }
 
     @property
-    def left(self) -> dict[str, tuple[str, JSON]]:
-        """Events that were not published, by their ids."""
+    def left(self) -> dict[str, Ready]:
+        """Events that were not published, and decisions that were not made, by their ids."""
         return self._left
 
-    def publish(self, id: str) -> None:
-        """Publish one of the events now."""
-        pattern, payload = self._left.pop(id)
-        self.engine.publish(pattern, payload, id=id)
+    def send(self, run: Instance, id: str, ready: Ready) -> None:
+        """Publish an event now, or make a decision."""
+        if isinstance(ready, Decide):
+            self.engine.lives.ask(lambda app: ready.make(app, run.id))
+        else:
+            pattern, payload = ready
+            self.engine.publish(pattern, payload, id=id)
 
     def drive(self, run: Instance) -> Instance:
         """Go on until it has ended, or nothing more happens."""
@@ -59,8 +94,8 @@ class Driver:
         return run
 
     def give(self, run: Instance, id: str) -> None:
-        """Give an instance the event that it waits for."""
-        self.publish(id)
+        """Give an instance the event, or the decision, that it waits for."""
+        self.send(run, id, self._left.pop(id))
 
     def reach(self, is_reached: Callable[[], bool], run: Instance) -> bool:
         """Let time pass, over any crash, until something holds."""
@@ -78,8 +113,17 @@ class Driver:
         return self.engine.lives.advance(is_reached, _LONG)
 
     def _due(self, run: Instance) -> str | None:
-        open_waits = run.waiting_for
-        for id, (pattern, _) in self._left.items():
-            if any(fits(wait, pattern) for wait in open_waits):
+        open_waits, approvals = run.waiting_for, run.approvals
+        for id, ready in self._left.items():
+            if isinstance(ready, Decide):
+                if named(ready.step, ready.iteration) in approvals:
+                    return id
+            elif any(fits(wait, ready[0]) for wait in open_waits):
                 return id
         return None
+
+
+def _ready(given: Scripted) -> Ready:
+    if isinstance(given, str):
+        return given, None
+    return given if isinstance(given, Decide) else (given[0], as_json(given[1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
 from tenuto.testing.stand_ins import Named
-from tenuto.testing.timeline import path_of, timeline
+from tenuto.testing.timeline import named, path_of, timeline
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
@@ -121,6 +121,14 @@ class Instance:
         return [wait.pattern for wait in waits if not wait.is_cancellation]
 
     @property
+    def approvals(self) -> list[str]:
+        """The steps that somebody is to decide on; in a loop `review[0]`."""
+        state = self._held.state
+        keys = [key for key in state.open_nodes() if state.nodes[key].approval is not None]
+        opened = sorted(keys, key=lambda key: state.nodes[key].opened)
+        return [named(key.node, key.iteration) for key in opened]
+
+    @property
     def timeline(self) -> str:
         """What happened to it, for people."""
         if not self.exists:
@@ -154,6 +162,8 @@ class Instance:
             return "it is paused, and nobody resumes it"
         if self.waiting_for:
             return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+        if self.approvals:
+            return f"nobody decides on {' and '.join(self.approvals)}"
         return f"it is {self.status} after all that time"
 
     def calls(self, task: Named | None = None) -> list[Call]:
@@ -177,6 +187,24 @@ class Instance:
     def retry(self) -> None:
         """Let a FAILED one go on."""
         self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).retry())
+
+    def decide(
+        self,
+        step: str,
+        decision: str,
+        *,
+        by: str,
+        roles: Sequence[str] = (),
+        form: Given = None,
+        iteration: str = "",
+    ) -> None:
+        """Decide `"approved"` or `"rejected"` on one of its approvals, in the name of `by`."""
+        given = as_json(form)
+        self.engine.lives.ask(
+            lambda app: InstanceRef(app.engine, self.id).decide(
+                step, decision, by=by, roles=roles, form=given, iteration=iteration
+            )
+        )
 
     def rerun(
         self,

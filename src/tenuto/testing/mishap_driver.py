@@ -12,7 +12,7 @@ from tenuto.instances import InstanceRef
 from tenuto.model.entries import EventType
 from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
-from tenuto.testing.driving import Driver, Scripted, event_id
+from tenuto.testing.driving import Decide, Driver, Scripted, event_id
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
 
@@ -63,22 +63,22 @@ class MishapDriver(Driver):
         return run
 
     def give(self, run: Instance, id: str) -> None:
-        pattern, payload = self.left[id]
+        ready = self.left.pop(id)
         late = self._at_events.get((Kind.EVENT_LATE, id))
         if late is not None:
             self.struck.append(late)
-            waits = run.waiting_for
-            if not self.reach(lambda: run.waiting_for != waits or run.status.is_final, run):
+            waits = _open_in(run)
+            if not self.reach(lambda: _open_in(run) != waits or run.status.is_final, run):
                 self.engine.lives.skip(timedelta(days=1))
             if self.engine.crashed is not None:
                 self.engine.lives.recover()
-        self.publish(id)
+        self.send(run, id, ready)
         twice = self._at_events.get((Kind.EVENT_TWICE, id))
         if twice is not None:
             self.struck.append(twice)
             if self.engine.crashed is not None:
                 self.engine.lives.recover()
-            self.engine.publish(pattern, payload, id=id)
+            self.send(run, id, ready)
 
     def _plan(self, mishap: Mishap) -> None:
         unrest = self.engine.world.unrest
@@ -122,5 +122,16 @@ class MishapDriver(Driver):
     def _publish_early(self, mishap: Mishap) -> None:
         self.struck.append(mishap)
         id = event_id(mishap.at)
-        pattern, payload = self.left.pop(id)
+        ready = self.left[id]
+        if isinstance(ready, Decide):
+            # Too early it is refused; whoever decides does so again when it is asked for.
+            self.engine.lives.ask_meanwhile(lambda app: ready.make(app, _ID))
+            return
+        pattern, payload = ready
+        del self.left[id]
         self.engine.lives.ask_meanwhile(lambda app: app.publish(pattern, payload, id=id))
+
+
+def _open_in(run: Instance) -> list[str]:
+    """What an instance waits for."""
+    return [*run.waiting_for, *run.approvals]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tenuto.model.entries import EventType
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
-from tenuto.testing.driving import Scripted, event_id
+from tenuto.testing.driving import Decide, Scripted, event_id
 from tenuto.testing.engine import Engine
 from tenuto.testing.instance import Instance
 from tenuto.testing.mishap_driver import resting
@@ -24,7 +24,8 @@ def refuse_endless(calm: Instance, why: str | None) -> None:
         raise TenutoError(
             f"without any fault the workflow does not end: {why}\n\n{calm.timeline}",
             code="TEN-2205",
-            advice="Pass what it waits for: crash_test(…, events=[(pattern, payload)]).",
+            advice="Pass what it waits for: crash_test(…, events=[(pattern, payload)]), or "
+            "Decide(step=…, by=…) among them.",
         )
 
 
@@ -34,7 +35,9 @@ def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
     taken = set(_said(rows, EventType.WAIT_RESOLVED, "eventId"))
     waits = list(dict.fromkeys(_said(rows, EventType.WAIT_OPENED, "pattern")))
     for number, each in enumerate(events, start=1):
-        if event_id(number) not in taken:
+        if isinstance(each, Decide):
+            _refuse_unmade(rows, number, each)
+        elif event_id(number) not in taken:
             raise TenutoError(
                 f"without any fault nobody takes event {number}, {each!r}",
                 code="TEN-2205",
@@ -42,6 +45,23 @@ def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
                 if waits
                 else "Leave it out: nothing waits for an event.",
             )
+
+
+def _refuse_unmade(rows: Sequence[Object], number: int, decide: Decide) -> None:
+    wanted = {"decision": decide.decision, "by": decide.by}
+    made = [
+        row["payload"]["output"]
+        for row in rows
+        if (row["eventType"], row["nodeId"]) == (EventType.NODE_COMPLETED, decide.step)
+        and isinstance(row["payload"], dict)
+        and "output" in row["payload"]
+    ]
+    if not any(isinstance(each, dict) and wanted.items() <= each.items() for each in made):
+        raise TenutoError(
+            f"without any fault decision {number}, {decide!r}, is never made",
+            code="TEN-2205",
+            advice="Nothing asks for it at that step, or somebody else was quicker: leave it out.",
+        )
 
 
 def refuse_missed(missed: Sequence[Mishap], engine: Engine) -> None:

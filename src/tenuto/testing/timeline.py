@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tenuto.cli.moments import length
+from tenuto.model.approvals import People
 from tenuto.model.entries import EventType
 from tenuto.model.json import JSON, Object
 
@@ -30,12 +31,18 @@ def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:
     rows = [
         (length(datetime.fromisoformat(str(row["at"])) - start), _step(row), _said(row))
         for row in history
-        if row["eventType"] not in _LEFT_OUT
+        if row["eventType"] not in _LEFT_OUT or _is_told(row)
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for moment, step, said in rows:
         lines.append(f"  {moment:>{widths[0]}}  {step:<{widths[1]}}  {said}".rstrip())
     return "\n".join(lines)
+
+
+def _is_told(row: Object) -> bool:
+    """Reminders and escalations are; the timers of delays speak for themselves."""
+    payload = row["payload"]
+    return row["eventType"] == EventType.TIMER_FIRED and isinstance(payload, dict) and bool(payload)
 
 
 def named(step: str, iteration: str) -> str:
@@ -68,6 +75,12 @@ def _said(row: Object) -> str:
         case EventType.RETRY_SCHEDULED:
             moments = [datetime.fromisoformat(str(each)) for each in (payload["due"], row["at"])]
             return f"will be tried again in {length(moments[0] - moments[1])}"
+        case EventType.WAIT_OPENED if "approval" in payload:
+            return f"asks {_people(payload['approval']['assignees'])}"
+        case EventType.TIMER_FIRED if payload["kind"] == "reminder":
+            return f"reminds {_people(payload['assignees'])}"
+        case EventType.TIMER_FIRED:
+            return f"asks {_people(payload['assignees'])} as well"
         case EventType.WAIT_OPENED:
             return f"waits for {payload.get('pattern', 'an event')}"
         case EventType.WAIT_RESOLVED:
@@ -78,6 +91,10 @@ def _said(row: Object) -> str:
         case other:
             words = str(other).lower().replace("_", " ")
             return _cut(f"{words}{tried} {_short(payload) if payload else ''}".rstrip())
+
+
+def _people(found: Any) -> str:  # noqa: ANN401 - as the log has it
+    return str(msgspec.convert(found, People))
 
 
 def _short(value: JSON) -> str:

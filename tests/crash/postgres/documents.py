@@ -12,7 +12,7 @@ def documents() -> dict[str, Document]:
 
 
 def _all() -> list[Document]:
-    return [definition(), crossroads(), flawed(), held(), waiting()]
+    return [definition(), crossroads(), flawed(), held(), waiting(), asked()]
 
 
 def crossroads() -> Document:
@@ -42,6 +42,13 @@ def held() -> Document:
 def waiting() -> Document:
     """It waits for an event, and then does one thing."""
     return document("waiting", [_wait("wait", "word"), task("after")], edges("wait > after"))
+
+
+def asked() -> Document:
+    """Somebody decides, and then one thing is done."""
+    people = {"users": [f"person {number}" for number in range(8)]}
+    nodes = [node("ask", "approval", assignees=people, deadline="PT1H"), task("yes"), task("no")]
+    return document("asked", nodes, edges("ask:approved > yes", "ask:rejected > no"))
 
 
 def _wait(id: str, pattern: str) -> Document:

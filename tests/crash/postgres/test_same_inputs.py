@@ -25,7 +25,8 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
     tmp_path: Path, processes: int
 ) -> None:
     """Starts with one key make one instance, an event with one id is stored once and resumes its
-    wait once, a command acts once, and a result that everybody reports is recorded once.
+    wait once, a command acts once, a result that everybody reports is recorded once, and of those
+    who decide one does.
     """
     url = await empty_database("crash")
     orders = Orders(url=url, folder=str(tmp_path), beat_every=1, dead_after=30, work_takes=0)
@@ -36,7 +37,7 @@ async def test_what_several_processes_are_told_at_once_is_done_once(
         await members.stop_all()
     run = await judged(url, tmp_path, book=book, faults=["haste"])
     statuses = Counter(str((instance.row or {})["status"]) for instance in run.instances)
-    assert statuses == {"COMPLETED": 2 * ROUNDS, "CANCELLED": ROUNDS}
+    assert statuses == {"COMPLETED": 3 * ROUNDS, "CANCELLED": ROUNDS}
     # A second instance of anything, a second delivery or a second outcome breaks an invariant; what
     # is told twice without need is seen here.
     for instance in run.instances:
@@ -83,12 +84,50 @@ async def _story(members: Crew, k: int) -> list[Fields]:
     ends = await all_ask("end", instance=held)
     assert {str(each["status"]) for each in ends} == {"CANCELLED"}
 
+    asked = await start("asked", f"asked {k}")
+    said = await _all_decide(members, asked)
+    [decided] = [line for line in said if line["outcome"] == "ok"]
+    refusals = {str(line["why"]) for line in said if line["outcome"] == "refused"}
+    assert len(refusals) == 1, "everybody hears of the same"
+    assert f"ask was {decided['decision']} by {decided['by']} at" in refusals.pop()
+    book.extend(said)
+    ends = await all_ask("end", instance=asked)
+    assert {str(each["status"]) for each in ends} == {"COMPLETED"}
+
     reported = await start("held", f"reported {k}")
     await until(lambda: _is_under_way(members, reported))
     assert await all_ask("report", instance=reported, node="hold", attempt=1)
     ends = await all_ask("end", instance=reported)
     assert {str(each["status"]) for each in ends} == {"COMPLETED"}
     return book
+
+
+async def _all_decide(members: Crew, instance: str) -> list[Fields]:
+    """Everybody decides at once, each in another name and every second one otherwise."""
+    at = soon()
+    lines: list[Fields] = [
+        {"op": "decide", "instance": instance, "node": "ask", "iteration": "", "roles": []}
+        | {"by": f"person {number}", "decision": ("approved", "rejected")[number % 2]}
+        for number in range(len(members.living))
+    ]
+    answers = await asyncio.gather(
+        *(
+            member.ask("decide", at=at, **{name: line[name] for name in _SAID})
+            for member, line in zip(members.living, lines, strict=True)
+        ),
+        return_exceptions=True,
+    )
+    for line, answer in zip(lines, answers, strict=True):
+        if isinstance(answer, Refused):
+            assert answer.kind == "Conflict", answer
+            line |= {"outcome": "refused", "why": answer.args[0]}
+        else:
+            assert isinstance(answer, dict), answer
+            line["outcome"] = "ok"
+    return lines
+
+
+_SAID = ("instance", "node", "decision", "by")
 
 
 async def _is_under_way(members: Crew, instance: str) -> bool:

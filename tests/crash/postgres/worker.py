@@ -73,6 +73,7 @@ class Worker:
             "end": self._end,
             "rerun": self._rerun,
             "publish": self._publish,
+            "decide": self._decide,
             "release": self._release,
             "report": self._report,
             "holds": self._holds,
@@ -132,6 +133,11 @@ class Worker:
     async def _rerun(self, asked: Fields) -> Fields:
         instance = await self._app.instance(asked["instance"])
         return {"instance": (await instance.rerun()).id}
+
+    async def _decide(self, asked: Fields) -> Fields:
+        instance = await self._app.instance(asked["instance"])
+        status = await instance.decide(asked["node"], asked["decision"], by=asked["by"])
+        return {"status": status.value}
 
     async def _publish(self, asked: Fields) -> Fields:
         done = await self._app.publish(asked["pattern"], asked["payload"], id=asked["event"])

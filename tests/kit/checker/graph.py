@@ -141,6 +141,8 @@ class Node:
             return frozenset({"done"})
         if "arms" in self.config:
             return frozenset({*(str(arm["id"]) for arm in self.config["arms"]), "timeout"})
+        if self.type == "approval":
+            return frozenset({"approved", "rejected", "timeout"})
         names = {"default"}
         names |= {str(route["handle"]) for route in self.config.get("conditions") or ()}
         if self.type == "task":

@@ -115,6 +115,7 @@ def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Who
             deadline=picture.deadline,
             output=stored.get("output"),
             outputs=_outputs(picture),
+            decided=frozenset(picture.decided),
         )
     )
 

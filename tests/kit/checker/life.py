@@ -33,6 +33,19 @@ class Wait:
 
 
 @dataclass(slots=True)
+class Asked:
+    """An approval: who may decide, and what is due until somebody does."""
+
+    opened: Row
+    users: set[str]
+    roles: set[str]
+    remind_at: int | None
+    escalate_at: int | None
+    escalate_to: Fields | None
+    reminded: int = 0
+
+
+@dataclass(slots=True)
 class Life:
     """Where one activation stands. A number that names a row is 0 when there is none."""
 
@@ -50,6 +63,10 @@ class Life:
     running: bool = False
     ordered_at: int = 0
     wait: Wait | None = None
+    asked: Asked | None = None
+    """Of an approval, from when it opened."""
+    limit_at: int | None = None
+    """When an approval times out."""
     waited: bool = False
     resolved: Row | None = None
     due: int | None = None
@@ -119,6 +136,12 @@ class Life:
     def open(self) -> bool:
         """It has begun and not ended."""
         return self.begun > 0 and self.ended == 0
+
+    def pending_of_approval(self) -> list[tuple[str, int | None]]:
+        """What is due of an approval until somebody decides, beside its limits."""
+        if self.wait is None or self.asked is None:
+            return []
+        return [("reminder", self.asked.remind_at), ("escalation", self.asked.escalate_at)]
 
     @property
     def statuses(self) -> frozenset[str]:

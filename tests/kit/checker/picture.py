@@ -10,8 +10,8 @@ from typing import Final
 
 from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import Graph, Node
-from tests.kit.checker.life import Arm, Life, Wait
-from tests.kit.checker.moments import duration_ms
+from tests.kit.checker.life import Arm, Asked, Life, Wait
+from tests.kit.checker.moments import duration_ms, moment_ms
 from tests.kit.checker.record import Fields, Row
 from tests.kit.checker.turns import Iteration, Turns, index_of, outcome_of, outer
 
@@ -64,6 +64,8 @@ class Picture:
     end_output: Json = None
     taken_events: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
     """Event id → the waits that it resolved."""
+    decided: set[tuple[str, ...]] = field(default_factory=set)
+    """Node, iteration, decision and who decided."""
     cancel_rest: list[Node] = field(default_factory=list)
     fired_rest: set[tuple[str, str]] = field(default_factory=set)
     unexplained: list[tuple[Life, Row]] = field(default_factory=list)
@@ -379,6 +381,11 @@ class Picture:
         life.outcomes[row.attempt] = "COMPLETED"
         life.running = False
         life.output = row.payload.get("output")
+        if life.node.type == "approval" and isinstance(life.output, dict):
+            said = (str(life.output.get("decision")), str(life.output.get("by")))
+            self.decided.add((life.node.id, life.iteration, *said))
+            name = f"decision {said[0]}"
+            self.counts[name] = self.counts.get(name, 0) + 1
         life.handles = tuple(row.handles)
         ctx = self.ctx_of(life.place)
         if row.variable is not None:
@@ -543,6 +550,18 @@ class Picture:
             fail_at=row.moment("failAt"),
             correlation=row.payload.get("correlationId"),
         )
+        asking = row.payload.get("approval")
+        if asking is not None:
+            people = asking.get("assignees") or {}
+            life.limit_at = row.moment("timeoutAt")
+            life.asked = Asked(
+                opened=row,
+                users=set(people.get("users") or ()),
+                roles=set(people.get("roles") or ()),
+                remind_at=moment_ms(asking.get("remindAt")),
+                escalate_at=moment_ms(asking.get("escalateAt")),
+                escalate_to=asking.get("escalateTo"),
+            )
 
     def _wait_resolved(self, life: Life, row: Row) -> None:
         life.wait = None
@@ -557,7 +576,18 @@ class Picture:
         life.fail_at = row.moment("failAt")
 
     def _timer_fired(self, life: Life, row: Row) -> None:
-        life.due = None
+        kind = row.payload.get("kind", "delay")
+        if kind == "delay":
+            life.due = None
+        elif life.asked is not None and kind == "reminder":
+            life.asked.reminded += 1
+            life.asked.remind_at = row.moment("nextAt")
+        elif life.asked is not None:
+            added = row.payload.get("assignees") or {}
+            life.asked.users |= set(added.get("users") or ())
+            life.asked.roles |= set(added.get("roles") or ())
+            life.asked.escalate_at = None
+        self.counts[f"fired {kind}"] = self.counts.get(f"fired {kind}", 0) + 1
 
     def _resolve(self, life: Life, handles: set[str]) -> None:
         if life.cut or life.withdrawn:

@@ -109,7 +109,8 @@ class Run:
     `effects`: `{key, instance, node, iteration, attempt, at?, outcome, output?}` for every call,
     where `outcome` is completed, failed, cancelled (it obeyed), lost, stopped or running.
     `client`: `{op: start|publish|cancel|pause|resume|retry, outcome: ok|unknown|refused, …}` with
-    `instance`, `key?`, `input?` or `event`, `pattern`, `payload`.
+    `instance`, `key?`, `input?` or `event`, `pattern`, `payload`; `decide` with `instance`, `node`,
+    `iteration`, `decision`, `by`, `roles`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.
     """
 

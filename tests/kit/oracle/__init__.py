@@ -20,7 +20,7 @@ __all__ = ["Outcome", "Schedule", "agrees", "certain", "predict"]
 
 _LATENCIES_MS = ((0, 0), (0, 0), (0, 5), (0, 40), (1, 0), (3, 1), (40, 0))
 """Of the engine, and of clients."""
-_LEFT_OUT = frozenset({"timestamp", "correlationId", "message", "details", "attempts"})
+_LEFT_OUT = frozenset({"at", "timestamp", "correlationId", "message", "details", "attempts"})
 
 
 def predict(

@@ -19,7 +19,7 @@ from tests.kit.checker.moments import duration_ms
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
 from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of, resume
-from tests.kit.workload.actions import Action, Cancel, Pause, Publish, Resume, Retry
+from tests.kit.workload.actions import Action, Cancel, Decide, Pause, Publish, Resume, Retry
 from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
 
@@ -142,6 +142,8 @@ class Model:
                     self._pause(action)
             case Resume():
                 self._resume()
+            case Decide():
+                self._decide(action)
             case Retry():
                 self._retries -= 1
                 if self._can_go_on:
@@ -220,6 +222,24 @@ class Model:
             if waits and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
 
+    def _decide(self, action: Decide) -> None:
+        if self.final is not None or (self.ending is not None and not self.paused):
+            return
+        for node in self.nodes:
+            if node.plan.id != action.step or node.status != "WAITING":
+                continue
+            people = [node.plan.config["assignees"]]
+            further = node.plan.config.get("escalate")
+            if further and self.now >= node.since + (duration_ms(further["after"]) or 0):
+                people.append(further["assignees"])
+            if any(
+                action.by in (each.get("users") or ())
+                or {*action.roles} & {*(each.get("roles") or ())}
+                for each in people
+            ):
+                output = {"decision": action.decision, "by": action.by, "form": None}
+                self.complete(node, output, [action.decision])
+
     # Going on
 
     def _settle(self) -> None:
@@ -251,7 +271,7 @@ class Model:
                 return True
         return end_a_quiet_iteration(self)
 
-    def _begin(self, node: Activation) -> None:
+    def _begin(self, node: Activation) -> None:  # noqa: C901 - one arm each
         config = node.plan.config
         node.reopened = False
         if node.plan.cancels_rest:
@@ -268,6 +288,10 @@ class Model:
                 self._after(node, duration_ms(config["duration"]) or 0, self._woken)
             case "eventWait":
                 self._wait(node)
+            case "approval":
+                node.status = "WAITING"
+                node.since = self.now
+                self._limit_wait(node, duration_ms(config.get("deadline")))
             case "condition":
                 self.complete(node, {"branches": self._branches(node)}, self._branches(node))
             case "loop":
@@ -396,7 +420,9 @@ class Model:
             if event.id not in self.taken and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
                 return
-        limit = duration_ms((config.get("eventTimeout") or {}).get("duration"))
+        self._limit_wait(node, duration_ms((config.get("eventTimeout") or {}).get("duration")))
+
+    def _limit_wait(self, node: Activation, limit: int | None) -> None:
         whole = node.plan.timeout_ms
         if limit is not None and (whole is None or limit <= whole):
             self._after(node, limit, self._timed_out)

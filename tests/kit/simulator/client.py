@@ -10,7 +10,7 @@ import hashlib
 import json
 from datetime import timedelta
 from random import Random
-from typing import assert_never
+from typing import Literal, assert_never
 
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.engine.engine import Engine
@@ -19,8 +19,10 @@ from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import (
     CancelAsked,
+    DecisionAsked,
     Input,
     PauseAsked,
     ResumeAsked,
@@ -30,12 +32,13 @@ from tenuto.model.inputs import (
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery
 from tenuto.testing.virtual_clock import VirtualClock
+from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Job
-from tests.kit.workload import Action, Cancel, Pause, Publish, Resume, Retry
+from tests.kit.workload import Action, Cancel, Decide, Pause, Publish, Resume, Retry
 from tests.kit.workload.actions import concrete
 
 TENANT = "default"
@@ -229,6 +232,8 @@ class Client:
                 return await self._ask(engine, clock, "resume", ResumeAsked(by="client"))
             case Retry():
                 return await self._ask(engine, clock, "retry", RetryAsked(by="client"))
+            case Decide():
+                return await self._decide(engine, clock, action)
             case _:
                 assert_never(action)
 
@@ -249,10 +254,40 @@ class Client:
         entry["outcome"] = "ok"
         return True
 
-    async def _ask(self, engine: Engine, clock: VirtualClock, op: str, input: Input) -> bool:
-        entry = self._ledgers.request(op, instance=self.instance_id)
+    async def _decide(self, engine: Engine, clock: VirtualClock, action: Decide) -> bool:
+        """Decide wherever the step is open; where it is nowhere, it is asked for all the same."""
         try:
-            answer: Answer = await engine.ask(self.instance_id, input)
+            found = (await engine.state_of(self.instance_id)).state
+        except (StoreUnavailable, NotFound):
+            await clock.sleep(0.5)
+            return False
+        keys = [key for key in found.open_nodes() if key.node == action.step]
+        is_answered = True
+        for key in sorted(keys) or [NodeKey(action.step)]:
+            asked = DecisionAsked(
+                node=key.node,
+                iteration=key.iteration,
+                decision=action.decision,
+                by=action.by,
+                roles=action.roles,
+            )
+            is_answered &= await self._say(engine, clock, self.instance_id, asked)
+        return is_answered
+
+    async def _say(
+        self, engine: Engine, clock: VirtualClock, instance_id: str, asked: DecisionAsked
+    ) -> bool:
+        said: Fields = {"node": asked.node, "iteration": asked.iteration, "by": asked.by}
+        said |= {"decision": asked.decision, "roles": list(asked.roles)}
+        return await self._ask(engine, clock, "decide", asked, instance=instance_id, **said)
+
+    async def _ask(
+        self, engine: Engine, clock: VirtualClock, op: str, input: Input, **said: Json
+    ) -> bool:
+        said.setdefault("instance", self.instance_id)
+        entry = self._ledgers.request(op, **said)
+        try:
+            answer: Answer = await engine.ask(str(said["instance"]), input)
         except (StoreUnavailable, Overloaded):
             entry["outcome"] = "refused"
             await clock.sleep(0.5)
@@ -289,5 +324,23 @@ class Client:
                 concrete(wait.pattern, wait.node),
                 {"k": self.job.input["k"], "amount": number},
             )
+        await self._decide_all(engine, clock)
         if self._nudges >= _NUDGES_UNTIL_CANCEL:
             await self._ask(engine, clock, "cancel", CancelAsked(by="client"))
+
+    async def _decide_all(self, engine: Engine, clock: VirtualClock) -> None:
+        """Decide on whatever is open, of the instance and of those below it."""
+        try:
+            for id in await self._family(engine):
+                state = (await engine.state_of(id)).state
+                for key in sorted(state.open_nodes()):
+                    if state.nodes[key].approval is not None:
+                        word: Literal["approved", "rejected"] = self._random.choice(
+                            ("approved", "approved", "rejected")
+                        )
+                        asked = DecisionAsked(
+                            node=key.node, iteration=key.iteration, decision=word, by="ann"
+                        )
+                        await self._say(engine, clock, id, asked)
+        except (StoreUnavailable, NotFound):
+            return

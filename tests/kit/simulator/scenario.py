@@ -16,6 +16,7 @@ from tests.kit.workload import (
     Document,
     Seeded,
     Taste,
+    approval_shapes,
     event_shapes,
     loop_shapes,
     make_input,
@@ -171,7 +172,7 @@ def _rerun_from(document: Document, random: Random) -> str | None:
 def _document(name: str, random: Random, taste: Taste) -> Document:
     if random.random() < 0.6:
         return random_document(name, taste)
-    shapes = topologies() | loop_shapes()
+    shapes = topologies() | loop_shapes() | approval_shapes()
     # Waits are where most goes wrong in this trade.
     seldom = [shapes["event-wait"], shapes["event-wait"], terminated()]
     return random.choice([*shapes.values(), *seldom])

@@ -10,12 +10,14 @@ from __future__ import annotations
 from tests.kit.workload.actions import (
     Action,
     Cancel,
+    Decide,
     Pause,
     Publish,
     Resume,
     Retry,
     plan_actions,
 )
+from tests.kit.workload.approval_shapes import approval_shapes
 from tests.kit.workload.behaviours import Behaviour, Behaviours, behaviour_of, plan_behaviours
 from tests.kit.workload.choices import Seeded
 from tests.kit.workload.draft import Taste
@@ -32,6 +34,7 @@ __all__ = [
     "Behaviour",
     "Behaviours",
     "Cancel",
+    "Decide",
     "Document",
     "Pause",
     "Publish",
@@ -39,6 +42,7 @@ __all__ = [
     "Retry",
     "Seeded",
     "Taste",
+    "approval_shapes",
     "behaviour_of",
     "deep",
     "event_shapes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tests.kit.checker.graph import Node, read
 from tests.kit.workload.choices import Choices, Seeded, between, chance, pick
@@ -49,7 +49,29 @@ class Retry:
     at_ms: int
 
 
-Action: TypeAlias = Publish | Cancel | Pause | Resume | Retry
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Somebody decides on an approval, in every iteration in which it is open then."""
+
+    at_ms: int
+    step: str
+    decision: Literal["approved", "rejected"]
+    by: str
+    roles: tuple[str, ...]
+    why: str
+    """may, may not, twice, late, or finishing."""
+
+
+Action: TypeAlias = Publish | Cancel | Pause | Resume | Retry | Decide
+
+PEOPLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("ann", ()),
+    ("eve", ("boss",)),
+    ("zoe", ()),
+    ("bob", ("staff", "board")),
+    ("eve", ()),
+)
+"""Who decides in the shapes: those who are asked, those who are once it escalates, and nobody."""
 
 
 def plan_actions(
@@ -77,6 +99,9 @@ def plan_actions(
         if chance(choices, 60):
             pattern = str(trigger["eventPattern"])
             actions += _publishes(choices, "stop", pattern, input, prefix)
+    approvals = [node.id for node in read(document).nodes.values() if node.type == "approval"]
+    for id in approvals:
+        actions += _decisions(choices, id)
     if interrupts and chance(choices, 18):
         actions.append(Cancel(_moment(choices), "the client changed its mind"))
     if interrupts and chance(choices, 25):
@@ -94,6 +119,10 @@ def plan_actions(
             id = f"{prefix}last-{number}"
             payload = {"k": input["k"], "amount": number}
             actions.append(Publish(last + 1_000 * (number + 1), id, pattern, payload, "finishing"))
+        # What follows in a loop, or one behind the other, is asked for later.
+        for number, id in enumerate(approvals * 4):
+            at = last + 1_000 * (number + 1)
+            actions.append(Decide(at, id, _word(choices), "ann", (), "finishing"))
     return sorted(actions, key=lambda action: action.at_ms)
 
 
@@ -123,6 +152,25 @@ def _publishes(
         if why == "duplicate":
             found.append(Publish(at + choices.below(2_000), id, event.pattern, event.payload, why))
     return found
+
+
+def _decisions(choices: Choices, node: str) -> list[Action]:
+    found: list[Action] = []
+    for _ in range(between(choices, 0, 3)):
+        why = pick(choices, ["may", "may not", "twice", "late"])
+        at = MOMENTS_MS[-1] * 3 if why == "late" else _moment(choices)
+        by, roles = ("eve", ("staff",)) if why == "may not" else pick(choices, PEOPLE)
+        first = Decide(at, node, _word(choices), by, roles, why)
+        found.append(first)
+        if why == "twice":
+            later = at + choices.below(2_000)
+            word = first.decision if chance(choices, 50) else _word(choices)
+            found.append(Decide(later, node, word, by, roles, why))
+    return found
+
+
+def _word(choices: Choices) -> Literal["approved", "rejected"]:
+    return "approved" if chance(choices, 60) else "rejected"
 
 
 def _pauses(choices: Choices) -> list[Action]:

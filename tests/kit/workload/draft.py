@@ -17,6 +17,7 @@ class Taste:
     races: bool = True
     """Whatever depends on who is first: any, atLeast, cancelRest, cancels, terminate."""
     waits: bool = True
+    approvals: bool = True
     delays: bool = True
     time_limits: bool = True
     endless_waits: bool = True

@@ -76,6 +76,8 @@ def _type(draft: Draft, *, first: bool) -> str:
         weights["delay"] = 7
     if draft.taste.waits:
         weights["eventWait"] = 10
+    if draft.taste.waits and draft.taste.approvals:
+        weights["approval"] = 5
     if draft.taste.loops and draft.depth < DEEPEST:
         weights["loop"] = 7
     if not first:
@@ -168,6 +170,22 @@ def _event_wait(draft: Draft, id: str) -> Document:
     return config
 
 
+def _approval(draft: Draft, id: str) -> Document:
+    choices, taste = draft.choices, draft.taste
+    roles: Document = {"roles": ["boss"]} if chance(choices, 70) else {}
+    config: Document = {"assignees": {"users": ["ann"], **roles}}
+    if not taste.endless_waits or chance(choices, 50):
+        config["deadline"] = pick(choices, ["PT10S", "PT5M", "PT3H"])
+    if chance(choices, 40):
+        config["reminders"] = [pick(choices, ["PT2S", "PT1M", "PT2H"]) for _ in range(2)]
+    if chance(choices, 40):
+        people = {"users": ["zoe"], "roles": ["board"]}
+        config["escalate"] = {"after": pick(choices, ["PT5S", "PT1M"]), "assignees": people}
+    if taste.time_limits and chance(choices, 6):
+        config["timeout"] = "PT4H"
+    return config
+
+
 def _end(draft: Draft, id: str) -> Document:
     names = sorted(_variables_before(draft, id))[:3]
     if not names or chance(draft.choices, 20):
@@ -187,6 +205,7 @@ _CONFIGS = {
     "condition": _condition,
     "delay": _delay,
     "eventWait": _event_wait,
+    "approval": _approval,
     "loop": lambda draft, id: loop_config(draft),
     "end": _end,
     "terminate": _terminate,
@@ -199,7 +218,7 @@ def _add_common(draft: Draft, id: str, type: str, config: Document) -> None:
         config["outputVariable"] = draft.variables[id] = f"v_{id}"
     if chance(choices, 9):
         config["when"] = _expression(draft, id)
-    if type not in ("condition", "loop") and chance(choices, 15):
+    if type not in ("condition", "loop", "approval") and chance(choices, 15):
         config["conditions"] = [{"when": _expression(draft, id), "handle": "alt"}]
 
 
@@ -226,6 +245,9 @@ def _handles(draft: Draft, type: str, config: Document) -> list[str]:
     if type == "loop":
         found = ["done", *(route["handle"] for route in config.get("onError", ()))]
         found += [] if "errorHandling" in config else ["error"]
+        return [*found, "default"] if "when" in config else found
+    if type == "approval":
+        found = ["approved", "rejected", *(["timeout"] if "deadline" in config else [])]
         return [*found, "default"] if "when" in config else found
     found = ["default", *(route["handle"] for route in config.get("conditions", ()))]
     found += config.get("handles", ())

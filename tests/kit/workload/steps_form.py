@@ -8,6 +8,7 @@ from tests.kit.workload.drawing import Document, ends_of
 _TYPES = {
     "task": "TASK",
     "eventWait": "EVENT_WAIT",
+    "approval": "APPROVAL",
     "condition": "CONDITION",
     "delay": "DELAY",
     "terminate": "TERMINATE",

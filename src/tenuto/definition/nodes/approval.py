@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenuto.definition.fields import UNUSABLE, Field, Fields, Verbatim, is_object
+from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, is_object
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf
 from tenuto.definition.report import Place
 from tenuto.definition.schemas import Schema
 from tenuto.definition.spoken_kinds import Template
 from tenuto.definition.time_kinds import Length
-from tenuto.model.graph import TIMEOUT, Approval
+from tenuto.model.durations import Duration
+from tenuto.model.graph import TIMEOUT, Approval, Escalation
 from tenuto.model.json import JSON
 
 _PEOPLE = ListOf(Template("text"), least=1)
@@ -26,7 +27,11 @@ class Assignees:
             return UNUSABLE
         _ASSIGNEES.read(value, place)
         if not {"users", "roles"} & set(value):
-            place.wrong("TEN-1018", "`users` or `roles` is needed", "Say who may decide.")
+            place.wrong(
+                "TEN-1018",
+                "nobody could decide: `users` or `roles` is needed",
+                'Say who may decide, for example `{"users": ["ann"], "roles": ["manager"]}`.',
+            )
             return UNUSABLE
         return value
 
@@ -34,11 +39,20 @@ class Assignees:
         return cast("JSON", value)
 
 
-_ESCALATION = Verbatim(
-    Fields(
-        Field("after", "after", Length(), required=True),
-        Field("assignees", "assignees", Assignees(), required=True),
-    )
+class Ahead(Length):
+    """A length of time that is not none: people have to have some."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        length = super().read(value, place)
+        if isinstance(length, Duration) and not length.months and not length.span:
+            place.wrong("TEN-1015", "nobody can decide in no time", "Write for example `P3D`.")
+            return UNUSABLE
+        return length
+
+
+_ESCALATION = Fields(
+    Field("after", "after", Ahead(), required=True),
+    Field("assignees", "assignees", Assignees(), required=True),
 )
 
 APPROVAL = NodeType(
@@ -48,9 +62,9 @@ APPROVAL = NodeType(
     fields=Fields(
         Field("assignees", "assignees", Assignees(), required=True),
         Field("formSchema", "form_schema", Schema()),
-        Field("deadline", "deadline", Length()),
-        Field("reminders", "reminders", ListOf(Length())),
-        Field("escalate", "escalate", _ESCALATION),
+        Field("deadline", "deadline", Ahead()),
+        Field("reminders", "reminders", ListOf(Ahead())),
+        Field("escalate", "escalate", Record(Escalation, _ESCALATION)),
     ),
     handles=lambda _: ("approved", "rejected", TIMEOUT),
     has_own_handles=lambda _: True,

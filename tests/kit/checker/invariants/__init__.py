@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kit.checker.invariants import (
     acceptance,
+    approvals,
     clock,
     effects,
     family,
@@ -59,6 +60,9 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("I27", waiting.delivered_only_where_it_fits),
     ("I27", waiting.taken_once),
     ("I27", waiting.cancelled_by_what_fits),
+    ("APPROVAL", approvals.only_approvals_are_decided),
+    ("APPROVAL", approvals.asked_as_told),
+    ("APPROVAL", approvals.decided_by_who_may),
     ("FAMILY", family.children_follow_their_orders),
     ("FAMILY", family.outcomes_follow_from_children),
 )
@@ -105,6 +109,7 @@ OVER_RUN: tuple[OverRun, ...] = (
     acceptance.unknown_requests_had_one_effect,
     acceptance.accepted_requests_are_kept,
     acceptance.one_instance_per_event,
+    approvals.acknowledged_decisions_stand,
     rerun.reruns_take_over_what_was,
     family.every_child_has_its_parent,
     family.every_birth_has_its_child,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.kit.checker.invariants.judgement import Moment, Rest
 from tests.kit.checker.life import Life
 from tests.kit.checker.moments import duration_ms, moment_ms
-from tests.kit.checker.record import Row
+from tests.kit.checker.record import Fields, Row
 
 _BY_THE_CLOCK = frozenset({"system", "timer", "clock"})
 
@@ -33,7 +33,8 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
         yield from _as_long_as(row, "due", config.get("duration"))
     if row.type == "WAIT_OPENED":
         timeout = config.get("eventTimeout") or {}
-        yield from _as_long_as(row, "timeoutAt", timeout.get("duration"))
+        yield from _as_long_as(row, "timeoutAt", config.get("deadline", timeout.get("duration")))
+        yield from _asked_as_long_as(row, config)
     first_child = row.type == "CHILD_STARTED" and life.fail_at is None
     enters_loop = row.type == "ITERATION_STARTED" and not life.begun
     if row.type in ("TIMER_SET", "WAIT_OPENED") or first_child or enters_loop:
@@ -42,8 +43,9 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
 
 def timers_end_once(moment: Moment) -> Iterator[str]:
     """I20: Every timer ends as exactly one of fired, cancelled, superseded."""
-    if moment.row.type == "TIMER_FIRED" and moment.life is not None and moment.life.due is None:
-        yield f"the timer of {moment.row.node} fires and is not set"
+    row, life = moment.row, moment.life
+    if row.type == "TIMER_FIRED" and life is not None and _fires_at(row, life) is None:
+        yield f"the timer of {row.node} fires and is not set"
 
 
 def no_timer_is_overdue(rest: Rest) -> Iterator[str]:
@@ -86,6 +88,7 @@ def _pending(life: Life, *, paused: bool) -> Iterator[tuple[str, int | None]]:
         yield "the retry", life.retry.moment("due")
     if life.wait is not None:
         yield "the time-out", life.wait.timeout_at
+    yield from ((f"the {kind}", due) for kind, due in life.pending_of_approval())
     in_loop = life.node.type == "loop" and life.open
     if life.wait is not None or life.due is not None or life.child is not None or in_loop:
         yield "the time limit", life.fail_at
@@ -102,7 +105,7 @@ def _fails_with_its_item(moment: Moment, life: Life) -> bool:
 def _due_of_node(row: Row, life: Life) -> int | None:
     match row.type:
         case "TIMER_FIRED":
-            return life.due
+            return _fires_at(row, life)
         case "NODE_DISPATCHED" if life.retry is not None and life.retry.attempt == row.attempt:
             return life.retry.moment("due")
         case "WAIT_RESOLVED" if row.payload.get("outcome") == "timeout" and life.wait is not None:
@@ -115,6 +118,25 @@ def _due_of_node(row: Row, life: Life) -> int | None:
         case "NODE_FAILED" if row.code == "TIMEOUT":
             return life.fail_at
     return None
+
+
+def _fires_at(row: Row, life: Life) -> int | None:
+    """When the timer is due that a row says has fired; None when none is set."""
+    kind = row.payload.get("kind", "delay")
+    return life.due if kind == "delay" else dict(life.pending_of_approval()).get(str(kind))
+
+
+def _asked_as_long_as(row: Row, config: Fields) -> Iterator[str]:
+    asking = row.payload.get("approval") or {}
+    lengths = sorted(duration_ms(each) or 0 for each in config.get("reminders") or ())
+    told = {
+        "remindAt": lengths[0] if lengths else None,
+        "escalateAt": duration_ms((config.get("escalate") or {}).get("after")),
+    }
+    for name, length in told.items():
+        right = None if length is None else row.at + length
+        if (found := moment_ms(asking.get(name))) != right:
+            yield f"{row.type} of {row.node}: {name} is {found}, told {right}"
 
 
 def _due_of_instance(moment: Moment) -> int | None:

@@ -110,6 +110,8 @@ class Summary:
     ended_at: int | None = None
     deadline: int | None = None
     output: object = None
+    decided: frozenset[tuple[str, ...]] = frozenset()
+    """Node, iteration, decision and who decided."""
     outputs: dict[str, object] = field(default_factory=dict)
     """Child → what its parent recorded as its output."""
 

@@ -244,6 +244,8 @@ def due_of(picture: Picture, timer: Fields) -> Json:
             return None if life.retry is None else life.retry.moment("due")
         case "wait-timeout":
             return None if life.wait is None else life.wait.timeout_at
+        case "reminder" | "escalation":
+            return dict(life.pending_of_approval()).get(kind)
         case "node-timeout":
             return life.fail_at
         case "grace":

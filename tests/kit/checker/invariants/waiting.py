@@ -24,7 +24,8 @@ def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
     }
     for key, life in rest.picture.lives.items():
         id = life.name
-        if life.wait is not None and waits is not None and key not in stored:
+        listens = life.wait is not None and life.node.type != "approval"
+        if listens and waits is not None and key not in stored:
             yield f"{id} waits in the log and has no stored wait"
         if timers is None or owned:
             continue
@@ -35,6 +36,9 @@ def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
         timed = life.wait is not None and life.wait.timeout_at is not None
         if timed and ("wait-timeout", *key) not in kinds:
             yield f"{id} waits with a time limit, nobody owns it and no timer is stored"
+        for kind, due in life.pending_of_approval():
+            if due is not None and (kind, *key) not in kinds:
+                yield f"{id} has a {kind} to come, nobody owns it and no timer is stored"
     in_flight = any(life.running for life in rest.picture.lives.values())
     if in_flight and not owned and not rest.instance.mail:
         yield "an attempt is in flight and nobody owns the instance"
@@ -58,7 +62,7 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
         if not row["node"]:
             continue  # a trigger: see `triggers_are_open`
         life = picture.lives.get((str(row["node"]), str(row.get("iteration") or "")))
-        if life is None or life.wait is None:
+        if life is None or life.wait is None or life.node.type == "approval":
             yield f"a stored wait of {row['node']}, which waits for nothing"
 
 
@@ -81,7 +85,7 @@ def one_wins(moment: Moment) -> Iterator[str]:
     if (
         row.type == "NODE_COMPLETED"
         and row.status != "error"
-        and life.node.type == "eventWait"
+        and life.node.type in ("eventWait", "approval")
         and life.wait is not None
     ):
         yield f"{row.node} completes while its wait is open"
@@ -90,7 +94,7 @@ def one_wins(moment: Moment) -> Iterator[str]:
 def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
     """I27: Delivery only where tenant, pattern, condition and time match."""
     row, life = moment.row, moment.life
-    if row.type == "WAIT_OPENED" and life is not None:
+    if row.type == "WAIT_OPENED" and life is not None and life.node.type != "approval":
         yield from _since_is_right(moment)
     if row.type != "WAIT_RESOLVED" or row.payload.get("outcome") != "event" or life is None:
         return
@@ -143,7 +147,7 @@ def accepted_events_arrive(rest: Rest) -> Iterator[str]:
     if events is None or not rest.run.at_rest or rest.picture.is_final or rest.picture.ending:
         return
     for life in rest.picture.lives.values():
-        if life.wait is None:
+        if life.wait is None or life.node.type == "approval":
             continue
         for event in _owed(events, life.wait, rest):
             if str(event["id"]) not in rest.picture.taken_events:
