@@ -344,7 +344,7 @@ _TRIGGER = {
 
 def cancelled_by_event() -> Fields:
     document = graph(box("eventWait", "w", eventPattern="never"), edges="")
-    asked = {"by": "system", "source": "EVENT", "reason": "gone", "eventId": "e1"}
+    asked: Fields = {"by": "system", "source": "EVENT", "reason": "gone", "eventId": "e1"}
     history = (
         log().started({"k": 1}).waits("w", "never").turned("WAITING_FOR_EVENT").after(5)
         .row("CANCEL_REQUESTED", shouldCompensate=True, **asked).called_off("w")
