@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
@@ -242,6 +243,19 @@ async def test_what_a_step_publishes_reaches_whoever_it_is_for(shop: Shop) -> No
     assert (output["eventId"], output["payload"]) == (f"{telling.id}:e", {"id": 7})
     await until(app, lambda: ended(app, 3))
     assert (await app.publish("order.paid", {"id": 7}, id=f"{telling.id}:e")).duplicate
+
+
+async def test_an_id_that_somebody_else_has_used_stops_nobody(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = shop.app
+    await app.deploy(TELLING)
+    id = str(UUID(int=7))
+    await app.publish("order.paid", "something else", id=f"{id}:e")
+    telling = await app.start("telling", {"id": 7}, instance_id=id)
+    await telling.result(10)
+    await at_rest(app)
+    assert "somebody else" in caplog.text
 
 
 async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Shop) -> None:
