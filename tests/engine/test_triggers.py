@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
@@ -17,6 +19,7 @@ from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import Turn
 from tests.core.drawing import arms, box, draw, emit, end, wait
 from tests.engine.situations import at_rest, until
+from tests.engine.work import counted_work
 from tests.kit.postgres_database import fresh_database
 
 pytestmark = pytest.mark.asyncio
@@ -242,6 +245,19 @@ async def test_what_a_step_publishes_reaches_whoever_it_is_for(shop: Shop) -> No
     assert (await app.publish("order.paid", {"id": 7}, id=f"{telling.id}:e")).duplicate
 
 
+async def test_an_id_that_somebody_else_has_used_stops_nobody(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = shop.app
+    await app.deploy(TELLING)
+    id = str(UUID(int=7))
+    await app.publish("order.paid", "something else", id=f"{id}:e")
+    telling = await app.start("telling", {"id": 7}, instance_id=id)
+    await telling.result(10)
+    await at_rest(app)
+    assert "somebody else" in caplog.text
+
+
 async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Shop) -> None:
     app = shop.app
     await app.deploy(TELLING)
@@ -298,3 +314,24 @@ async def test_the_id_of_an_instance_follows_from_the_event_and_the_definition()
     }
     assert len(ids) == 8
     assert triggered_id(now, "default", "e1", "a") in ids
+
+
+@pytest.mark.slow
+async def test_an_event_costs_whom_it_cancels_and_not_who_could_be(tmp_path: Path) -> None:
+    """One among many is one index look-up, whether it waits or only listens."""
+    quiet = Settings(mail_every=3600, project_every=3600)
+    costs: list[tuple[int, int]] = []
+    for count in (10, 400):
+        with counted_work() as work:
+            async with Tenuto(f"sqlite:///{tmp_path}/{count}.db", settings=quiet) as app:
+                await app.deploy(ORDER)
+                started = [app.start("order", {"id": number}) for number in range(count)]
+                await asyncio.gather(*started)
+                await at_rest(app)
+                work.take()
+                assert (await app.publish("order.cancelled", {"id": 5})).cancelled == 1
+                await at_rest(app)
+                costs.append(work.take())
+    (few, scanned_few), (many, scanned_many) = costs
+    assert scanned_few == scanned_many == 0
+    assert many < 2 * few

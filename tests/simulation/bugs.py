@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from tenuto.core import InstanceState, outstanding, snapshot
+from tenuto.core import InstanceState, cancel_trigger, outstanding, snapshot
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
@@ -18,7 +18,7 @@ from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.timekeeper import Timekeeper
-from tenuto.model.effects import Effect, StartAttempt
+from tenuto.model.effects import Effect, OpenWait, StartAttempt
 from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerDue
@@ -112,7 +112,8 @@ def poison_comes_at_four() -> AbstractContextManager[Any]:
 def nobody_looks_back() -> AbstractContextManager[Any]:
     """A new wait is marked as if past events had been looked at."""
 
-    async def look_back(self: Postmaster, wait: WaitRow) -> bool:
+    async def look_back(self: Postmaster, arms: Sequence[WaitRow]) -> bool:
+        wait = arms[0]
         key = LookedBack(wait.instance_id, wait.node, wait.iteration, wait.attempt)
         await self._intake_of(wait.instance_id).looked_back(key)
         return False
@@ -146,6 +147,27 @@ def recovery_forgets_attempts() -> Iterator[None]:
 def every_event_fits() -> AbstractContextManager[Any]:
     """The condition of a wait is not read."""
     return patch.object(Postmaster, "_fits", lambda _self, _wait, _event: True)
+
+
+def published_events_are_forgotten() -> AbstractContextManager[Any]:
+    """What a step publishes is not written with its entry."""
+    return patch.object(commit, "events_of", lambda turn, _won: list(turn.events))
+
+
+def triggers_stay_open() -> AbstractContextManager[Any]:
+    """What was to cancel an instance outlives it."""
+    subscriptions = cancel_trigger.subscriptions
+
+    def opened(plan: Plan, state: InstanceState, *, was_listening: bool) -> list[Effect]:
+        found = subscriptions(plan, state, was_listening=was_listening)
+        return [effect for effect in found if isinstance(effect, OpenWait)]
+
+    return patch("tenuto.core.deciding.subscriptions", opened)
+
+
+def any_arm_takes_an_event() -> AbstractContextManager[Any]:
+    """The first by name wins, and not the first listed."""
+    return patch("tenuto.engine.postmaster._first_arms", lambda waits: waits[:1])
 
 
 def keys_are_shared() -> AbstractContextManager[Any]:

@@ -19,6 +19,7 @@ from tests.kit.workload import (
     Document,
     Publish,
     Retry,
+    event_shapes,
     loop_shapes,
     plan_behaviours,
     topologies,
@@ -108,6 +109,8 @@ TOO_OFTEN = {
 }
 SLOW = {("a", 1): Behaviour("succeed", 2_000, {"value": 1})}
 EARLY = (Publish(500, "early", "evt.wait", {"k": 5}, "early"),)
+GOES_ON = (Publish(9_000, "go", "evt.wait", {"k": 5}, "matching"),)
+PAID = (Publish(9_000, "paid", "evt.paid", {"k": 5}, "matching"),)
 NEAR_MISS = (Publish(9_000, "miss", "evt.wait", {"k": 6}, "near miss"),)
 CRASH = {6: Fault.CRASH_AFTER}
 GIVES_UP = Behaviour("fail", 500, code="OUT", retryable=False)
@@ -136,6 +139,21 @@ TRAPS = {
     ),
     "look-back": Trap(
         bugs.nobody_looks_back, "I8", lambda: one(work_then_wait(), behaviours=SLOW, actions=EARLY)
+    ),
+    "inbox": Trap(
+        bugs.published_events_are_forgotten,
+        "I8",
+        lambda: one(event_shapes()["telling"].document),
+    ),
+    "triggers": Trap(
+        bugs.triggers_stay_open,
+        "I25",
+        lambda: one(event_shapes()["cancellable"].document, actions=GOES_ON),
+    ),
+    "arms": Trap(
+        bugs.any_arm_takes_an_event,
+        "I27",
+        lambda: one(event_shapes()["first-of-two"].document, actions=PAID),
     ),
     "snapshot": Trap(
         bugs.snapshots_drop_variables,

@@ -127,7 +127,7 @@ class Dispatcher:
                 if arms and arms[0].arm == effect.arm:
                     self._look_back(arms)
             case PublishEvent():
-                self._match(draft.event_numbers.get(effect.event.id, 0), effect.event)
+                self._match(draft.stored[effect.event.id].number, effect.event)
             case ResolveChild():
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():

@@ -34,6 +34,7 @@ from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
 from tenuto.store.protocol import (
+    EventResult,
     InstanceUpdate,
     InstanceWrite,
     Mail,
@@ -91,8 +92,8 @@ class Draft(Struct, eq=False):
     """Of which tasks the attempts are offered to other processes; None: of none."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
-    event_numbers: Mapping[str, int] = {}
-    """Where the events that it published stand in the inbox, once that is durable."""
+    stored: Mapping[str, EventResult] = {}
+    """What became of the events of its turn, those that it published among them."""
     _owed: Obligations | None = None
     _bytes: int = 0
     _create: NewInstance | None = None

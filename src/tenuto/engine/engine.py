@@ -498,7 +498,10 @@ class Engine:
         _ = self._errand(self._looked_back(arms))
 
     def _match(self, number: int, event: Event) -> None:
-        _ = self._errand(self.postmaster.match_late(number, event))
+        if number:
+            _ = self._errand(self.postmaster.match_late(number, event))
+        else:
+            log.error("event %s: somebody else has published another one of this id", event.id)
 
     def _errand(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)

@@ -214,8 +214,7 @@ class Lane:
                 self._drafter.won(draft)
                 for request, answer in draft.answers:
                     request.answer(answer)
-                if result.events:
-                    draft.event_numbers = {id: each.number for id, each in result.events.items()}
+                draft.stored = result.events
                 self._process.concluded(draft)
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)
