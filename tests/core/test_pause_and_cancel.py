@@ -8,7 +8,7 @@ import pytest
 
 from tenuto.model.inputs import TimerKind
 from tenuto.model.status import Status
-from tests.core.drawing import delay, draw, end, start, task, wait
+from tests.core.drawing import approval, delay, draw, end, start, task, wait
 from tests.core.play import BEGIN, Run, play
 
 
@@ -289,3 +289,23 @@ def test_a_task_sees_the_default_timeout_or_its_own() -> None:
     assert orders["a"].heartbeat_timeout is None
     assert orders["b"].timeout == timedelta(seconds=30)
     assert orders["b"].heartbeat_timeout == timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("kind", [TimerKind.DELAY, TimerKind.REMINDER, TimerKind.WAIT_TIMEOUT])
+def test_a_timer_that_a_passed_deadline_takes_along_is_not_refused_for_ever(
+    kind: TimerKind,
+) -> None:
+    """After an outage both are due; whichever is heard of first, the instance ends by its deadline
+    and no timer is left that would come due again.
+    """
+    document = draw(
+        "s>d s>p s>w",
+        s=start(),
+        d=delay("PT1M"),
+        p=approval(reminders=["PT1M"]),
+        w=wait(eventTimeout={"duration": "PT1M"}),
+        options={"timeout": "PT1H"},
+    )
+    run = play(document).start().later(days=1).fire(kind)
+    assert run.news[0] == "CANCEL_REQUESTED TIMEOUT"
+    assert (run.status, run.ledger.timers) == (Status.CANCELLED, {})

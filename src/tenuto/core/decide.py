@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from tenuto.core import approval, attempt, child, commands, retry, timer, wait
-from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, Deciding, Decision, Rejection
+from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, STALE, Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
@@ -48,6 +48,11 @@ def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Dec
         settle(d)
     ordered = len(d.effects)
     rejection = _take(d, input)
+    is_stale = rejection is not None and rejection.code == STALE
+    if is_stale and d.entries and isinstance(input, TimerDue):
+        # The deadline, which was due as well, has taken the timer along: were it refused, its row
+        # would come due again for ever, and might keep others from being seen.
+        return d.done()
     if rejection is not None:
         return Decision(state=state, effects=tuple(d.effects[ordered:]), rejection=rejection)
     if not d.entries and not goes_on:
