@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from tenuto import Tenuto
+from tenuto.cli.undoing import under_way, undone_since
 from tenuto.model.json import Object
 from tests.cli.conftest import Terminal
 from tests.cli.waiting import until, waits_for_event
+from tests.core.drawing import draw, loop, undoing, wait
+from tests.core.play import play
 
 pytestmark = pytest.mark.slow
 
@@ -112,6 +115,7 @@ def test_what_cancelling_would_undo_is_told_and_then_undone(on_each_store: Termi
 
     ended = shop.run("run", "--instance", "@last", "--tasks", "shop.py")
     assert "cancelled by cli: too late" in ended.err
+    assert ended.err.index("↶ refund  undone") < ended.err.index("↶ release  undone")
     assert "undone  2 of 2  COMPLETED" in shop.call("show", "@last").out
     details = shop.call("show", "@last", "-o", "json").json
     assert details["status"] == "CANCELLED"
@@ -144,3 +148,15 @@ def test_what_was_done_can_be_left_as_it_is(terminal: Terminal) -> None:
     cancelled = shop.call("cancel", "@last", "--no-compensation")
     assert (cancelled.code, "CANCELLED" in cancelled.out) == (0, True), cancelled.err
     assert shop.call("show", "@last", "-o", "json").json["compensationState"] is None
+
+
+def test_what_is_being_undone_is_seen_while_it_goes_on() -> None:
+    document = undoing(draw("a>l l:loop>b l:done>w", l=loop([1]), w=wait()), a={}, b={})
+    run = play(document).start().succeed("a").succeed("b[0]")
+    assert under_way(run.state.compensation) is None
+    before = run.cancel().state.compensation
+    assert under_way(before) == "↶ undo_b[0]  undoing 1/2"
+    assert undone_since(None, before) == []
+    after = run.fail("undo_b[0]").state.compensation
+    assert undone_since(before, after) == ["✗ undo_b[0]  OOPS in undo_b[0]"]
+    assert under_way(run.succeed("undo_a").state.compensation) is None

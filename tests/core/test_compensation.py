@@ -404,3 +404,11 @@ def test_end_nodes_and_waits_can_be_undone_as_well() -> None:
     document = undoing(draw("w>e w>z", w=wait(), e=end({"n": 1}), z=wait("never")), w={}, e={})
     run = play(document).start().event("paid", {"n": 1}).cancel()
     assert run.undoing["plan"] == ["undo_e", "undo_w"]
+
+
+def test_a_deadline_that_passes_while_it_is_undone_changes_nothing() -> None:
+    document = undoing(draw("a>b", options={"timeout": "PT1M"}, b=task(retry=ONCE)), a={})
+    run = play(document).start().succeed("a").fail("b")
+    assert run.timers == {}
+    run.later(hours=1).lose("undo_a").succeed("undo_a")
+    assert (run.status, run.code) == (Status.FAILED, "OOPS")

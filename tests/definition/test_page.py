@@ -23,8 +23,9 @@ def test_every_example_on_the_page_is_valid(number: int) -> None:
 
 def test_the_page_has_examples_of_all_three_forms() -> None:
     graphs = [compile_definition(parse_document(each, "page")) for each in EXAMPLES]
-    assert [each.spelling for each in graphs] == ["steps", "steps", "graph"]
+    assert [each.spelling for each in graphs] == ["steps", "steps", "graph", "steps"]
     assert "dependsOn" in EXAMPLES[1]
+    assert "compensationSteps" in EXAMPLES[3]
 
 
 def test_the_page_lists_every_type_and_every_field() -> None:

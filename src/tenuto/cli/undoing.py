@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenuto.cli.terminal import one_line, show, styled
 from tenuto.core import InstanceState
+from tenuto.core.state import Compensation
 from tenuto.core.view import compensation_view
 from tenuto.model.json import JSON, Object
 
@@ -18,13 +19,36 @@ def show_undoing(state: InstanceState) -> None:
     done, plan = _listed(found, "completed"), _listed(found, "plan")
     show("")
     show(styled("undone", "bold", f"  {len(done)} of {len(plan)}  {found['status']}"))
-    if undoing.place is not None:
-        step, iteration, attempt = undoing.place
-        place = f"{step}[{iteration}]" if iteration else step
-        show(f"  now     {place}, attempt {attempt}")
+    if undoing.place is not None and undoing.current is not None:
+        show(f"  now     {_name(undoing, undoing.current)}, attempt {undoing.place[2]}")
     for failed in _listed(found, "failed"):
         assert isinstance(failed, dict)
         show(f"  failed  {failed['stepId']}: {one_line(failed['error'])}")
+
+
+def undone_since(before: Compensation | None, after: Compensation | None) -> list[str]:
+    """A line for each compensation that has had its turn between two looks."""
+    if after is None or after is before:
+        return []
+    first = 0 if before is None else before.position
+    lines: list[str] = []
+    for place in range(first, after.position):
+        name, error = _name(after, place), after.failed.get(place)
+        lines.append(f"↶ {name}  undone" if error is None else f"✗ {name}  {error.message}")
+    return lines
+
+
+def under_way(undoing: Compensation | None) -> str | None:
+    """What is being undone now, on one line."""
+    if undoing is None or undoing.current is None:
+        return None
+    how_far = f"{undoing.current + 1}/{len(undoing.plan)}"
+    return f"↶ {_name(undoing, undoing.current)}  undoing {how_far}"
+
+
+def _name(undoing: Compensation, place: int) -> str:
+    item = undoing.plan[place]
+    return f"{item.step_id}[{item.iteration}]" if item.iteration else item.step_id
 
 
 def show_undo_plan(foreseen: Object) -> None:

@@ -204,6 +204,8 @@ def break_off(d: Deciding) -> None:
             )
         )
     d.emit(CompensationEnded(at=d.now, status="COMPLETED_WITH_ERRORS"))
+    if d.state.status is Status.COMPLETED and d.state.parent is not None:
+        _tell_parent(d, "COMPLETED_WITH_ERRORS")
 
 
 def _end(d: Deciding, undoing: Compensation) -> None:

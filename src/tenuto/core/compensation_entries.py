@@ -54,6 +54,8 @@ def take(state: InstanceState, entry: Of) -> None:
 
 
 def _planned(state: InstanceState, entry: CompensationPlanned) -> None:
+    # What ends already does not care for its deadline, however long it takes to undo it.
+    clear_timer(state, TimerKey(TimerKind.DEADLINE))
     state.compensation = Compensation(plan=entry.plan, skipped=entry.skipped, started_at=entry.at)
 
 

@@ -25,9 +25,11 @@ def context_of(plan: Plan, state: InstanceState) -> Object:
 def state_of(plan: Plan, state: InstanceState) -> Object:
     """`state`: input, variables, every step, and what is open."""
     steps: Object = {
-        name: _step(state.nodes[key])
-        for key in sorted(state.nodes, key=lambda key: plan.order_of(key.node))
-        if not key.iteration and (name := key.node)
+        key.node: _step(state.nodes[key])
+        for key in sorted(
+            (key for key in state.nodes if not key.iteration),
+            key=lambda key: plan.order_of(key.node),
+        )
     }
     for name, planned in plan.nodes.items():
         if planned.loop is not None:
