@@ -55,9 +55,13 @@ class Ledger:
         self.mail: list[SendMail] = []
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
+        broken_off: set[tuple[str, str, int]] = set()
         for entry in entries:
             if isinstance(entry, CompensationEnded):
-                self.running.clear()  # one that was broken off
+                broken_off = {
+                    (each.node, each.iteration, each.attempt) for each in self.running.values()
+                }
+                self.running.clear()
             if isinstance(entry, _ENDS):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)
@@ -66,7 +70,7 @@ class Ledger:
             if isinstance(entry, ChildStarted):
                 self.resolving.pop(entry.key, None)
                 self.children[entry.key] = entry.child_id
-        ended = {
+        ended = broken_off | {
             (entry.node, entry.iteration, entry.attempt)
             for entry in entries
             if isinstance(entry, NodeCompleted | NodeCancelled)
