@@ -65,6 +65,10 @@ def each_is_undone_once_in_its_turn(rest: Rest) -> Iterator[str]:
 
 def nothing_is_done_while_it_is_undone(rest: Rest) -> Iterator[str]:
     """I29: it begins when nothing is open any more, and the end is declared after it."""
+    begun = [row.seq for row in rest.rows if row.type == "COMPENSATION_DISPATCHED"]
+    for row in rest.rows:
+        if row.type == "RETRY_REQUESTED" and begun and begun[0] < row.seq:
+            yield "retried although it had been undone"
     plan = _plan(rest)
     if plan is None:
         return
@@ -72,8 +76,6 @@ def nothing_is_done_while_it_is_undone(rest: Rest) -> Iterator[str]:
     for row in rest.rows[plan.seq :]:
         has_ended = has_ended or row.type == "COMPENSATION_ENDED"
         is_end = row.type == "STATUS_CHANGED" and row.payload.get("to") in FINAL
-        if row.type == "RETRY_REQUESTED":
-            return
         if row.type in _FORWARD and row.node in rest.picture.graph.nodes:
             yield f"{row.type} of {row.node} while it was being undone"
         if is_end and not has_ended:
@@ -124,8 +126,14 @@ def what_is_undone_was_called(rest: Rest) -> Iterator[str]:
 
 
 def _plan(rest: Rest) -> Row | None:
-    plans = [row for row in rest.rows if row.type == "COMPENSATION_PLANNED"]
-    return plans[-1] if plans else None
+    """The plan that counts: a retry by hand takes back one of which nothing was tried."""
+    found: Row | None = None
+    for row in rest.rows:
+        if row.type == "COMPENSATION_PLANNED":
+            found = row
+        elif row.type == "RETRY_REQUESTED":
+            found = None
+    return found
 
 
 def _places(plan: Row) -> list[Place]:
