@@ -57,8 +57,10 @@ INSTANCE = [
     "result",
     "resume",
     "retry",
+    "retry_compensation",
     "state",
     "status",
+    "undo_plan",
 ]
 
 
