@@ -10,7 +10,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, error_view, state_of, waits_of
+from tenuto.core.foreseen_undo import undo_plan
+from tenuto.core.view import compensation_view, context_of, error_view, state_of, waits_of
 from tenuto.engine.approving import (
     decision_asked,
     refuse_bad_form,
@@ -23,7 +24,14 @@ from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unk
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
-from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, RetryAsked
+from tenuto.model.inputs import (
+    CancelAsked,
+    CompensationRetryAsked,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    RetryAsked,
+)
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -127,10 +135,20 @@ class InstanceRef:
             raise WorkflowCancelled(state.cancellation)
         return output_of(held.plan, state)
 
-    async def cancel(self, reason: str | None = None) -> Status:
-        """End it; asking again is no mistake."""
+    async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
+        """End it, and undo what it has done unless that is to stay; asking again is no mistake."""
         refuse_bad_text(reason=reason)
-        return await self._ask(CancelAsked(by=EMBEDDED, reason=reason))
+        asked = CancelAsked(by=EMBEDDED, reason=reason, should_compensate=should_compensate)
+        return await self._ask(asked)
+
+    async def undo_plan(self, reason: str | None = None) -> Object:
+        """What would be undone if it were cancelled now, in which order and with which input.
+
+        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`.
+        """
+        refuse_bad_text(reason=reason)
+        held = await self._engine.state_of(self.id)
+        return undo_plan(held.plan, held.state, CancelAsked(by=EMBEDDED, reason=reason))
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
@@ -172,6 +190,12 @@ class InstanceRef:
         if answer.rejection is not None:
             await refuse_unless_said_before(engine.store, self.id, asked, answer.rejection)
         return answer.status
+
+    async def retry_compensation(self, step: str, iteration: str = "") -> Status:
+        """Try a compensation again that was given up; the status stays what it is."""
+        refuse_bad_text(step=step, iteration=iteration)
+        asked = CompensationRetryAsked(by=EMBEDDED, step_id=step, iteration=iteration)
+        return await self._ask(asked)
 
     async def rerun(
         self,
@@ -226,7 +250,7 @@ def instance_view(held: Held) -> Object:
         "correlationId": state.correlation_id,
         "lastError": error_view(state.last_error) if state.last_error else None,
         "cancellation": msgspec.to_builtins(state.cancellation),
-        "compensationState": None,
+        "compensationState": compensation_view(state.compensation),
         **({"parentId": state.parent.id} if state.parent else {}),
         "rootId": state.parent.root_id if state.parent else state.id,
         "tenant": held.tenant,

@@ -59,8 +59,10 @@ INSTANCE = [
     "result",
     "resume",
     "retry",
+    "retry_compensation",
     "state",
     "status",
+    "undo_plan",
     "waits",
 ]
 

@@ -27,6 +27,15 @@ def cancelled_by(document: Object, *triggers: Object) -> Object:
     return {**document, "cancellationTriggers": list[JSON](triggers)}
 
 
+def undoing(document: Object, **steps: Object) -> Object:
+    """The document with compensation steps: `a={…}` says how `undo_a` undoes `a`."""
+    listed: list[JSON] = [
+        {"stepId": f"undo_{name}", "compensationFor": name, "taskId": "undo", **fields}
+        for name, fields in steps.items()
+    ]
+    return document | {"compensationSteps": listed}
+
+
 def steps(*each: Object, **more: JSON) -> Object:
     """A document in the steps form, or with `dependsOn` in the dependency form."""
     listed: list[JSON] = list(each)

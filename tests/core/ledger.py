@@ -20,6 +20,9 @@ from tenuto.model.effects import (
 )
 from tenuto.model.entries import (
     ChildStarted,
+    CompensationCompleted,
+    CompensationEnded,
+    CompensationFailed,
     Entry,
     NodeCancelled,
     NodeCompleted,
@@ -29,6 +32,8 @@ from tenuto.model.entries import (
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
+
+_ENDS = (NodeCompleted, NodeFailed, NodeCancelled, CompensationCompleted, CompensationFailed)
 
 
 def _attempt(effect: StopAttempt | ResolveChild) -> tuple[str, str, int]:
@@ -60,8 +65,14 @@ class Ledger:
         self.mail: list[SendMail] = []
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
+        broken_off: set[tuple[str, str, int]] = set()
         for entry in entries:
-            if isinstance(entry, NodeCompleted | NodeFailed | NodeCancelled):
+            if isinstance(entry, CompensationEnded):
+                broken_off = {
+                    (each.node, each.iteration, each.attempt) for each in self.running.values()
+                }
+                self.running.clear()
+            if isinstance(entry, _ENDS):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)
                 self.resolving.pop(entry.key, None)
@@ -72,7 +83,7 @@ class Ledger:
             if isinstance(entry, ChildStarted):
                 self.resolving.pop(entry.key, None)
                 self.children[entry.key] = entry.child_id
-        ended = {
+        ended = broken_off | {
             (entry.node, entry.iteration, entry.attempt)
             for entry in entries
             if isinstance(entry, NodeCompleted | NodeCancelled)

@@ -11,11 +11,13 @@ from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.events import Event
+from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import ChildUndone, UndoAsked
 from tenuto.model.status import Status
-from tests.core.drawing import child, draw, task, wait
+from tests.core.drawing import child, draw, task, undoing, wait
 from tests.core.holding import check_times_and_statuses, folded
-from tests.core.play import BEGIN, Run, play
+from tests.core.play import BEGIN, ID, Run, play
 from tests.core.situations import SHELF
 
 
@@ -91,3 +93,26 @@ def test_what_has_ended_is_not_quarantined(name: str) -> None:
     quarantine(d, "whatever it is")
     assert d.entries == []
     assert d.state == run.state
+
+
+def test_what_is_being_undone_is_broken_off() -> None:
+    document = undoing(draw("a>b b>w", w=wait()), a={}, b={"retry": {"maxAttempts": 9}})
+    for is_between_attempts in (False, True):
+        run = play(document).start().succeed("a").succeed("b").cancel()
+        if is_between_attempts:
+            run.fail("undo_b", retryable=True)
+        set_aside(run)
+        assert (run.status, run.undoing["status"]) == (Status.FAILED, "COMPLETED_WITH_ERRORS")
+        assert (run.running, run.ledger.timers) == ([], {})
+        assert outstanding(run.plan, run.state) == ()
+        with run.refusing("TEN-3009"):
+            run.retry()
+
+
+def test_a_child_that_cannot_be_undone_tells_its_parent() -> None:
+    parent = Parent(id="p", node="c", attempt=1, root_id="p", depth=1)
+    run = play(undoing(draw("a"), a={})).start(parent=parent).succeed("a").tell(UndoAsked(by="p"))
+    set_aside(run)
+    assert (run.status, run.state.has_ended) == (Status.COMPLETED, True)
+    told = run.ledger.mail[-1].input
+    assert told == ChildUndone(node="c", child_id=ID, status="COMPLETED_WITH_ERRORS")

@@ -25,6 +25,7 @@ def test_the_page_has_examples_of_all_three_forms() -> None:
     graphs = [compile_definition(parse_document(each, "page")) for each in EXAMPLES]
     assert {each.spelling for each in graphs} == {"steps", "graph"}
     assert any("dependsOn" in each for each in EXAMPLES)
+    assert any("compensationSteps" in each for each in EXAMPLES)
 
 
 def test_the_page_lists_every_type_and_every_field() -> None:

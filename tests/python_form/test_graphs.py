@@ -21,6 +21,7 @@ from tenuto import (
     workflow,
 )
 from tenuto.definition import compile_definition
+from tenuto.definition.compensation import write_compensation
 from tenuto.model.graph import Trigger
 from tests.python_form.graphs import (
     described,
@@ -688,7 +689,7 @@ def test_what_undoes_a_task_compensates_its_steps() -> None:
         bill(paid)
 
     definition = compile_definition(flow.definition())
-    assert list(definition.compensation_steps) == [
+    assert write_compensation(definition.compensation_steps) == [
         {
             "stepId": "repay",
             "compensationFor": "paid",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from tenuto.cli.moments import length
 from tenuto.cli.progress import STATUS_MARKS, Line, counts, elapsed, line_of, lines_of
 from tenuto.cli.terminal import is_redrawn, say, talk
+from tenuto.cli.undoing import under_way, undone_since
 from tenuto.core import InstanceState, Plan
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
@@ -68,6 +69,8 @@ class LineWatcher:
         for step in dict.fromkeys(steps):
             if _look(before, step) != _look(state, step):
                 self._tell(state, step)
+        for line in undone_since(before.compensation, state.compensation):
+            say(line)
 
     def _tell(self, state: InstanceState, step: str) -> None:
         line = line_of(self._plan, state, step, self._now())
@@ -118,6 +121,8 @@ class LiveWatcher:
         rows: list[RenderableType] = [_row(line, width, talk().width) for line in shown]
         if hidden:
             rows.append(_dim(f"  … and {hidden} more"))
+        if (undoing := under_way(state.compensation)) is not None:
+            rows.append(_dim(f"  {undoing}"))
         return Group("", *rows, bar(self._plan, state, now))
 
 

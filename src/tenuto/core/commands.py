@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from tenuto.core import compensation
 from tenuto.core.cancel_trigger import holds, listens
 from tenuto.core.deciding import DOES_NOT_HOLD, NOT_THIS_STATUS, STALE, Deciding, Rejection
 from tenuto.core.parent import never_began
@@ -75,6 +76,9 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
     if d.state.cancellation is not None:
         return None
     if d.state.status.is_final:
+        by_parent = asked.source == "PARENT" and asked.should_compensate
+        if by_parent and compensation.undone_too_late(d):
+            return None
         return Rejection(
             code=NOT_THIS_STATUS, message=f"a {d.state.status} instance cannot be cancelled"
         )

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from tenuto.core import loop_entries as loops, node_entries as nodes
+from tenuto.core import (
+    compensation_entries as undoing,
+    loop_entries as loops,
+    node_entries as nodes,
+)
 from tenuto.core.keys import with_key
 from tenuto.core.plan import Plan
 from tenuto.core.reopening import retry_requested
@@ -15,6 +19,11 @@ from tenuto.model.entries import (
     CancelRequested,
     ChildEnded,
     ChildStarted,
+    CompensationCompleted,
+    CompensationDispatched,
+    CompensationEnded,
+    CompensationFailed,
+    CompensationPlanned,
     Entry,
     InputSet,
     IterationEnded,
@@ -74,6 +83,8 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             nodes.cancelled(plan, state, entry)
         case NodeCancelRequested():
             nodes.cancel_requested(plan, state, entry)
+        case RetryScheduled() if entry.node in plan.undo_steps:
+            undoing.retry_scheduled(state, entry)
         case RetryScheduled():
             nodes.retry_scheduled(state, entry)
         case WaitOpened():
@@ -87,7 +98,7 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
         case TimerFired():
             nodes.timer_fired(state, entry)
         case ChildEnded():
-            pass
+            undoing.child_ended(state, entry)
         case IterationStarted():
             loops.iteration_started(plan, state, entry)
         case IterationEnded():
@@ -105,6 +116,14 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             _cancel_requested(state, entry)
         case RetryRequested():
             retry_requested(plan, state, entry)
+        case (
+            CompensationPlanned()
+            | CompensationDispatched()
+            | CompensationCompleted()
+            | CompensationFailed()
+            | CompensationEnded()
+        ):
+            undoing.take(state, entry)
         case SystemSet():
             state.system = {**state.system, **entry.values}
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenuto.definition.compensation import write_compensation
 from tenuto.definition.event_triggers import write_cancellation_triggers, write_triggers
 from tenuto.definition.nodes import BY_CONFIG
 from tenuto.definition.options import OPTIONS
@@ -32,7 +33,7 @@ def surroundings(definition: Definition, options: str) -> Object:
     """What stands below the steps or nodes; `options` is what the form calls them."""
     written: Object = {}
     if definition.compensation_steps:
-        written["compensationSteps"] = list(definition.compensation_steps)
+        written["compensationSteps"] = write_compensation(definition.compensation_steps)
     if definition.cancellation_triggers:
         written["cancellationTriggers"] = write_cancellation_triggers(
             definition.cancellation_triggers

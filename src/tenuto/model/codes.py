@@ -461,7 +461,6 @@ _NOT_AVAILABLE = {
         "TEN-1905": "http nodes",
         "TEN-1909": "mutex",
         "TEN-1910": "calendars",
-        "TEN-1911": "compensationSteps",
         "TEN-1914": "options.concurrency",
         "TEN-1915": "options.encrypt",
         "TEN-1916": "secrets",

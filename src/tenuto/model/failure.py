@@ -33,6 +33,7 @@ CHILD_FAILED = "CHILD_FAILED"
 CHILD_CANCELLED = "CHILD_CANCELLED"
 CHILD_DEPTH = "CHILD_DEPTH"
 INVALID_EVENT = "INVALID_EVENT"
+CHILD_NOT_UNDONE = "CHILD_NOT_UNDONE"
 
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

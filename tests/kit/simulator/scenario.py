@@ -27,6 +27,7 @@ from tests.kit.workload import (
 )
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.families import families, random_family
+from tests.kit.workload.undoing import with_undo
 
 
 @dataclass(slots=True)
@@ -101,13 +102,18 @@ TASTE = Taste(largest=16)
 def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     """The scenario of a seed: topologies and random documents, several instances, bad weather."""
     random = Random(f"scenario {seed}")
-    documents = [_document(f"{seed}-{n}", random, taste) for n in range(random.randint(1, 3))]
+    drawn = [_document(f"{seed}-{n}", random, taste) for n in range(random.randint(1, 3))]
+    documents = [_now_and_then_undone(each, seed) for each in drawn]
     jobs = [
         job_of(f"{seed}-{number}", random.choice(documents), random)
         for number in range(random.randint(1, 5))
     ]
     if random.random() < 0.15:
-        jobs.append(family_job(f"{seed}-family", random))
+        made = family_job(f"{seed}-family", random)
+        made.document = _now_and_then_undone(made.document, seed)
+        made.children = [_now_and_then_undone(child, seed) for child in made.children]
+        made.behaviours = plan_behaviours(made.document, f"{seed}-family")
+        jobs.append(made)
     told = Random(f"events {seed}")
     if told.random() < 0.3:
         jobs.append(event_job(f"{seed}-events", told))
@@ -167,6 +173,12 @@ def event_job(name: str, random: Random, shape: str | None = None) -> Job:
 def _rerun_from(document: Document, random: Random) -> str | None:
     steps = sorted(id for id, node in read(document).nodes.items() if node.loop is None)
     return random.choice(steps) if random.random() < 0.3 else None
+
+
+def _now_and_then_undone(drawn: Document, seed: int) -> Document:
+    """Of some documents a part can be undone; the same one is the same throughout a scenario."""
+    name = f"{seed} {drawn['id']}"
+    return with_undo(drawn, name) if Random(f"undone {name}").random() < 0.3 else drawn
 
 
 def _document(name: str, random: Random, taste: Taste) -> Document:
