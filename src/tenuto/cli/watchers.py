@@ -54,6 +54,8 @@ class LineWatcher:
         for step in self._plan.nodes:
             if _look(self._state, step) is not None:
                 self._tell(self._state, step)
+        for line in undone_since(None, self._state.compensation):
+            say(line)
         return self
 
     def __exit__(
