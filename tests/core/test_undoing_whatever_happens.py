@@ -153,9 +153,10 @@ def is_being_undone(run: Run) -> bool:
 
 
 def timeless(input: Any) -> Any:  # noqa: ANN401
-    """An input without what depends on when the steps that ran had obeyed."""
+    """An input without what depends on when somebody cancels, and when running steps obey."""
     if not isinstance(input, dict) or "workflowState" not in input:
         return input
     steps = input["workflowState"]["steps"]
     statuses = {name: (step["status"], step.get("output")) for name, step in steps.items()}
-    return {**input, "workflowState": statuses}
+    cancellation = {**input["cancellation"], "requestedAt": None}
+    return {**input, "workflowState": statuses, "cancellation": cancellation}
