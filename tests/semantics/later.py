@@ -40,7 +40,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "In a loop: once per completed iteration",
         "Two things may follow a final status",
         "An explicit compensation for the subWorkflow",
-        "A Python `undo` gets",
         "A compensation is claimed",
         "`/instances/{id}/undo-plan`",
         "It and `compensationState` name",
