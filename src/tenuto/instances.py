@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, error_view, state_of
+from tenuto.core.view import compensation_view, context_of, error_view, state_of
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
@@ -188,7 +188,7 @@ def instance_view(held: Held) -> Object:
         "correlationId": state.correlation_id,
         "lastError": error_view(state.last_error) if state.last_error else None,
         "cancellation": msgspec.to_builtins(state.cancellation),
-        "compensationState": None,
+        "compensationState": compensation_view(state.compensation),
         **({"parentId": state.parent.id} if state.parent else {}),
         "rootId": state.parent.root_id if state.parent else state.id,
         "tenant": held.tenant,

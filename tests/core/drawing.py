@@ -22,6 +22,15 @@ def draw(edges: str, /, *, options: Object | None = None, **nodes: Object) -> Ob
     return document | ({"workflowOptions": options} if options else {})
 
 
+def undoing(document: Object, **steps: Object) -> Object:
+    """The document with compensation steps: `a={…}` says how `undo_a` undoes `a`."""
+    listed: list[JSON] = [
+        {"stepId": f"undo_{name}", "compensationFor": name, "taskId": "undo", **fields}
+        for name, fields in steps.items()
+    ]
+    return document | {"compensationSteps": listed}
+
+
 def steps(*each: Object, **more: JSON) -> Object:
     """A document in the steps form, or with `dependsOn` in the dependency form."""
     listed: list[JSON] = list(each)

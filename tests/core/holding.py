@@ -9,7 +9,7 @@
 5. A rejection changes nothing and has a code of the catalogue.
 6. Each `NODE_*` entry is there once per (node, iteration, kind, attempt); `seq` has no holes.
 7. Times never go back; statuses change only along the table; after the end there is nothing, unless
-   a failed instance is retried.
+   a failed instance is retried, or one is undone, which changes no status.
 """
 
 from __future__ import annotations
@@ -21,13 +21,33 @@ from tenuto.core import Decision, InstanceState, Plan, blank, fold, outstanding,
 from tenuto.core.deciding import GO_ON
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.effects import ResolveChild, SetTimer, StartAttempt
-from tenuto.model.entries import Entry, NodeEntry, RetryRequested, StatusChanged
+from tenuto.model.entries import (
+    CompensationCompleted,
+    CompensationDispatched,
+    CompensationEnded,
+    CompensationFailed,
+    CompensationPlanned,
+    Entry,
+    NodeEntry,
+    RetryRequested,
+    RetryScheduled,
+    StatusChanged,
+)
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import from_row, to_row
 from tenuto.model.status import FINAL, TRANSITIONS, Status
 
 if TYPE_CHECKING:
     from tests.core.play import Run
+
+_AFTERWARDS = (
+    CompensationPlanned,
+    CompensationDispatched,
+    CompensationCompleted,
+    CompensationFailed,
+    CompensationEnded,
+    RetryScheduled,
+)
 
 
 def check_step(run: Run, before: InstanceState, decision: Decision) -> None:
@@ -60,9 +80,14 @@ def check_rejection(before: InstanceState, decision: Decision) -> None:
         assert decision.rejection.message
         assert decision.entries == ()
         assert decision.state is before
-    if before.status in FINAL and decision.entries:
+    if before.status in FINAL and decision.entries and _is_retry(decision):
         assert before.status is Status.FAILED
-        assert isinstance(decision.entries[0], RetryRequested)
+    elif before.status in FINAL:
+        assert all(isinstance(entry, _AFTERWARDS) for entry in decision.entries)
+
+
+def _is_retry(decision: Decision) -> bool:
+    return isinstance(decision.entries[0], RetryRequested)
 
 
 def check_snapshot(state: InstanceState, entries: list[Entry]) -> None:
@@ -108,7 +133,7 @@ def check_outstanding(run: Run) -> None:
     assert run.state.near_timers == sum(is_near)
     assert run.state.needs_owner == bool(attempts or resolving or any(is_near) or is_left)
     assert run.state.open_waits == len(run.ledger.waits)
-    if run.state.status in FINAL:
+    if run.state.has_ended:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})
         assert (resolving, run.ledger.children) == ({}, {})
 
@@ -117,6 +142,6 @@ def check_uniqueness(entries: list[Entry]) -> None:
     keys = [
         (entry.node, entry.iteration, entry.event_type, entry.attempt)
         for entry in entries
-        if isinstance(entry, NodeEntry) and entry.event_type.startswith("NODE_")
+        if isinstance(entry, NodeEntry) and entry.event_type.startswith(("NODE_", "COMPENSATION_"))
     ]
     assert len(keys) == len(set(keys)), keys

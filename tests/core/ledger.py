@@ -17,9 +17,20 @@ from tenuto.model.effects import (
     StartAttempt,
     StopAttempt,
 )
-from tenuto.model.entries import ChildStarted, Entry, NodeCancelled, NodeCompleted, NodeFailed
+from tenuto.model.entries import (
+    ChildStarted,
+    CompensationCompleted,
+    CompensationEnded,
+    CompensationFailed,
+    Entry,
+    NodeCancelled,
+    NodeCompleted,
+    NodeFailed,
+)
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, Started, TimerKey
+
+_ENDS = (NodeCompleted, NodeFailed, NodeCancelled, CompensationCompleted, CompensationFailed)
 
 
 def _attempt(effect: StopAttempt | ResolveChild) -> tuple[str, str, int]:
@@ -45,7 +56,9 @@ class Ledger:
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
         for entry in entries:
-            if isinstance(entry, NodeCompleted | NodeFailed | NodeCancelled):
+            if isinstance(entry, CompensationEnded):
+                self.running.clear()  # one that was broken off
+            if isinstance(entry, _ENDS):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)
                 self.resolving.pop(entry.key, None)

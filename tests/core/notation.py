@@ -6,6 +6,9 @@ from tenuto.model.entries import (
     CancelRequested,
     ChildEnded,
     ChildStarted,
+    CompensationEnded,
+    CompensationFailed,
+    CompensationPlanned,
     Entry,
     IterationEnded,
     NodeCompleted,
@@ -22,12 +25,15 @@ def line(entry: Entry) -> str:
     node: str | None = getattr(entry, "node", None)
     attempt: int = getattr(entry, "attempt", 1)
     iteration: str = getattr(entry, "iteration", "")
-    inside = f"[{iteration}]" if iteration else ""
-    place = f"{node}{inside}#{attempt}" if node is not None else ""
+    place = f"{_place(node, iteration)}#{attempt}" if node is not None else ""
     return " ".join(part for part in (entry.event_type.value, place, _said(entry)) if part)
 
 
-def _said(entry: Entry) -> str:
+def _place(node: str, iteration: str) -> str:
+    return f"{node}[{iteration}]" if iteration else node
+
+
+def _said(entry: Entry) -> str:  # noqa: C901 - one arm each
     match entry:
         case StatusChanged():
             return entry.to.value
@@ -35,7 +41,7 @@ def _said(entry: Entry) -> str:
             routed = f"-> {','.join(handles)}" if handles != ("default",) else ""
             words = ("error" * (status == "error"), routed, "reused" * bool(entry.reused_from))
             return " ".join(filter(None, words))
-        case NodeFailed():
+        case NodeFailed() | CompensationFailed():
             return f"{entry.error.code} {entry.then}"
         case NodeSkipped():
             return entry.reason
@@ -49,6 +55,10 @@ def _said(entry: Entry) -> str:
             return entry.status.value
         case CancelRequested():
             return entry.source
+        case CompensationPlanned():
+            return ",".join(_place(item.step_id, item.iteration) for item in entry.plan)
+        case CompensationEnded():
+            return entry.status
         case SystemSet():
             return ",".join(entry.values)
         case _:

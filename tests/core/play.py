@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.core.deciding import GO_ON
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, state_of
+from tenuto.core.view import compensation_view, context_of, state_of
 from tenuto.definition import compile_definition
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, split_condition
@@ -29,6 +29,7 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    ChildUndone,
     EventMatched,
     Input,
     PauseAsked,
@@ -179,6 +180,7 @@ class Run:
         retryable: bool = True,
         reason: str | None = None,
         child_id: str | None = None,
+        can_be_undone: bool = False,
     ) -> Run:
         """The child of a step ends; with a code it has failed."""
         key = key_of(node)
@@ -194,7 +196,21 @@ class Run:
                 error=error or None,
                 retryable=retryable,
                 reason=reason,
+                can_be_undone=can_be_undone,
             )
+        )
+
+    def child_undone(
+        self,
+        node: str,
+        status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"] = "COMPLETED",
+    ) -> Run:
+        """The child of a step that had completed has undone what it could."""
+        key = key_of(node)
+        child_id = self.state.nodes[key].child_id
+        assert child_id is not None
+        return self.tell(
+            ChildUndone(node=key.node, iteration=key.iteration, child_id=child_id, status=status)
         )
 
     def later(self, **length: float) -> Run:
@@ -280,8 +296,9 @@ class Run:
     def resume(self) -> Run:
         return self.tell(ResumeAsked(by="ada"))
 
-    def cancel(self, reason: str | None = None) -> Run:
-        return self.tell(CancelAsked(by="ada", reason=reason))
+    def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Run:
+        asked = CancelAsked(by="ada", reason=reason, should_compensate=should_compensate)
+        return self.tell(asked)
 
     def retry(self) -> Run:
         return self.tell(RetryAsked(by="ada"))
@@ -310,6 +327,11 @@ class Run:
         return output_of(self.plan, self.state)
 
     @property
+    def undoing(self) -> Any:  # noqa: ANN401
+        """`compensationState`."""
+        return compensation_view(self.state.compensation)
+
+    @property
     def code(self) -> str | None:
         """The code of the instance's last error."""
         return None if self.state.last_error is None else self.state.last_error.code
@@ -334,8 +356,12 @@ class Run:
         return status
 
     def attempt(self, node: str) -> int:
-        """The newest attempt of a node."""
-        return self.state.nodes[key_of(node)].attempt
+        """The newest attempt of a node, or of the compensation under way."""
+        key, undoing = key_of(node), self.state.compensation
+        place = None if undoing is None else undoing.place
+        if place is not None and place[:2] == (key.node, key.iteration):
+            return place[2]
+        return self.state.nodes[key].attempt
 
     def count(self, entry: str) -> int:
         """How often the log has an entry that begins so."""

@@ -8,7 +8,8 @@ from datetime import timedelta
 from tenuto.core import fold
 from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
-from tenuto.model.inputs import CancelAsked, Reused
+from tenuto.model.inputs import CancelAsked, CompensationRetryAsked, Reused, UndoAsked
+from tenuto.model.json import JSON
 from tests.core.drawing import (
     child,
     condition,
@@ -20,6 +21,7 @@ from tests.core.drawing import (
     start,
     task,
     terminate,
+    undoing,
     wait,
 )
 from tests.core.play import BEGIN, Run, decisions_of, play
@@ -271,6 +273,56 @@ def in_short_decisions() -> Run:
         return play(document).start().skip().skip().succeed("z")
 
 
+def order_undone() -> Run:
+    """Two of three parcels are packed, then the payment fails: one refund is down, then all is."""
+    document = undoing(
+        draw(
+            "reserve>l l:loop>pack pack>check l:done>pay",
+            l=loop("{{ctx.input.items}}", outputVariable="parcels"),
+            pack=task(outputVariable="box", input="{{ctx.item}}"),
+            check=task(when="ctx.item.fragile"),
+            pay=task(retry={"maxAttempts": 1}),
+        ),
+        reserve={"condition": "ctx.parcels.length > 1"},
+        pack={"input": {"box": "ctx.box", "of": "ctx.item.sku", "why": "{{ctx.input.why}}"}},
+        check={"retry": {"maxAttempts": 2, "initialDelay": "PT1S"}},
+        pay={},
+    )
+    items: list[JSON] = [
+        {"sku": "tea", "fragile": True},
+        {"sku": "tin", "fragile": False},
+    ]
+    run = play(document).start({"orderId": 7, "items": items, "why": "sorry"})
+    run.succeed("reserve", {"shelf": 4}).succeed("pack[0]", "small").succeed("check[0]", "whole")
+    run.later(seconds=1).succeed("pack[1]", "large").fail("pay", "DECLINED")
+    run.lose("undo_pack[1]").succeed("undo_pack[1]", {"unpacked": True})
+    run.fail("undo_check[0]", "DOWN", retryable=True).skip()
+    run.fail("undo_check[0]", "DOWN", retryable=True).succeed("undo_pack[0]").succeed(
+        "undo_reserve"
+    )
+    asked = CompensationRetryAsked(by="ada", step_id="undo_check", iteration="0")
+    return run.later(hours=1).tell(asked).succeed("undo_check[0]", "mended")
+
+
+def child_undone() -> Run:
+    """An instance that was started from a step has ended well, and is undone after that."""
+    parent = Parent(id="p", node="c", iteration="3/0", attempt=2, root_id="p", depth=1)
+    document = undoing(draw("a>b"), a={"input": "steps.a.output"}, b={"condition": "false"})
+    run = play(document).start({"n": 1}, parent=parent).succeed("a", 1).succeed("b", 2)
+    return run.later(days=1).tell(UndoAsked(by="p")).succeed("undo_a")
+
+
+def undone_with_its_children() -> Run:
+    """One child undoes itself, the other cannot undo everything."""
+    document = undoing(draw("c>d d>a a>w", c=child(), d=child(), w=wait()), a={})
+    run = play(document).start()
+    for name in ("c", "d"):
+        run.resolve(name).child_ends(name, {"of": name}, can_be_undone=True)
+    run.succeed("a").cancel("never mind").succeed("undo_a")
+    run.child_undone("d", "COMPLETED_WITH_ERRORS")
+    return run.child_undone("c")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -306,5 +358,8 @@ SHELF: dict[str, Situation] = {
         order_retried,
         order_rerun,
         in_short_decisions,
+        order_undone,
+        child_undone,
+        undone_with_its_children,
     )
 }

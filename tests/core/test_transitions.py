@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from itertools import product
-from typing import Literal, get_args, get_type_hints
+from typing import Final, Literal, get_args, get_type_hints
 
 import pytest
 from msgspec import Struct
@@ -27,6 +27,8 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    ChildUndone,
+    CompensationRetryAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -38,6 +40,7 @@ from tenuto.model.inputs import (
     TimerDue,
     TimerKey,
     TimerKind,
+    UndoAsked,
 )
 from tenuto.model.status import FINAL, TRANSITIONS, NodeStatus, Status
 from tests.core.play import BEGIN, Run
@@ -54,6 +57,7 @@ DRIVEN = {
 }
 """Each status by a real history; where anything is open, it is a task, a wait and a delay."""
 
+COMPLETED: Final = "COMPLETED"
 KINDS = list(get_args(Input))
 
 
@@ -83,6 +87,11 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         PauseAsked: lambda: [PauseAsked(by="ada"), PauseAsked(by="ada", until=BEGIN)],
         ResumeAsked: lambda: [ResumeAsked(by="ada")],
         RetryAsked: lambda: [RetryAsked(by="ada")],
+        UndoAsked: lambda: [UndoAsked(by="p")],
+        ChildUndone: lambda: [ChildUndone(node=n, child_id="c", status=COMPLETED) for n in names],
+        CompensationRetryAsked: lambda: [
+            CompensationRetryAsked(by="ada", step_id=n) for n in names
+        ],
     }
     return fresh[kind]()
 

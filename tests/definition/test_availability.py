@@ -9,6 +9,7 @@ from tests.definition.node_examples import ALTERNATIVES, OWN, as_graph, as_steps
 from tests.definition.values import Value
 
 TASK = {"taskId": "t"}
+UNDO = {"stepId": "u", "compensationFor": "it", "taskId": "t"}
 
 
 def found(document: Value) -> list[tuple[str, str]]:
@@ -50,9 +51,14 @@ def test_settings_of_later_versions_are_named(kind: str, fields: Value, code: st
     ("fields", "code", "at"),
     [
         (
-            {"compensationSteps": [{"stepId": "u", "compensationFor": "it", "taskId": "t"}]},
-            "TEN-1911",
-            "compensationSteps",
+            {"compensationSteps": [{**UNDO, "input": "secrets.key"}]},
+            "TEN-1916",
+            "compensationSteps[0].input",
+        ),
+        (
+            {"compensationSteps": [UNDO | {"input": {"a": ["{{secrets.key}}"]}}]},
+            "TEN-1916",
+            "compensationSteps[0].input",
         ),
         ({"cancellationTriggers": [{"eventPattern": "e"}]}, "TEN-1912", "cancellationTriggers"),
         ({"triggers": [{"eventPattern": "e"}]}, "TEN-1913", "triggers"),
@@ -73,6 +79,8 @@ def test_plain_tasks_waits_and_delays_run() -> None:
     options = {"retention": "P90D", "timeout": "P1D", "retry": {"maxAttempts": 2}}
     task = {**TASK, "input": {"a": "{{ctx.input}}"}, "retry": {"maxAttempts": 5}}
     assert found({**as_steps("task", task), "options": options}) == []
+    undo = {"compensationSteps": [{**UNDO, "input": "steps.it.output"}]}
+    assert found({**as_steps("task", task), **undo}) == []
     assert found(as_steps("eventWait", OWN["eventWait"])) == []
     assert found(as_steps("delay", {"until": "{{ctx.input.at}}"})) == []
 

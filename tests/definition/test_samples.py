@@ -10,13 +10,18 @@ import pytest
 from tenuto.definition import check, compile_definition, parse_document
 from tenuto.model.durations import Duration
 from tenuto.model.graph import Definition, EventWait
+from tenuto.model.json import JSON
 
 SAMPLES = sorted(Path(__file__).parent.joinpath("samples").glob("*.json"))
 
 
-def compiled(name: str) -> Definition:
+def sample(name: str) -> JSON:
     file = Path(__file__).parent / "samples" / f"{name}.json"
-    return compile_definition(parse_document(file.read_bytes(), file.name))
+    return parse_document(file.read_bytes(), file.name)
+
+
+def compiled(name: str) -> Definition:
+    return compile_definition(sample(name))
 
 
 @pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.stem)
@@ -38,7 +43,7 @@ def test_the_event_wait_sample_waits_three_days_for_a_payment() -> None:
 
 def test_the_surrounding_samples_keep_what_they_say() -> None:
     assert len(compiled("cancellation").cancellation_triggers) == 2
-    assert [each["stepId"] for each in compiled("compensation").compensation_steps] == [
+    assert [each.step_id for each in compiled("compensation").compensation_steps] == [
         "release_inventory",
         "refund_payment",
         "cancel_shipment",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tenuto.core.ending import output_of
-from tenuto.core.view import context_of, state_of
+from tenuto.core.view import compensation_view, context_of, state_of
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, to_row
 from tenuto.model.status import Status
@@ -24,6 +24,7 @@ NAMES = (
     "called_off_by_name",
     "cancelled_while_paused",
     "child_outlived_by_nobody",
+    "child_undone",
     "completed",
     "deadline_passed",
     "first_of_three_wins",
@@ -33,6 +34,7 @@ NAMES = (
     "order_paid_and_shipped",
     "order_rerun",
     "order_retried",
+    "order_undone",
     "passed_over",
     "paused_until_it_resumed_by_itself",
     "poison_handled",
@@ -41,6 +43,7 @@ NAMES = (
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",
+    "undone_with_its_children",
 )
 
 
@@ -68,6 +71,7 @@ def shown(run: Run) -> Object:
     """What people see of an instance at the end of its log."""
     state = run.state
     completed = state.status is Status.COMPLETED
+    undoing = compensation_view(state.compensation)
     return {
         "status": state.status.value,
         "state": state_of(run.plan, state),
@@ -76,6 +80,7 @@ def shown(run: Run) -> Object:
         "output": output_of(run.plan, state) if completed else None,
         "lastError": msgspec.to_builtins(state.last_error),
         "cancellation": msgspec.to_builtins(state.cancellation),
+        **({} if undoing is None else {"compensationState": undoing}),
     }
 
 

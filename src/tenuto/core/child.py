@@ -77,6 +77,7 @@ def reported(d: Deciding, report: ChildReported) -> Rejection | None:
             attempt=node.attempt,
             child_id=report.child_id,
             status=report.status,
+            can_be_undone=report.can_be_undone,
         )
     )
     failure = _failure(d, key, report)

@@ -14,7 +14,7 @@ from tenuto.model.graph import SubWorkflow
 from tenuto.model.ids import NodeKey, start_letter
 from tenuto.model.inputs import CancelAsked, Started, TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.status import NodeStatus
+from tenuto.model.status import NodeStatus, Status
 
 
 def order_child(d: Deciding, key: NodeKey) -> None:
@@ -83,10 +83,19 @@ def end_child(d: Deciding, node: NodeState) -> None:
         by=d.state.id,
         reason=cancellation.reason if cancellation else "its parent needs it no more",
         source="PARENT",
-        should_compensate=cancellation is None or cancellation.should_compensate,
+        should_compensate=_should_compensate(d),
     )
     id = f"{node.child_id}/cancel"
     d.order(SendMail(to=node.child_id, id=id, at=d.now, input=asked))
+
+
+def _should_compensate(d: Deciding) -> bool:
+    """Whether a child that is called off undoes what it has done: as its parent does."""
+    if d.state.cancellation is not None:
+        return d.state.cancellation.should_compensate
+    ending = d.state.ending
+    has_failed = ending is not None and ending.status is Status.FAILED
+    return not has_failed or d.plan.definition.options.compensate_on_failure is not False
 
 
 def depth_below(d: Deciding) -> int:

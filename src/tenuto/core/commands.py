@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from tenuto.core import compensation
 from tenuto.core.deciding import NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.parent import never_began
 from tenuto.core.rerun import take_over
@@ -71,6 +72,9 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
     if d.state.cancellation is not None:
         return None
     if d.state.status.is_final:
+        by_parent = asked.source == "PARENT" and asked.should_compensate
+        if by_parent and compensation.undone_too_late(d):
+            return None
         return Rejection(
             code=NOT_THIS_STATUS, message=f"a {d.state.status} instance cannot be cancelled"
         )

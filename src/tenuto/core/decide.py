@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from tenuto.core import attempt, child, commands, retry, timer, wait
+from tenuto.core import attempt, child, commands, compensation, retry, timer, wait
 from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
@@ -19,6 +19,8 @@ from tenuto.model.inputs import (
     CancelAsked,
     ChildReported,
     ChildResolved,
+    ChildUndone,
+    CompensationRetryAsked,
     EventMatched,
     Input,
     PauseAsked,
@@ -29,6 +31,7 @@ from tenuto.model.inputs import (
     TaskSucceeded,
     TimerDue,
     TimerKind,
+    UndoAsked,
 )
 
 
@@ -63,6 +66,8 @@ def _ends_it(input: Input) -> bool:
 
 
 def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one arm each
+    if d.state.compensation is not None and compensation.is_report(input, d.plan):
+        return compensation.reported(d, input)
     match input:
         case TaskSucceeded():
             return attempt.succeeded(d, input)
@@ -76,6 +81,10 @@ def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one ar
             return wait.matched(d, input)
         case ChildReported():
             return child.reported(d, input)
+        case UndoAsked():
+            return compensation.undo_asked(d)
+        case ChildUndone():
+            return compensation.child_undone(d, input)
         case ChildResolved():
             return child.resolved(d, input)
         case AttemptLost():
@@ -88,5 +97,7 @@ def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one ar
             return commands.resume(d, input)
         case RetryAsked():
             return retry.retry(d, input)
+        case CompensationRetryAsked():
+            return compensation.retry_asked(d, input)
         case _:
             assert_never(input)

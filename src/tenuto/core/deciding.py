@@ -17,7 +17,7 @@ from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import NODE_TIMERS
 from tenuto.expr import Lazy
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
-from tenuto.model.entries import Entry, IterationStarted, RetryRequested
+from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, RetryRequested
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
@@ -122,7 +122,7 @@ class Deciding:
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
         node = entry.loop if isinstance(entry, IterationStarted) else getattr(entry, "key", None)
         keys: Iterable[TimerKey]
-        if isinstance(entry, RetryRequested):
+        if isinstance(entry, RetryRequested | CompensationEnded):
             keys = sorted({*before, *self.state.timers})
         elif node is None:
             keys = _INSTANCE_TIMERS

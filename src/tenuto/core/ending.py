@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
+from tenuto.core import compensation
 from tenuto.core.cancelling import withdraw
 from tenuto.core.child_start import end_child
 from tenuto.core.deciding import Deciding
@@ -26,7 +27,8 @@ def advance(d: Deciding) -> None:
     # Most results while it ends find that everything has been told already.
     if d.state.open > d.state.told and d.has_room:
         _withdraw_all(d)
-    if d.state.open:
+    # What was done is undone once nothing more is being done.
+    if d.state.open or (compensation.begins(d) and compensation.advance(d)):
         move(d, Status.RUNNING)
     else:
         move(d, ending.status)
@@ -66,6 +68,8 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
 
     One that has ended stays as it is.
     """
+    if d.state.compensation is not None:
+        compensation.break_off(d)
     if d.state.status.is_final:
         return
     error = LastError(code=code, message=message, step_id=None, at=d.now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, child, delay, ending, loop, wait
+from tenuto.core import attempt, child, compensation, delay, ending, loop, wait
 from tenuto.core.cancelling import call_off_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
@@ -39,6 +39,8 @@ def settle(d: Deciding) -> None:
     """Do all that follows from the state as it is."""
     state = d.state
     if state.status.is_final:
+        if not state.has_ended:
+            compensation.advance(d)
         return
     if state.version > d.plan.limits.log_entries + MOST_ENTRIES:
         ending.give_up(d)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from tenuto.core import loop_entries as loops, node_entries as nodes
+from tenuto.core import (
+    compensation_entries as undoing,
+    loop_entries as loops,
+    node_entries as nodes,
+)
 from tenuto.core.keys import with_key
 from tenuto.core.plan import Plan
 from tenuto.core.reopening import retry_requested
@@ -15,6 +19,11 @@ from tenuto.model.entries import (
     CancelRequested,
     ChildEnded,
     ChildStarted,
+    CompensationCompleted,
+    CompensationDispatched,
+    CompensationEnded,
+    CompensationFailed,
+    CompensationPlanned,
     Entry,
     InputSet,
     IterationEnded,
@@ -55,7 +64,7 @@ def fold_all(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> Inst
     return after
 
 
-def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901 - one arm each
+def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: C901, PLR0915 - one arm each
     """Change `state`, of which nobody else may know, as `entry` says."""
     state.version += 1
     state.updated_at = entry.at
@@ -72,6 +81,8 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
             nodes.cancelled(plan, state, entry)
         case NodeCancelRequested():
             nodes.cancel_requested(plan, state, entry)
+        case RetryScheduled() if entry.node in plan.undo_steps:
+            undoing.retry_scheduled(state, entry)
         case RetryScheduled():
             nodes.retry_scheduled(state, entry)
         case WaitOpened():
@@ -82,7 +93,9 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
             nodes.timer_set(plan, state, entry)
         case ChildStarted():
             nodes.child_started(state, entry)
-        case TimerFired() | ChildEnded():
+        case ChildEnded():
+            undoing.child_ended(state, entry)
+        case TimerFired():
             pass
         case IterationStarted():
             loops.iteration_started(plan, state, entry)
@@ -101,6 +114,14 @@ def fold_into(plan: Plan, state: InstanceState, entry: Entry) -> None:  # noqa: 
             _cancel_requested(state, entry)
         case RetryRequested():
             retry_requested(plan, state, entry)
+        case (
+            CompensationPlanned()
+            | CompensationDispatched()
+            | CompensationCompleted()
+            | CompensationFailed()
+            | CompensationEnded()
+        ):
+            undoing.take(state, entry)
         case SystemSet():
             state.system = {**state.system, **entry.values}
         case _:

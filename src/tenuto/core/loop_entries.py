@@ -12,11 +12,19 @@ from tenuto.core.keys import with_key, without_key
 from tenuto.core.life import count_open, open_node
 from tenuto.core.maps import with_item, without_item
 from tenuto.core.plan import Plan
-from tenuto.core.state import InstanceState, Iteration, LoopState, NodeState, Variable
+from tenuto.core.scope import names_of_iteration
+from tenuto.core.state import (
+    InstanceState,
+    Iteration,
+    LoopState,
+    NodeState,
+    PastIteration,
+    Variable,
+)
 from tenuto.core.timing import set_timer
 from tenuto.model.entries import IterationEnded, IterationStarted, NodeFailed
 from tenuto.model.graph import Loop
-from tenuto.model.ids import NodeKey, index_of, iteration_of
+from tenuto.model.ids import NodeKey, around, index_of, iteration_of
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus
@@ -42,6 +50,7 @@ def iteration_started(plan: Plan, state: InstanceState, entry: IterationStarted)
 def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> None:
     key = entry.loop
     loop, iteration = state.loops[key], state.iterations[entry.key]
+    is_kept = entry.node in plan.undoable_loops and _keep(plan, state, entry, iteration)
     loop = _with_outcome(replace(loop, active=loop.active - 1), entry)
     if _is_parallel(plan, entry.node):
         state.context_bytes -= iteration.size
@@ -58,12 +67,36 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
         inner = NodeKey(name, entry.iteration)
         node = state.nodes.get(inner)
         # What was called off may still be heard of, too late.
-        if node is not None and node.status is not NodeStatus.CANCELLED:
+        if node is not None and not is_kept and node.status is not NodeStatus.CANCELLED:
             state.nodes = without_item(state.nodes, inner)
         if inner in state.joins:
             state.joins = without_item(state.joins, inner)
     note_room(plan, state, key)
     leave_loop(state, key)
+
+
+def _keep(plan: Plan, state: InstanceState, entry: IterationEnded, iteration: Iteration) -> bool:
+    """Keep what is seen in an iteration, if anything in it may have to be undone."""
+    if not iteration.has_undo and not any(
+        _may_be_undone(plan, state.nodes.get(NodeKey(name, entry.iteration)), name)
+        for name in plan.nodes[entry.node].body
+    ):
+        return False
+    names = names_of_iteration(state, entry.key)
+    past = PastIteration(variables=iteration.variables, names=names)
+    state.past = with_item(state.past, entry.key, past)
+    outer = plan.nodes[entry.node].loop
+    if outer is not None:
+        place = NodeKey(outer, around(entry.iteration))
+        noted = replace(state.iterations[place], has_undo=True)
+        state.iterations = with_item(state.iterations, place, noted)
+    return True
+
+
+def _may_be_undone(plan: Plan, node: NodeState | None, name: str) -> bool:
+    if node is None or node.status is not NodeStatus.COMPLETED:
+        return False
+    return node.can_be_undone or name in plan.undone_by
 
 
 def item_failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:

@@ -5,6 +5,7 @@ After a crash this is all that recovery needs: fold, ask what is outstanding, do
 
 from __future__ import annotations
 
+from tenuto.core import compensation
 from tenuto.core.attempt import start_attempt
 from tenuto.core.child_start import resolve_child
 from tenuto.core.deciding import GO_ON, Deciding
@@ -16,9 +17,11 @@ from tenuto.model.graph import SubWorkflow, Task
 
 def outstanding(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
     """The attempts that should be running, the children to start and the timers to be set."""
-    if state.status.is_final:
+    if state.has_ended:
         return ()
     d = Deciding(plan, state, state.updated_at)
+    if state.compensation is not None and state.compensation.is_in_flight:
+        d.order(compensation.start_attempt(d))
     for key in sorted(state.open_nodes()):
         if not state.nodes[key].is_in_flight:
             continue

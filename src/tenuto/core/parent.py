@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.core.deciding import Deciding, Rejection
+from tenuto.core.undo_plan import has_undo
 from tenuto.model.effects import SendMail
 from tenuto.model.failure import INTERNAL, INVALID_INPUT, NOT_STORABLE, UNKNOWN_WORKFLOW, LastError
 from tenuto.model.family import Parent
@@ -34,6 +35,7 @@ def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
         error=state.last_error if state.status is Status.FAILED else None,
         retryable=state.may_retry,
         reason=state.cancellation.reason if state.cancellation else None,
+        can_be_undone=state.status is Status.COMPLETED and has_undo(d.plan, state),
     )
     d.order(_letter(parent, report, d.now))
 

@@ -19,9 +19,20 @@ from tenuto.expr import (
     Template,
     compile_expression,
     compile_template,
+    is_rooted_path,
     split_condition,
 )
-from tenuto.model.graph import BODY, Definition, Edge, Graph, Loop, Node, SubWorkflow, Task
+from tenuto.model.graph import (
+    BODY,
+    CompensationStep,
+    Definition,
+    Edge,
+    Graph,
+    Loop,
+    Node,
+    SubWorkflow,
+    Task,
+)
 from tenuto.model.ids import NodeKey, around, path_of
 from tenuto.model.json import JSON
 from tenuto.model.policy import (
@@ -92,6 +103,15 @@ class Plan:
         self._expressions: dict[str, Expression] = {}
         self._sinks: dict[str | None, tuple[str, ...]] = {}
         self.nodes = _planned(definition)
+        self.undo_steps = {step.step_id: step for step in definition.compensation_steps}
+        self.undone_by = {step.compensation_for: step for step in definition.compensation_steps}
+        self.may_undo = bool(self.undo_steps) or any(
+            isinstance(node.config, SubWorkflow) for node in definition.graph.nodes
+        )
+        """Whether anything of an instance could be undone: by its own steps, or by a child."""
+        self.undoable_loops = _undoable_loops(self.nodes, self.undone_by)
+        """Loops in which something may have to be undone after its iteration has ended."""
+        self._undo_inputs: dict[str, Expression | Template] = {}
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]
@@ -117,6 +137,32 @@ class Plan:
             node.timeout or policy.timeout or DEFAULT_TIMEOUT,
             config.heartbeat_timeout or policy.heartbeat_timeout,
         )
+
+    def undo_retry(self, step_id: str) -> RetryPolicy:
+        """How a compensation step is tried again: its own policy, else as for a step."""
+        step = self.undo_steps[step_id]
+        return step.retry or self._policies.policy(step.task_id).retry or self._retry
+
+    def undo_patience(self, step: CompensationStep) -> tuple[timedelta, timedelta | None]:
+        """How long one attempt of a compensation may run, and how long it may be silent."""
+        policy = self._policies.policy(step.task_id)
+        return step.timeout or policy.timeout or DEFAULT_TIMEOUT, policy.heartbeat_timeout
+
+    def undo_input(self, step: CompensationStep) -> Expression | Template:
+        """The input that a compensation step spells out, compiled.
+
+        A string is one expression; in an object, a string that is all path is one too.
+        """
+        found = self._undo_inputs.get(step.step_id)
+        if found is None:
+            spelled = step.input
+            is_expression = isinstance(spelled, str) and "{{" not in spelled
+            found = self._undo_inputs[step.step_id] = (
+                compile_expression(spelled)
+                if isinstance(spelled, str) and is_expression
+                else compile_template(_with_paths(spelled))
+            )
+        return found
 
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
@@ -186,6 +232,8 @@ class Plan:
         for name, planned in self.nodes.items():
             if isinstance(planned.node.config, Task):
                 used.setdefault(planned.node.config.task_id, name)
+        for step in self.definition.compensation_steps:
+            used.setdefault(step.task_id, step.step_id)
         return used
 
     @cached_property
@@ -215,6 +263,32 @@ class Plan:
                 found.add(edge.source)
                 pending.extend(source.incoming)
         return found
+
+
+def _with_paths(value: JSON) -> JSON:
+    """A compensation's input with each string that is all path as the template it stands for."""
+    match value:
+        case str() if "{{" not in value and is_rooted_path(value):
+            return "{{" + value + "}}"
+        case dict():
+            return {name: _with_paths(each) for name, each in value.items()}
+        case list():
+            return [_with_paths(each) for each in value]
+        case _:
+            return value
+
+
+def _undoable_loops(
+    nodes: Mapping[str, PlannedNode], undone: AbstractSet[str] | Mapping[str, object]
+) -> frozenset[str]:
+    found: set[str] = set()
+    for name, planned in nodes.items():
+        if name in undone or isinstance(planned.node.config, SubWorkflow):
+            loop = planned.loop
+            while loop is not None:
+                found.add(loop)
+                loop = nodes[loop].loop
+    return frozenset(found)
 
 
 def _is_fixed(template: Template) -> bool:

@@ -29,6 +29,8 @@ from tenuto.model.status import NodeStatus
 def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> None:
     """Take back the end, and what it did to nodes."""
     state.ending = state.last_error = state.completed_at = state.pause = None
+    # Nothing of it was tried, or there would be no retry.
+    state.compensation = None
     state.may_retry = True
     set_timer(state, TimerKey(TimerKind.DEADLINE), state.deadline, entry.at)
     held_back = held_back_by_end(state)

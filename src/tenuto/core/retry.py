@@ -47,7 +47,8 @@ def _refuse(d: Deciding) -> Rejection | None:
         message = "it was being cancelled when it was set aside: it cannot be retried"
     elif state.deadline is not None and state.deadline <= d.now:
         message = f"its deadline passed at {iso(state.deadline)}: it cannot be retried"
+    elif state.compensation is not None and state.compensation.has_begun:
+        message = "what it had done has been undone, or tried to be: it cannot be retried"
     else:
-        # Here a compensation that was dispatched will stand in the way, once there are any.
         return None
     return Rejection(code=CANNOT_GO_ON, message=message)

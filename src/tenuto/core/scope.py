@@ -13,6 +13,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, Variable
 from tenuto.expr import UNDEFINED, Lazy, Undefined
 from tenuto.model.durations import iso
+from tenuto.model.failure import Cancellation
 from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
@@ -37,7 +38,7 @@ class Sight:
         self.names = names
         """What is there only here: an item and its index, a variable that is about to be set."""
         if place is not None:
-            self.variables = state.iterations[place].variables
+            self.variables = (state.iterations.get(place) or state.past[place]).variables
             self.names = {**_of_iterations(plan, state, place), **names}
 
     def step(self, name: str) -> NodeKey | None:
@@ -62,13 +63,17 @@ def _of_iterations(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str
     """What an iteration brings, over what those around it do."""
     outside, outer = around(place.iteration), plan.nodes[place.node].loop
     names = {} if outer is None else _of_iterations(plan, state, NodeKey(outer, outside))
-    loop = state.loops[NodeKey(place.node, outside)]
-    names["index"] = index = index_of(place.iteration)
+    past = state.past.get(place)
+    return names | (names_of_iteration(state, place) if past is None else past.names)
+
+
+def names_of_iteration(state: InstanceState, place: NodeKey) -> dict[str, JSON]:
+    """What an iteration under way, given as its loop and its path, brings itself."""
+    loop = state.loops[NodeKey(place.node, around(place.iteration))]
+    index = index_of(place.iteration)
     if loop.items is None:
-        names["last"] = loop.last
-    else:
-        names["item"] = loop.items[index]
-    return names
+        return {"index": index, "last": loop.last}
+    return {"index": index, "item": loop.items[index]}
 
 
 class Context(Lazy):
@@ -185,7 +190,7 @@ class Instance(Lazy):
             case "state":
                 return StateView(self._sight)
             case "cancellation":
-                return _cancellation(self._state)
+                return cancellation_view(self._state.cancellation)
             case _:
                 return UNDEFINED
 
@@ -262,8 +267,8 @@ def _roots(sight: Sight) -> dict[str, JSON | Lazy]:
     return scope
 
 
-def _cancellation(state: InstanceState) -> JSON:
-    found = state.cancellation
+def cancellation_view(found: Cancellation | None) -> JSON:
+    """A cancellation as expressions and compensations see it."""
     if found is None:
         return None
     return {

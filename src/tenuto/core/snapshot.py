@@ -13,29 +13,38 @@ from msgspec.structs import asdict, replace
 from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
+    Compensation,
     Ending,
     InstanceState,
     Iteration,
     Join,
     LoopState,
     NodeState,
+    PastIteration,
     Pause,
     Timer,
     Variable,
 )
-from tenuto.model.entries import Entry, InputSet, IterationStarted, NodeCompleted
+from tenuto.model.entries import (
+    Entry,
+    InputSet,
+    IterationStarted,
+    NodeCompleted,
+    PlannedUndo,
+    SkippedUndo,
+)
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent
-from tenuto.model.ids import NodeKey, around
+from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
-SHAPE = 2
+SHAPE = 3
 """The number of the shape that is written; one that is greater was written by a newer program.
 
-In 1 there was no `short`: nothing was left over then."""
+In 1 there was no `short`: nothing was left over then. In 2 there was nothing about undoing."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -65,6 +74,29 @@ class _Iteration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     open: int = 0
     failure: Failure | None = None
     called_off: bool = False
+    has_undo: bool = False
+
+
+class _Past(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`PastIteration`, with its variables as places in `_Stored.pool`."""
+
+    variables: list[int] = []
+    names: Object = {}
+    item_in_log: bool = False
+    """Whether its item is too large to stand here, and is where the loop's source is."""
+
+
+class _Compensation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`Compensation` with what failed as a list."""
+
+    plan: tuple[PlannedUndo, ...]
+    skipped: tuple[SkippedUndo, ...] = ()
+    started_at: datetime
+    completed_at: datetime | None = None
+    position: int = 0
+    failed: list[tuple[int, LastError]] = []
+    current: int | None = None
+    work: NodeState | None = None
 
 
 class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -110,6 +142,8 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_error: LastError | None = None
     may_retry: bool = True
     cancellation: Cancellation | None = None
+    past: list[tuple[NodeKey, _Past]] = []
+    compensation: _Compensation | None = None
     in_log: list[int] = []
     """The seqs of the entries that hold the values left out here."""
 
@@ -147,6 +181,7 @@ def encode(state: InstanceState) -> bytes:
         ],
         **_stored_loops(state, large),
         "taken_events": sorted(state.taken_events),
+        "compensation": _stored_compensation(state.compensation),
         "in_log": sorted(large),
     }
     if _INPUT in large:
@@ -196,6 +231,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
             }
         ),
         "taken_events": as_map(dict.fromkeys(stored.taken_events)),
+        "compensation": _restored_compensation(stored.compensation),
     }
     if _INPUT in large:
         first = entries[_INPUT]
@@ -240,6 +276,15 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             return loops[_loop_of(key)].variables
         return placed(iteration.variables)
 
+    def past(key: NodeKey, each: PastIteration) -> _Past:
+        in_log = "item" in each.names and state.nodes[_loop_of(key)].opened in large
+        names = {name: value for name, value in each.names.items() if name != "item"}
+        return _Past(
+            variables=placed(each.variables),
+            names=names if in_log else each.names,
+            item_in_log=in_log,
+        )
+
     return {
         "loops": list(loops.items()),
         "iterations": [
@@ -251,10 +296,12 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
                     open=each.open,
                     failure=each.failure,
                     called_off=each.called_off,
+                    has_undo=each.has_undo,
                 ),
             )
             for key, each in sorted(state.iterations.items(), key=_first)
         ],
+        "past": [(key, past(key, each)) for key, each in sorted(state.past.items(), key=_first)],
         "pool": pool,
     }
 
@@ -286,6 +333,12 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
             last=loop.last,
         )
 
+    def names(key: NodeKey, each: _Past) -> Object:
+        if not each.item_in_log:
+            return each.names
+        items = _items_of(entries[opened[_loop_of(key)]])
+        return each.names | {"item": items[index_of(key.iteration)]}
+
     return {
         "loops": as_map({key: loop(key, each) for key, each in stored.loops}),
         "iterations": as_map(
@@ -296,11 +349,31 @@ def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, 
                     open=each.open,
                     failure=each.failure,
                     called_off=each.called_off,
+                    has_undo=each.has_undo,
                 )
                 for key, each in stored.iterations
             }
         ),
+        "past": as_map(
+            {
+                key: PastIteration(variables=variables(each.variables), names=names(key, each))
+                for key, each in stored.past
+            }
+        ),
     }
+
+
+def _stored_compensation(undoing: Compensation | None) -> _Compensation | None:
+    if undoing is None:
+        return None
+    failed = sorted(undoing.failed.items(), key=lambda item: item[0])
+    return _Compensation(**asdict(undoing) | {"failed": failed})
+
+
+def _restored_compensation(stored: _Compensation | None) -> Compensation | None:
+    if stored is None:
+        return None
+    return Compensation(**asdict(stored) | {"failed": as_map(dict(stored.failed))})
 
 
 def _is_as_entered(state: InstanceState, key: NodeKey, iteration: Iteration) -> bool:
@@ -338,6 +411,7 @@ def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) 
     }
     scopes = [state.variables]
     scopes += [each.variables for each in state.loops.values()]
+    scopes += [each.variables for each in state.past.values()]
     scopes += [
         each.variables
         for key, each in state.iterations.items()
@@ -347,6 +421,11 @@ def _large_values(state: InstanceState, nodes: list[tuple[NodeKey, NodeState]]) 
         large |= {each.written for each in variables.values() if each.size > LARGE}
     large |= {
         state.nodes[key].opened for key, each in state.loops.items() if each.items_size > LARGE
+    }
+    large |= {
+        state.nodes[_loop_of(key)].opened
+        for key, each in state.past.items()
+        if _is_large(each.names.get("item"))
     }
     if _is_large(state.input):
         large.add(_INPUT)

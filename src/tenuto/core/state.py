@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.keys import NO_KEYS, Keys
+from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
@@ -61,6 +62,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Attempts that an end called off and that were not heard of, before a retry re-opened it."""
     child_version: int = 0
     """The version of the workflow that its children run; 0 until it is known."""
+    can_be_undone: bool = False
+    """Whether its child has completed steps that it could undo."""
 
     @property
     def is_open(self) -> bool:
@@ -131,11 +134,77 @@ class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Its open nodes, and the iterations of loops in it."""
     failure: Failure | None = None
     called_off: bool = False
+    has_undo: bool = False
+    """Whether an iteration of a loop in it is kept, since something in that may be undone."""
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more of it may begin: what is open ends, and then it does."""
         return self.called_off or self.failure is not None
+
+
+class PastIteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """One that has ended and in which something may be undone: what is seen in it."""
+
+    variables: Mapping[str, Variable]
+    names: Object
+    """Its index, and its item or what the one before it gave."""
+
+
+class Compensation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """What is being undone, or was: the plan, how far it is, and what of it failed."""
+
+    plan: tuple[PlannedUndo, ...]
+    skipped: tuple[SkippedUndo, ...] = ()
+    started_at: datetime
+    completed_at: datetime | None = None
+    position: int = 0
+    """How many of the plan have had their turn."""
+    failed: Mapping[int, LastError] = {}
+    """Those of them that were given up, by their place in the plan."""
+    current: int | None = None
+    """The place of the one under way."""
+    work: NodeState | None = None
+    """How that one stands."""
+
+    @property
+    def status(self) -> Literal["IN_PROGRESS", "COMPLETED", "COMPLETED_WITH_ERRORS"]:
+        if self.completed_at is None:
+            return "IN_PROGRESS"
+        return self.outcome
+
+    @property
+    def outcome(self) -> Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]:
+        """How it ends, or ended: one that was broken off has not undone everything."""
+        is_whole = not self.failed and self.position == len(self.plan)
+        return "COMPLETED" if is_whole else "COMPLETED_WITH_ERRORS"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.completed_at is None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is for the next decision to go on with it."""
+        return self.completed_at is None and self.work is None
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether an attempt of one needs a process."""
+        return self.work is not None and self.work.is_in_flight
+
+    @property
+    def place(self) -> tuple[str, str, int] | None:
+        """The compensation step, iteration and attempt of the one under way."""
+        if self.current is None or self.work is None:
+            return None
+        item = self.plan[self.current]
+        return item.step_id, item.iteration, self.work.attempt
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of it was tried."""
+        return self.position > 0 or self.work is not None
 
 
 class Timer(NamedTuple):
@@ -226,11 +295,21 @@ class InstanceState(Struct, gc=False, kw_only=True):
     may_retry: bool = True
     """Whether the failure that ended it is one that trying again might mend; a parent asks."""
     cancellation: Cancellation | None = None
+    past: Mapping[NodeKey, PastIteration]
+    """By loop and path, iterations that have ended and in which something may be undone."""
+    compensation: Compensation | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens by itself: one that has its end may be undone after it."""
+        return self.status.is_final and (
+            self.compensation is None or not self.compensation.is_under_way
+        )
 
     @property
     def needs_owner(self) -> bool:
         """Whether it has work that lives in a process, and not only rows."""
-        if self.status.is_final:
+        if self.has_ended:
             return False
         return self.running > 0 or self.near_timers > 0 or self.is_unsettled
 
@@ -238,6 +317,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
         is_waiting = bool(self.ready or self.doomed or self.quiet or self.short)
+        if self.compensation is not None:
+            return self.compensation.is_idle
         if self.ending is None and not is_waiting:
             return False
         if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
@@ -288,4 +369,5 @@ def blank(instance_id: str) -> InstanceState:
         timers={},
         variables={},
         taken_events={},
+        past={},
     )

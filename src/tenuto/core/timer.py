@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import attempt, child, commands, delay, loop, wait
+from tenuto.core import attempt, child, commands, compensation, delay, loop, wait
 from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import GO_ON, STALE, Deciding, Rejection
 from tenuto.model.effects import ClearTimer
@@ -65,6 +65,8 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
     match key.kind:
         case TimerKind.DELAY:
             delay.fired(d, node)
+        case TimerKind.RETRY if key.node in d.plan.undo_steps:
+            compensation.retry_due(d)
         case TimerKind.RETRY:
             attempt.retry_due(d, node)
         case TimerKind.WAIT_TIMEOUT:

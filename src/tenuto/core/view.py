@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Sight, Variables
-from tenuto.core.state import InstanceState, NodeState
+from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
@@ -97,6 +97,39 @@ def error_view(error: LastError) -> Object:
     if error.details is not None:
         view["details"] = error.details
     return view
+
+
+def compensation_view(undoing: Compensation | None) -> JSON:
+    """What was undone, is being undone, or could not be: `compensationState`."""
+    if undoing is None:
+        return None
+    had_their_turn = enumerate(undoing.plan[: undoing.position])
+    done: list[JSON] = [
+        _spelled(item.key)
+        for place, item in had_their_turn
+        if place not in undoing.failed and place != undoing.current
+    ]
+    failed: list[JSON] = [
+        {
+            "stepId": _spelled(undoing.plan[place].key),
+            "error": undoing.failed[place].message,
+            "timestamp": iso(undoing.failed[place].at),
+        }
+        for place in sorted(undoing.failed)
+    ]
+    plan: list[JSON] = [_spelled(item.key) for item in undoing.plan]
+    return {
+        "status": undoing.status,
+        "startedAt": iso(undoing.started_at),
+        "completedAt": iso(undoing.completed_at) if undoing.completed_at else None,
+        "plan": plan,
+        "completed": done,
+        "failed": failed,
+    }
+
+
+def _spelled(key: NodeKey) -> str:
+    return f"{key.node}[{key.iteration}]" if key.iteration else key.node
 
 
 def _step(node: NodeState) -> Object:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tenuto.definition.expressions import names_root
+from tenuto.definition.expressions import expression_names_root, is_templated, names_root
 from tenuto.definition.report import Place, Report
 from tenuto.model.errors import Problem
 from tenuto.model.graph import (
     Approval,
+    CompensationStep,
     DataQuery,
     Definition,
     Delay,
@@ -50,6 +51,12 @@ def _has_secrets(node: Node) -> bool:
     return isinstance(node.config, Task) and names_root(node.config.input, "secrets")
 
 
+def _undoes_with_secrets(step: CompensationStep) -> bool:
+    if isinstance(step.input, str) and not is_templated(step.input):
+        return expression_names_root(step.input, "secrets")
+    return names_root(step.input, "secrets")
+
+
 _SETTINGS = (
     _Setting("TEN-1908", "arms", _has_arms),
     _Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),
@@ -65,7 +72,6 @@ class _Surrounding(NamedTuple):
 
 
 _SURROUNDINGS = (
-    _Surrounding("TEN-1911", ("compensationSteps",), lambda it: bool(it.compensation_steps)),
     _Surrounding("TEN-1912", ("cancellationTriggers",), lambda it: bool(it.cancellation_triggers)),
     _Surrounding("TEN-1913", ("triggers",), lambda it: bool(it.triggers)),
     _Surrounding(
@@ -90,6 +96,11 @@ def unavailable(definition: Definition) -> tuple[Problem, ...]:
         for setting in _SETTINGS:
             if setting.is_used(node):
                 _refuse(settings.at(setting.name), setting.code, f"`{setting.name}` of `{node.id}`")
+    undoing = root.at("compensationSteps")
+    for index, step in enumerate(definition.compensation_steps):
+        if _undoes_with_secrets(step):
+            what = f"`input` of `{step.step_id}`"
+            _refuse(undoing.at(index).at("input"), "TEN-1916", what)
     for surrounding in _SURROUNDINGS:
         if surrounding.is_used(definition):
             place = root

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import cast
 
 from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
@@ -12,7 +12,8 @@ from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
 from tenuto.definition.spoken_kinds import Expression
 from tenuto.definition.time_kinds import Span
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.graph import CompensationStep
+from tenuto.model.json import JSON, kind_of
 
 
 class CompensationInput:
@@ -31,39 +32,47 @@ class CompensationInput:
         return cast("JSON", value)
 
 
+_make: Callable[..., CompensationStep] = CompensationStep
 _STEP = Fields(
     Field("stepId", "step_id", Id(), required=True),
     Field("compensationFor", "compensation_for", Text(), required=True),
     Field("type", "type", OneOf("TASK", "task")),
     Field("taskId", "task_id", TaskId(), required=True),
-    Field("input", "input", CompensationInput()),
+    Field("input", "input", CompensationInput(), presence="has_input"),
     Field("condition", "condition", Expression()),
     Field("retry", "retry", RETRY),
     Field("timeout", "timeout", Span(may_be_zero=False)),
 )
 
 
-def read_compensation(value: JSON, nodes: Collection[str], place: Place) -> tuple[Object, ...]:
-    """The compensation steps, as written."""
+def read_compensation(
+    value: JSON, nodes: Collection[str], place: Place
+) -> tuple[CompensationStep, ...]:
+    """The compensation steps."""
     if not is_array(value, place):
         return ()
-    kept: list[Object] = []
+    steps: list[CompensationStep] = []
     names = set(nodes)
     compensated: set[str] = set()
     for index, step in enumerate(value):
         there = place.at(index)
         if not is_object(step, there):
             continue
-        found = _STEP.read(step, there) or {}
-        name, undone = found.get("step_id"), found.get("compensation_for")
-        if isinstance(name, str):
-            if name in names:
-                there.at("stepId").wrong("TEN-1021", f"`{name}` is the id of another step")
-            names.add(name)
-        if isinstance(undone, str):
-            _check_undone(undone, nodes, compensated, there.at("compensationFor"))
-        kept.append(step)
-    return tuple(kept)
+        found = _STEP.read(step, there)
+        if found is None:
+            continue
+        made = _make(**found)
+        if made.step_id in names:
+            there.at("stepId").wrong("TEN-1021", f"`{made.step_id}` is the id of another step")
+        names.add(made.step_id)
+        _check_undone(made.compensation_for, nodes, compensated, there.at("compensationFor"))
+        steps.append(made)
+    return tuple(steps)
+
+
+def write_compensation(steps: Iterable[CompensationStep]) -> list[JSON]:
+    """The document's list of them."""
+    return [_STEP.write(step) for step in steps]
 
 
 def _check_undone(undone: str, nodes: Collection[str], compensated: set[str], place: Place) -> None:

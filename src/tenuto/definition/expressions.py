@@ -65,6 +65,11 @@ def names_root(value: JSON, root: str) -> bool:
     return root in compile_template(value).roots
 
 
+def expression_names_root(source: str, root: str) -> bool:
+    """Whether an expression, which has been checked, names `root`."""
+    return root in compile_expression(source).roots
+
+
 def is_templated(text: str) -> bool:
     return "{{" in text
 

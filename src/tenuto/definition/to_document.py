@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenuto.definition.compensation import write_compensation
 from tenuto.definition.nodes import BY_CONFIG
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.settings import shared_fields
@@ -31,7 +32,7 @@ def surroundings(definition: Definition, options: str) -> Object:
     """What stands below the steps or nodes; `options` is what the form calls them."""
     written: Object = {}
     if definition.compensation_steps:
-        written["compensationSteps"] = list(definition.compensation_steps)
+        written["compensationSteps"] = write_compensation(definition.compensation_steps)
     if definition.cancellation_triggers:
         written["cancellationTriggers"] = list(definition.cancellation_triggers)
     if definition.triggers:

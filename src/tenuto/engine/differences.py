@@ -102,7 +102,7 @@ class Report:
         folded = {
             key: timer.due
             for key, timer in state.timers.items()
-            if not timer.is_near and not state.status.is_final
+            if not timer.is_near and not state.has_ended
         }
         for key in sorted(stored.keys() | folded.keys()):
             if key.kind is TimerKind.RETRY and state.pause is not None and key not in stored:

@@ -86,13 +86,12 @@ class Dispatcher:
         under_way = {_place(effect): effect for effect in before}
         owed = {_place(effect): effect for effect in outstanding(held.plan, draft.state)}
         for place, effect in under_way.items():
-            if place not in owed or (draft.state.ending and isinstance(effect, StartAttempt)):
+            if place not in owed or _is_called_off(draft, effect):
                 self._call_off(draft.instance_id, effect)
         facts = facts_of(draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # What was called off before it began here is ended by its grace.
-            is_called_off = draft.state.ending and isinstance(effect, StartAttempt)
-            if place in under_way or place in held.jobs or is_called_off:
+            if place in under_way or place in held.jobs or _is_called_off(draft, effect):
                 continue
             if isinstance(effect, StartAttempt) and self._leaves_to_others(effect.task_id):
                 self._offer(draft.instance_id, effect)
@@ -129,6 +128,13 @@ class Dispatcher:
                 pass  # rows, written with the turn
             case _:
                 assert_never(effect)
+
+
+def _is_called_off(draft: Draft, effect: Effect) -> bool:
+    """Whether it is an attempt of a step, while the instance ends; compensations go on."""
+    if draft.state.ending is None or not isinstance(effect, StartAttempt):
+        return False
+    return effect.node in draft.held.plan.nodes
 
 
 def _is_owners_work(effect: Effect) -> bool:

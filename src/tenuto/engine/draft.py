@@ -65,6 +65,9 @@ def size_of_rows(rows: Iterable[LogRow]) -> int:
 def is_owed(state: InstanceState, place: Place) -> bool:
     """Whether an attempt should be running."""
     node_id, iteration, attempt = place
+    undoing = state.compensation
+    if undoing is not None and undoing.is_in_flight:
+        return undoing.place == place
     node = state.nodes.get(NodeKey(node_id, iteration))
     return (
         node is not None
@@ -366,7 +369,7 @@ class Draft(Struct, eq=False):
         if held.tail_entries + len(self.rows) < self.state.weight:
             return None
         # One that rests will be read again to go on; one that has ended, seldom.
-        is_resting = ownership is Ownership.RELEASE and not self.state.status.is_final
+        is_resting = ownership is Ownership.RELEASE and not self.state.has_ended
         if held.tail_bytes + self._bytes < held.snapshot_bytes and not is_resting:
             return None
         return Snapshot(version=self.state.version, state=encode_snapshot(self.state))

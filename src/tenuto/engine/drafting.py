@@ -265,7 +265,7 @@ class Drafter:
                 self._owners_to_hint.add(held.owner_elsewhere)
             return
         self._cache.put(draft.instance_id, held)
-        if held.is_projected or held.state.status.is_final:
+        if held.is_projected or held.state.has_ended:
             self._unprojected.discard(draft.instance_id)
         else:
             self._unprojected.add(draft.instance_id)
@@ -408,7 +408,7 @@ def _given_up(draft: Draft, input: Matter, because: Rejection, now: datetime) ->
     if isinstance(input, Started):
         # It has begun after all, and what begins it a second time is refused for that.
         return decide(draft.held.plan, draft.state, input, now)
-    if draft.state.status.is_final:
+    if draft.state.has_ended:
         return Decision(state=draft.state, rejection=because)
     deciding = Deciding(draft.held.plan, draft.state, now)
     quarantine(deciding, because.message, NOT_STORABLE)
@@ -428,7 +428,7 @@ def _quarantined(draft: Draft, input: Input, now: datetime, error: Exception) ->
     message = f"{type(error).__name__}: {error}"
     if draft.state.version == 0:
         return _refused(draft, input, Rejection(code="TEN-4000", message=message), now)
-    if draft.state.status.is_final:
+    if draft.state.has_ended:
         return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
     deciding = Deciding(plan, draft.state, now)
     quarantine(deciding, message)

@@ -85,7 +85,7 @@ class Cache:
             self._owned[instance_id] = held
             return
         self._owned.pop(instance_id, None)
-        if held.state.status.is_final:
+        if held.state.has_ended:
             self._resting.pop(instance_id, None)
             return
         self._resting[instance_id] = held

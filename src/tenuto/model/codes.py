@@ -464,7 +464,6 @@ _NOT_AVAILABLE = {
         "TEN-1908": "arms of an eventWait",
         "TEN-1909": "mutex",
         "TEN-1910": "calendars",
-        "TEN-1911": "compensationSteps",
         "TEN-1912": "cancellationTriggers",
         "TEN-1913": "triggers",
         "TEN-1914": "options.concurrency",

@@ -106,7 +106,7 @@ class SendMail(Struct, frozen=True, gc=False, kw_only=True):
 class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
     """Keep what could not be done, for people to look at."""
 
-    kind: Literal["task-failed", "poison", "late-result"]
+    kind: Literal["task-failed", "poison", "late-result", "compensation-failed"]
     node: str
     iteration: str
     attempt: int

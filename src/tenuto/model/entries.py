@@ -278,6 +278,8 @@ class ChildEnded(
     event_type = EventType.CHILD_ENDED
     child_id: str
     status: Status
+    can_be_undone: bool = False
+    """Whether it has completed steps that a compensation of this one would undo."""
 
 
 class PauseRequested(
@@ -322,6 +324,85 @@ class RetryRequested(
     by: str
 
 
+class PlannedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """One activation of a step that is to be undone, and by which compensation step."""
+
+    step_id: str
+    """The compensation step; of a child that undoes itself, the step that is the child."""
+    compensation_for: str
+    iteration: str = ""
+
+    @property
+    def key(self) -> NodeKey:
+        return NodeKey(self.step_id, self.iteration)
+
+    @property
+    def undone(self) -> NodeKey:
+        return NodeKey(self.compensation_for, self.iteration)
+
+    @property
+    def is_child(self) -> bool:
+        return self.step_id == self.compensation_for
+
+
+class SkippedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """One that could be undone and will not be, and why."""
+
+    step_id: str
+    reason: str
+    iteration: str = ""
+
+
+class CompensationPlanned(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """It was settled what is undone, in this order; nothing is added to it any more."""
+
+    event_type = EventType.COMPENSATION_PLANNED
+    plan: tuple[PlannedUndo, ...] = ()
+    skipped: tuple[SkippedUndo, ...] = ()
+
+
+class CompensationDispatched(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """An attempt of a compensation was ordered; `node` is the compensation step."""
+
+    event_type = EventType.COMPENSATION_DISPATCHED
+    input: JSON | UnsetType = UNSET
+    """The input that the compensation step spells out."""
+
+
+class CompensationCompleted(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A compensation is done."""
+
+    event_type = EventType.COMPENSATION_COMPLETED
+    output: JSON = None
+
+
+class CompensationFailed(
+    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """An attempt of a compensation failed: it is tried again, or given up and the next one goes."""
+
+    event_type = EventType.COMPENSATION_FAILED
+    error: Failure
+    then: Literal["retry", "fail"]
+    counts: bool = True
+    """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
+
+
+class CompensationEnded(
+    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Everything in the plan has been tried."""
+
+    event_type = EventType.COMPENSATION_ENDED
+    status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]
+
+
 class StatusChanged(
     _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
@@ -349,6 +430,9 @@ NodeEntry: TypeAlias = (
     | IterationEnded
     | ChildStarted
     | ChildEnded
+    | CompensationDispatched
+    | CompensationCompleted
+    | CompensationFailed
 )
 Entry: TypeAlias = (
     NodeEntry
@@ -358,5 +442,7 @@ Entry: TypeAlias = (
     | ResumeRequested
     | CancelRequested
     | RetryRequested
+    | CompensationPlanned
+    | CompensationEnded
     | StatusChanged
 )

@@ -32,6 +32,7 @@ INVALID_INPUT = "INVALID_INPUT"
 CHILD_FAILED = "CHILD_FAILED"
 CHILD_CANCELLED = "CHILD_CANCELLED"
 CHILD_DEPTH = "CHILD_DEPTH"
+CHILD_NOT_UNDONE = "CHILD_NOT_UNDONE"
 
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -239,6 +239,24 @@ class Graph(Struct, frozen=True, kw_only=True):
     starts: tuple[str, ...]
 
 
+class CompensationStep(Struct, frozen=True, kw_only=True):
+    """What undoes a step, once that has completed and its instance does not."""
+
+    step_id: str
+    compensation_for: str
+    task_id: str
+    type: str | None = None
+    """How the document spells that it is a task, if it says so."""
+    input: JSON = None
+    """One expression, or an object of templates and paths; without one (`has_input` false) the
+    task gets the step's output, the workflow's input and state, and the cancellation."""
+    has_input: bool = False
+    condition: str | None = None
+    """Whether it is wanted, read when the plan is made; None: it is."""
+    retry: RetryPolicy | None = None
+    timeout: timedelta | None = None
+
+
 class Options(Struct, frozen=True, kw_only=True):
     """Settings of a whole definition."""
 
@@ -264,7 +282,7 @@ class Definition(Struct, frozen=True, kw_only=True):
     input_schema: JSON = None
     """A JSON Schema; None: any input."""
     options: Options = Options()
-    compensation_steps: tuple[Object, ...] = ()
+    compensation_steps: tuple[CompensationStep, ...] = ()
     cancellation_triggers: tuple[Object, ...] = ()
     triggers: tuple[Object, ...] = ()
     spelling: Literal["steps", "graph"] = "steps"

@@ -140,6 +140,23 @@ class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-repo
     """Whether another child might fare better."""
     reason: str | None = None
     """Why it was cancelled."""
+    can_be_undone: bool = False
+    """Whether it has completed steps that could be undone."""
+
+
+class UndoAsked(Struct, frozen=True, gc=False, kw_only=True, tag="undo-asked"):
+    """A parent wants what its child has completed to be undone, after the child's end."""
+
+    by: str
+
+
+class ChildUndone(Struct, frozen=True, gc=False, kw_only=True, tag="child-undone"):
+    """A child has undone what it had completed, or what of it could be."""
+
+    node: str
+    child_id: str
+    status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]
+    iteration: str = ""
 
 
 class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked"):
@@ -172,6 +189,16 @@ class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked")
     by: str
 
 
+class CompensationRetryAsked(
+    Struct, frozen=True, gc=False, kw_only=True, tag="compensation-retry-asked"
+):
+    """Somebody wants a compensation that was given up to be tried again."""
+
+    by: str
+    step_id: str
+    iteration: str = ""
+
+
 Input: TypeAlias = (
     Started
     | TaskSucceeded
@@ -181,8 +208,11 @@ Input: TypeAlias = (
     | EventMatched
     | ChildResolved
     | ChildReported
+    | UndoAsked
+    | ChildUndone
     | CancelAsked
     | PauseAsked
     | ResumeAsked
     | RetryAsked
+    | CompensationRetryAsked
 )

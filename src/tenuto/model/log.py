@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.entries import (
+    CompensationFailed,
     Entry,
     EventType,
     NodeCompleted,
@@ -146,6 +147,13 @@ def _failed(seq: int, entry: NodeFailed, at_ms: int) -> LogRow:
     return LogRow(seq, "NODE_FAILED", *place, "error", None, body, entry.error.message, at_ms)
 
 
+def _not_undone(seq: int, entry: CompensationFailed, at_ms: int) -> LogRow:
+    body = _encode(_NOT_UNDONE_PAYLOAD(entry))
+    place = entry.node, entry.iteration, entry.attempt
+    name = entry.event_type.value
+    return LogRow(seq, name, *place, "error", None, body, entry.error.message, at_ms)
+
+
 def _writer(kind: type[Entry]) -> _Writer:
     """How entries of any other kind become rows, worked out once."""
     name = kind.event_type.value
@@ -182,10 +190,12 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
 # The kinds that are written out above have never changed their shape.
 assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
+_NOT_UNDONE_PAYLOAD = _payload_reader(CompensationFailed)
 _WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
     # Each is only ever called with entries of its own kind.
     NodeDispatched: cast("_Writer", _dispatched),
     NodeCompleted: cast("_Writer", _completed),
     NodeFailed: cast("_Writer", _failed),
+    CompensationFailed: cast("_Writer", _not_undone),
 }

@@ -1,0 +1,400 @@
+"""The life of a compensation: planned, then each in its turn tried, tried again, done or given up.
+
+It begins once nothing of the instance is open any more. Its attempts are reported as those of tasks
+are, under the compensation step's id. One that is given up is kept for people, and the next one has
+its turn.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeGuard
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.core.attempt import backoff
+from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, STALE, Deciding, Rejection
+from tenuto.core.outcome import expression_failure
+from tenuto.core.plan import Plan
+from tenuto.core.state import Compensation
+from tenuto.core.undo_plan import has_undo, plan_undo, undo_input
+from tenuto.expr import ExpressionError
+from tenuto.model.effects import KeepDeadLetter, SendMail, StartAttempt, StopAttempt
+from tenuto.model.entries import (
+    CompensationCompleted,
+    CompensationDispatched,
+    CompensationEnded,
+    CompensationFailed,
+    CompensationPlanned,
+    PlannedUndo,
+    RetryScheduled,
+)
+from tenuto.model.failure import (
+    CHILD_NOT_UNDONE,
+    LOST,
+    POISON,
+    STOPPED,
+    UNKNOWN_HANDLE,
+    Failure,
+)
+from tenuto.model.graph import DEFAULT
+from tenuto.model.ids import NodeKey, idempotency_key
+from tenuto.model.inputs import (
+    AttemptLost,
+    ChildUndone,
+    CompensationRetryAsked,
+    Input,
+    TaskFailed,
+    TaskSucceeded,
+    UndoAsked,
+)
+from tenuto.model.json import JSON
+from tenuto.model.policy import LOSSES_UNTIL_POISON
+from tenuto.model.status import Status
+
+Report = TaskSucceeded | TaskFailed | AttemptLost
+
+
+def begins(d: Deciding) -> bool:
+    """Whether the end that an instance is on its way to undoes what it has done.
+
+    Then it is settled what.
+    """
+    state = d.state
+    if state.compensation is not None:
+        return True
+    ending = state.ending
+    assert ending is not None
+    if ending.status is Status.COMPLETED or not d.plan.may_undo:
+        return False
+    if state.cancellation is not None:
+        is_wanted = state.cancellation.should_compensate
+    else:
+        is_wanted = d.plan.definition.options.compensate_on_failure is not False
+    return is_wanted and _plan(d)
+
+
+def undo_asked(d: Deciding) -> Rejection | None:
+    """A parent wants this child undone, after its end."""
+    state = d.state
+    if state.status is not Status.COMPLETED or state.parent is None:
+        return Rejection(code=STALE, message=f"a {state.status} instance has nothing to undo")
+    if state.compensation is None:
+        if not _plan(d):
+            _tell_parent(d, "COMPLETED")
+    elif not state.compensation.is_under_way:
+        _tell_parent(d, state.compensation.outcome)
+    return None
+
+
+def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
+    """Try one again that was given up; the status of the instance stays what it is."""
+    undoing = d.state.compensation
+    if undoing is None or undoing.is_under_way:
+        message = f"nothing of {d.state.id} that was given up can be undone again now"
+        return Rejection(code=NOT_THIS_STATUS, message=message)
+    wanted = NodeKey(asked.step_id, asked.iteration)
+    for place, error in undoing.failed.items():
+        if undoing.plan[place].key == wanted:
+            _begin(d, undoing.plan[place], error.attempt + 1)
+            return None
+    message = f"there is no compensation {asked.step_id} that was given up"
+    return Rejection(code=CANNOT_GO_ON, message=message)
+
+
+def undone_too_late(d: Deciding) -> bool:
+    """A parent calls off a child that has completed before it heard of that: it is undone."""
+    return d.state.status is Status.COMPLETED and d.state.compensation is None and _plan(d)
+
+
+def _plan(d: Deciding) -> bool:
+    if not has_undo(d.plan, d.state):
+        return False
+    found = plan_undo(d.plan, d.state)
+    d.emit(CompensationPlanned(at=d.now, plan=found.plan, skipped=found.skipped))
+    return True
+
+
+def advance(d: Deciding) -> bool:
+    """Go on with what is to be undone; False: all of it has had its turn."""
+    while (undoing := _of(d)).is_idle:
+        if undoing.position == len(undoing.plan):
+            _end(d, undoing)
+        elif d.has_room:
+            _begin(d, undoing.plan[undoing.position], 1)
+        else:
+            break
+    return undoing.is_under_way
+
+
+def is_report(input: Input, plan: Plan) -> TypeGuard[Report]:
+    """Whether an input is a report about a compensation: no step has such an id."""
+    return isinstance(input, Report) and input.node in plan.undo_steps
+
+
+def reported(d: Deciding, report: Report) -> Rejection | None:
+    """An attempt of a compensation has ended, or is gone with its process."""
+    item = _running(d, report)
+    if item is None:
+        message = f"attempt {report.attempt} of {report.node} is not the one running"
+        return Rejection(code=STALE, message=message)
+    match report:
+        case TaskSucceeded():
+            _succeeded(d, item, report)
+        case TaskFailed():
+            _tried_in_vain(d, item, report.attempt, report.error)
+        case AttemptLost():
+            _lost(d, item, report)
+    return None
+
+
+def child_undone(d: Deciding, report: ChildUndone) -> Rejection | None:
+    """A child has undone itself, or what of it could be."""
+    undoing = d.state.compensation
+    work = None if undoing is None else undoing.work
+    if undoing is None or work is None or work.child_id != report.child_id:
+        message = f"{report.node} does not wait for {report.child_id}"
+        return Rejection(code=STALE, message=message)
+    assert undoing.current is not None
+    item = undoing.plan[undoing.current]
+    if report.status == "COMPLETED":
+        _complete(d, item, work.attempt, None)
+        return None
+    failure = Failure(
+        code=CHILD_NOT_UNDONE,
+        message=f"not everything in {report.child_id} could be undone",
+        details={"childId": report.child_id},
+        retryable=False,
+    )
+    _give_up(d, item, work.attempt, failure)
+    return None
+
+
+def retry_due(d: Deciding) -> None:
+    """A back-off is over."""
+    undoing = _of(d)
+    assert undoing.current is not None
+    assert undoing.work is not None
+    _again(d, undoing.plan[undoing.current], undoing.work.attempt + 1)
+
+
+def start_attempt(d: Deciding) -> StartAttempt:
+    """The order that runs the attempt that is under way."""
+    undoing = _of(d)
+    assert undoing.current is not None
+    work = undoing.work
+    assert work is not None
+    item = undoing.plan[undoing.current]
+    value = undo_input(d.plan, d.state, item) if work.input is UNSET else work.input
+    return _start(d, item, work.attempt, value)
+
+
+def break_off(d: Deciding) -> None:
+    """The instance cannot be decided on any more: what has had no turn has none."""
+    undoing = _of(d)
+    if not undoing.is_under_way:
+        return
+    if undoing.is_in_flight and undoing.current is not None and undoing.work is not None:
+        item = undoing.plan[undoing.current]
+        d.order(
+            StopAttempt(
+                node=item.step_id,
+                iteration=item.iteration,
+                attempt=undoing.work.attempt,
+                grace=d.plan.cancel_grace,
+            )
+        )
+    d.emit(CompensationEnded(at=d.now, status="COMPLETED_WITH_ERRORS"))
+
+
+def _end(d: Deciding, undoing: Compensation) -> None:
+    status = undoing.outcome
+    d.emit(CompensationEnded(at=d.now, status=status))
+    if d.state.status is Status.COMPLETED and d.state.parent is not None:
+        _tell_parent(d, status)
+
+
+def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
+    """Order the first attempt, or the first since it was given up."""
+    if item.is_child:
+        d.emit(_dispatched(d, item, attempt))
+        _ask_child(d, item, attempt)
+        return
+    try:
+        value = undo_input(d.plan, d.state, item)
+    except ExpressionError as error:
+        _give_up(d, item, attempt, expression_failure(error))
+        return
+    kept = value if d.plan.undo_steps[item.step_id].has_input else UNSET
+    d.emit(_dispatched(d, item, attempt, kept))
+    d.order(_start(d, item, attempt, value))
+
+
+def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
+    """Order a further attempt, with the input that the first one had."""
+    d.emit(_dispatched(d, item, attempt))
+    d.order(start_attempt(d))
+
+
+def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
+    if report.handle == DEFAULT:
+        _complete(d, item, report.attempt, report.output)
+        return
+    message = f"the task answered with handle {report.handle!r}; a compensation step has none"
+    failure = Failure(code=UNKNOWN_HANDLE, message=message, retryable=False)
+    _give_up(d, item, report.attempt, failure)
+
+
+def _tried_in_vain(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> None:
+    """Try again later, as the policy allows, or give up."""
+    work = _of(d).work
+    assert work is not None
+    policy = d.plan.undo_retry(item.step_id)
+    failures = work.failures + 1
+    if (
+        not failure.retryable
+        or failure.code in policy.non_retryable
+        or failures >= policy.max_attempts
+    ):
+        _give_up(d, item, attempt, failure)
+        return
+    _note(d, item, attempt, failure)
+    wait = backoff(policy, idempotency_key(d.state.id, item.key), failures)
+    d.emit(
+        RetryScheduled(
+            at=d.now,
+            node=item.step_id,
+            iteration=item.iteration,
+            attempt=attempt + 1,
+            due=d.now + wait,
+        )
+    )
+
+
+def _lost(d: Deciding, item: PlannedUndo, report: AttemptLost) -> None:
+    """An attempt is gone with its process; a clean stop is nobody's fault."""
+    work = _of(d).work
+    assert work is not None
+    if report.clean:
+        failure = Failure(code=STOPPED, message="its process stopped before it ended")
+    else:
+        failure = Failure(code=LOST, message="its process was lost before it ended")
+        if d.plan.undo_retry(item.step_id).on_lost == "fail":
+            _give_up(d, item, report.attempt, failure)
+            return
+        if work.losses + 1 >= LOSSES_UNTIL_POISON:
+            message = f"lost with its process {LOSSES_UNTIL_POISON} times in a row"
+            poison = Failure(code=POISON, message=message, retryable=False)
+            _give_up(d, item, report.attempt, poison)
+            return
+    _note(d, item, report.attempt, failure, counts=False)
+    _again(d, item, report.attempt + 1)
+
+
+def _complete(d: Deciding, item: PlannedUndo, attempt: int, output: JSON) -> None:
+    d.emit(
+        CompensationCompleted(
+            at=d.now, node=item.step_id, iteration=item.iteration, attempt=attempt, output=output
+        )
+    )
+
+
+def _give_up(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> None:
+    """Record that one could not be done, and keep it for people."""
+    step = d.plan.undo_steps.get(item.step_id)
+    d.order(
+        KeepDeadLetter(
+            kind="compensation-failed",
+            node=item.step_id,
+            iteration=item.iteration,
+            attempt=attempt,
+            task_id=None if step is None else step.task_id,
+            input=_given(d, item),
+            error=failure,
+        )
+    )
+    _note(d, item, attempt, failure, then="fail")
+
+
+def _given(d: Deciding, item: PlannedUndo) -> JSON:
+    """What its task was given; None where it never got so far."""
+    work = _of(d).work
+    if work is None or item.is_child:
+        return None
+    return undo_input(d.plan, d.state, item) if work.input is UNSET else work.input
+
+
+def _note(
+    d: Deciding,
+    item: PlannedUndo,
+    attempt: int,
+    failure: Failure,
+    *,
+    then: Literal["retry", "fail"] = "retry",
+    counts: bool = True,
+) -> None:
+    d.emit(
+        CompensationFailed(
+            at=d.now,
+            node=item.step_id,
+            iteration=item.iteration,
+            attempt=attempt,
+            error=failure,
+            then=then,
+            counts=counts,
+        )
+    )
+
+
+def _dispatched(
+    d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
+) -> CompensationDispatched:
+    return CompensationDispatched(
+        at=d.now, node=item.step_id, iteration=item.iteration, attempt=attempt, input=input
+    )
+
+
+def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
+    step = d.plan.undo_steps[item.step_id]
+    timeout, heartbeat_timeout = d.plan.undo_patience(step)
+    return StartAttempt(
+        node=item.step_id,
+        iteration=item.iteration,
+        attempt=attempt,
+        task_id=step.task_id,
+        input=value,
+        idempotency_key=idempotency_key(d.state.id, item.key),
+        timeout=timeout,
+        heartbeat_timeout=heartbeat_timeout,
+        handles=(),
+    )
+
+
+def _ask_child(d: Deciding, item: PlannedUndo, attempt: int) -> None:
+    child = d.state.nodes[item.undone].child_id
+    assert child is not None
+    letter = UndoAsked(by=d.state.id)
+    d.order(SendMail(to=child, id=f"{child}/undo/{attempt}", at=d.now, input=letter))
+
+
+def _tell_parent(d: Deciding, status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]) -> None:
+    state, parent = d.state, d.state.parent
+    assert parent is not None
+    report = ChildUndone(
+        node=parent.node, iteration=parent.iteration, child_id=state.id, status=status
+    )
+    # A parent may ask again, and then nothing new is written here.
+    id = f"{state.id}/undone/{state.version}"
+    d.order(SendMail(to=parent.id, id=id, at=d.now, input=report))
+
+
+def _running(d: Deciding, report: Report) -> PlannedUndo | None:
+    undoing = _of(d)
+    if undoing.current is None or undoing.work is None or not undoing.is_in_flight:
+        return None
+    is_it = undoing.place == (report.node, report.iteration, report.attempt)
+    return undoing.plan[undoing.current] if is_it else None
+
+
+def _of(d: Deciding) -> Compensation:
+    assert d.state.compensation is not None
+    return d.state.compensation
