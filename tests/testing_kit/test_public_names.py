@@ -43,6 +43,7 @@ INSTANCE = [
     "state",
     "status",
     "timeline",
+    "undone",
     "until",
     "waiting_for",
     "why_it_rests",
