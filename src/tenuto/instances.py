@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
+from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import compensation_view, context_of, error_view, state_of
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
@@ -17,7 +18,14 @@ from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unk
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
-from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, RetryAsked
+from tenuto.model.inputs import (
+    CancelAsked,
+    CompensationRetryAsked,
+    Input,
+    PauseAsked,
+    ResumeAsked,
+    RetryAsked,
+)
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -116,10 +124,20 @@ class InstanceRef:
             raise WorkflowCancelled(state.cancellation)
         return output_of(held.plan, state)
 
-    async def cancel(self, reason: str | None = None) -> Status:
-        """End it; asking again is no mistake."""
+    async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
+        """End it, and undo what it has done unless that is to stay; asking again is no mistake."""
         refuse_bad_text(reason=reason)
-        return await self._ask(CancelAsked(by=EMBEDDED, reason=reason))
+        asked = CancelAsked(by=EMBEDDED, reason=reason, should_compensate=should_compensate)
+        return await self._ask(asked)
+
+    async def undo_plan(self, reason: str | None = None) -> Object:
+        """What would be undone if it were cancelled now, in which order and with which input.
+
+        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`.
+        """
+        refuse_bad_text(reason=reason)
+        held = await self._engine.state_of(self.id)
+        return undo_plan(held.plan, held.state, CancelAsked(by=EMBEDDED, reason=reason))
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
@@ -134,6 +152,12 @@ class InstanceRef:
     async def retry(self) -> Status:
         """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
         return await self._ask(RetryAsked(by=EMBEDDED))
+
+    async def retry_compensation(self, step: str, iteration: str = "") -> Status:
+        """Try a compensation again that was given up; the status stays what it is."""
+        refuse_bad_text(step=step, iteration=iteration)
+        asked = CompensationRetryAsked(by=EMBEDDED, step_id=step, iteration=iteration)
+        return await self._ask(asked)
 
     async def rerun(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from tenuto.model.events import Event
 from tenuto.model.graph import Task
@@ -19,7 +20,14 @@ LONGEST = 2_000
 VALUES: list[JSON] = [None, 0, "", False, {}, [], {"value": 3}, {"value": 7}]
 
 
-def wander(run: Run, choices: Choices, *, restless: int = 60, retries: int = 0) -> None:
+def wander(
+    run: Run,
+    choices: Choices,
+    *,
+    restless: int = 60,
+    retries: int = 0,
+    to_the_end: bool = True,
+) -> None:
     """First anything at all, `restless` times; then only what brings the instance to its end.
 
     A failed instance is retried up to `retries` times.
@@ -33,7 +41,7 @@ def wander(run: Run, choices: Choices, *, restless: int = 60, retries: int = 0) 
         elif retries:
             retries -= 1
             run.later(seconds=choices.below(30)).retry()
-    for _ in range(LONGEST):
+    for _ in range(LONGEST if to_the_end else 0):
         if run.status.is_final:
             if not retries:
                 break
@@ -59,9 +67,23 @@ def _progress(run: Run, choices: Choices) -> list[Move]:
     moves += [partial(_hand, run, spelled(key), choices) for key in sorted(run.ledger.waits)]
     moves += [partial(_resolve, run, spelled(key), choices) for key in sorted(run.ledger.resolving)]
     moves += [partial(_child, run, spelled(key), choices) for key in sorted(run.ledger.children)]
+    moves += _undoings(run, choices)
     if run.ledger.timers:
         moves.append(run.skip)
     return moves
+
+
+def _undoings(run: Run, choices: Choices) -> list[Move]:
+    """A child that is being undone says how that went."""
+    undoing = run.state.compensation
+    if undoing is None or undoing.work is None or undoing.work.child_id is None:
+        return []
+    assert undoing.current is not None
+    name = spelled(undoing.plan[undoing.current].key)
+    status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"] = (
+        "COMPLETED_WITH_ERRORS" if chance(choices, 30) else "COMPLETED"
+    )
+    return [partial(run.child_undone, name, status)]
 
 
 def _disturbances(run: Run, choices: Choices) -> list[Move]:
@@ -91,7 +113,8 @@ def _report(run: Run, node: str, choices: Choices) -> None:
     if chance(choices, 8):
         run.fail(node, pick(choices, ["OUT", "BAD", "GONE", "CANCELLED"]))
         return
-    config = run.plan[key_of(node).node].node.config
+    planned = run.plan.nodes.get(key_of(node).node)
+    config = None if planned is None else planned.node.config
     handles = config.handles if isinstance(config, Task) else ()
     run.succeed(node, pick(choices, VALUES), handle=pick(choices, ["default", *handles]))
 
@@ -110,7 +133,7 @@ def _child(run: Run, node: str, choices: Choices) -> None:
     elif chance(choices, 15):
         run.child_ends(node, status=Status.CANCELLED, reason="for a reason of its own")
     else:
-        run.child_ends(node, pick(choices, VALUES))
+        run.child_ends(node, pick(choices, VALUES), can_be_undone=chance(choices, 50))
 
 
 def _hand(run: Run, node: str, choices: Choices) -> None:

@@ -24,7 +24,7 @@ from tenuto.core import InstanceState, Rejection
 from tenuto.core.decide import decide
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict
-from tenuto.model.inputs import CancelAsked, Input, RetryAsked
+from tenuto.model.inputs import CancelAsked, CompensationRetryAsked, Input, RetryAsked
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.protocol import Mail
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
 
 _END_WITHIN: Final = 15.0
+_GOING_ON: Final = (CancelAsked, RetryAsked, CompensationRetryAsked)
+"""After these an instance may have steps to run."""
 
 
 async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
@@ -57,8 +59,9 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         mark, _ = STATUS_MARKS[status]
         show(f"{mark} {status.value}  {row.id}")
         if isinstance(asked, CancelAsked) and not status.is_final:
-            say("  Running steps have been told to stop and have their grace period.")
-        if isinstance(asked, RetryAsked) and not (by_others or status.is_final):
+            say("  Running steps have their grace period, then what completed is undone.")
+        goes_on = not status.is_final or isinstance(asked, CompensationRetryAsked)
+        if isinstance(asked, _GOING_ON) and goes_on and not by_others:
             say_how_to_run(url, row.id)
     return exits.DONE
 
@@ -97,20 +100,32 @@ async def _ask_by_mail(url: str, instance_id: str, asked: Input) -> tuple[Status
 
 
 async def _settled(app: Tenuto, instance_id: str, asked: Input, status: Status) -> Status:
-    """Wait for the end of what was cancelled: nobody else would be there when its grace is over."""
+    """Wait for the end of what was cancelled: nobody else would be there when its grace is over.
+
+    What it then undoes is left to a process that has the tasks.
+    """
     if not isinstance(asked, CancelAsked) or status.is_final:
         return status
     say("running steps have their grace period …", style="dim")
+    changed = asyncio.Event()
+    stop = app.engine.listen(lambda _: changed.set())
     try:
         async with asyncio.timeout(_END_WITHIN):
-            return (await app.engine.final_state(instance_id)).state.status
+            while True:
+                changed.clear()
+                state = (await app.engine.state_of(instance_id)).state
+                if state.status.is_final or state.compensation is not None:
+                    return state.status
+                await changed.wait()
     except TimeoutError:
         return status
+    finally:
+        stop()
 
 
 def _took_effect(before: InstanceState, after: InstanceState) -> bool:
     if before.status.is_final:
-        # Nothing but a retry makes the log of one that has ended longer.
+        # Nothing but what was asked for makes the log of one that has ended longer.
         return after.version > before.version
     return (
         after.status.is_final

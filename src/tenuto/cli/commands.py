@@ -201,12 +201,16 @@ def show(
         typer.Option("--as", help="How a definition is shown."),
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Show the whole log.")] = False,
+    undo_plan: Annotated[
+        bool, typer.Option("--undo-plan", help="Show what cancelling it would undo.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Show one instance, or the definition in a file.
 
-    Of an instance its steps, waits, last error and output; --history adds the log. Of a
+    Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
+    would be undone if it were cancelled now, in which order and with which input. Of a
     definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
     would be deployed, --as mermaid a picture for Markdown.
 
@@ -221,7 +225,13 @@ def show(
         form = as_ or ("json" if output == "json" else "graph")
         _perform(lambda: show_definition(Path(instance), form), output)
     _perform(
-        lambda: show_instance(store, instance, with_history=history, is_json=output == "json"),
+        lambda: show_instance(
+            store,
+            instance,
+            with_history=history,
+            with_undo_plan=undo_plan,
+            is_json=output == "json",
+        ),
         output,
     )
 
@@ -231,17 +241,21 @@ def cancel(
     instance: Instance,
     *,
     reason: Reason = None,
+    no_compensation: Annotated[
+        bool, typer.Option("--no-compensation", help="Leave what it has done as it is.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """End an instance.
 
-    Running steps are told and have their grace period; then it is CANCELLED.
+    Running steps are told and have their grace period; what completed is undone by its compensation
+    steps; then it is CANCELLED.
     """
     from tenuto.cli.commanding import command
     from tenuto.model.inputs import CancelAsked
 
-    asked = CancelAsked(by="cli", reason=reason)
+    asked = CancelAsked(by="cli", reason=reason, should_compensate=not no_compensation)
     _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
@@ -275,18 +289,36 @@ def resume(instance: Instance, *, store: Store = STORE, output: Output = "table"
 
 
 @app.command()
-def retry(instance: Instance, *, store: Store = STORE, output: Output = "table") -> None:
-    """Let a failed instance go on.
+def retry(
+    instance: Instance,
+    *,
+    compensation: Annotated[
+        str | None,
+        typer.Option(
+            "--compensation",
+            metavar="STEP",
+            help="Only this compensation step, which was given up; STEP[2] in an iteration.",
+        ),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Let a failed instance go on, or try again to undo one of its steps.
 
     Steps that failed, and those that the failure called off, run again; completed ones stay. The
     steps run in the process that has the store open, or in the next `tenuto run`.
 
     tenuto retry @last-failed
+
+    tenuto retry @last-failed --compensation refund_payment
     """
     from tenuto.cli.commanding import command
-    from tenuto.model.inputs import RetryAsked
+    from tenuto.model.inputs import CompensationRetryAsked, Input, RetryAsked
 
-    asked = RetryAsked(by="cli")
+    asked: Input = RetryAsked(by="cli")
+    if compensation is not None:
+        step, _, iteration = compensation.removesuffix("]").partition("[")
+        asked = CompensationRetryAsked(by="cli", step_id=step, iteration=iteration)
     _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 

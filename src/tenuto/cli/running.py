@@ -174,13 +174,23 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
     where = f"{held.state.definition_id}@{held.state.definition_version}"
     say(f"{where}  {reference.id}  in {described(wish.store)}", style="bold")
     with interruptible() as stopped, watcher_for(held.plan, held.state, ours.clock.now) as watcher:
-        newest = held.state
+        newest, is_over = held.state, asyncio.Event()
 
         def tell(state: InstanceState, steps: Iterable[str]) -> None:
             nonlocal newest
             if state.version >= newest.version:
                 newest = state
                 watcher.changed(state, steps)
+                if state.has_ended:
+                    is_over.set()
+
+        async def end() -> Held:
+            """One that has its end may still be undone."""
+            ended = await ours.final_state(reference.id)
+            if ended.state.has_ended:
+                return ended
+            await is_over.wait()
+            return await ours.state_of(reference.id)
 
         def changed(draft: Draft) -> None:
             if draft.instance_id == reference.id:
@@ -191,7 +201,7 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
             tell(found.state, found.plan.nodes)
 
         unlisten = ours.listen(changed)
-        final = asyncio.ensure_future(ours.final_state(reference.id))
+        final = asyncio.ensure_future(end())
         enough = asyncio.ensure_future(stopped.wait())
         try:
             await look()

@@ -14,14 +14,17 @@ from tenuto.cli.moments import ago, length
 from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.tables import table_of
-from tenuto.cli.terminal import data, one_line, show, show_json
+from tenuto.cli.terminal import data, one_line, show, show_json, styled
+from tenuto.cli.undoing import show_undo_plan, show_undoing
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
+from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import waits_of
 from tenuto.engine.held import Held
 from tenuto.instances import history_view, instance_view
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
@@ -30,15 +33,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-async def show_instance(url: str, text: str, *, with_history: bool, is_json: bool) -> int:
-    """Print an instance, and its log if asked for."""
+async def show_instance(
+    url: str, text: str, *, with_history: bool, with_undo_plan: bool, is_json: bool
+) -> int:
+    """Print an instance, and its log or what cancelling it would undo if asked for."""
     async with reading(url) as reader:
         row = await find_instance(reader.store, text)
         held = await held_instance(reader, row.id)
         history = await _history(reader, row.id) if with_history else None
         now = reader.clock.now()
+    foreseen = undo_plan(held.plan, held.state, CancelAsked(by="cli")) if with_undo_plan else None
     if is_json:
         view = instance_view(held)
+        if foreseen is not None:
+            view["undoPlan"] = foreseen
         if history is not None:
             items: list[JSON] = list(history)
             view["history"] = items
@@ -47,6 +55,8 @@ async def show_instance(url: str, text: str, *, with_history: bool, is_json: boo
     _show_head(held, now)
     show(_steps(held, now))
     _show_end(held)
+    if foreseen is not None:
+        show_undo_plan(foreseen)
     if history is not None:
         show("")
         show(_log(history, held.state.created_at))
@@ -75,7 +85,7 @@ async def _history(reader: Reader, instance_id: str) -> list[Object]:
 def _show_head(held: Held, now: datetime) -> None:
     state = held.state
     mark, style = STATUS_MARKS[state.status]
-    show(_text(f"{mark} {state.status.value}", style, f"  {state.id}"))
+    show(styled(f"{mark} {state.status.value}", style, f"  {state.id}"))
     facts = [
         ("workflow", f"{state.definition_id}@{state.definition_version}"),
         ("started", f"{ago(state.created_at, now)}{_took(state, now)}"),
@@ -89,7 +99,7 @@ def _show_head(held: Held, now: datetime) -> None:
         facts.append(("paused by", f"{state.pause.by}  {state.pause.reason or ''}".rstrip()))
     facts.append(("log", f"{state.version} entries"))
     for name, value in facts:
-        show(_text(f"  {name:<10}", "dim", f"  {value}"))
+        show(styled(f"  {name:<10}", "dim", f"  {value}"))
     show("")
 
 
@@ -121,13 +131,13 @@ def _show_end(held: Held) -> None:
         assert isinstance(wait, dict)
         condition = f" where {wait['eventCondition']}" if wait["eventCondition"] else ""
         show("")
-        show(_text("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
+        show(styled("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
         show(f"  since {wait['since']}")
     if state.last_error is not None:
         error = state.last_error
         show("")
         place = f" in {error.step_id}, attempt {error.attempt}" if error.step_id else ""
-        show(_text("last error", "bold red", f"  {error.code}{place}: {error.message}"))
+        show(styled("last error", "bold red", f"  {error.code}{place}: {error.message}"))
         if (raised := raised_at(error.details)) is not None:
             show(f"  raised at {raised}")
         elif error.details is not None:
@@ -136,10 +146,11 @@ def _show_end(held: Held) -> None:
         cancellation = state.cancellation
         show("")
         why = cancellation.reason or "no reason given"
-        show(_text("cancelled", "bold", f"  by {cancellation.requested_by}: {why}"))
+        show(styled("cancelled", "bold", f"  by {cancellation.requested_by}: {why}"))
+    show_undoing(state)
     if state.status is Status.COMPLETED:
         show("")
-        show(_text("output", "bold", f"  {one_line(output_of(held.plan, state), 1000)}"))
+        show(styled("output", "bold", f"  {one_line(output_of(held.plan, state), 1000)}"))
 
 
 def _log(history: list[Object], start: datetime) -> Table:
@@ -167,11 +178,3 @@ def _step(item: Object) -> str:
 
 def _plain(value: JSON) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _text(first: str, style: str, rest: str) -> Text:
-    from rich.text import Text
-
-    text = Text(first, style=style)
-    text.append(rest, style="default")
-    return text

@@ -13,6 +13,7 @@ from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
 
 @cache
@@ -69,6 +70,15 @@ def say_indented(text: str, by: int, *, style: str | None = None) -> None:
 def show(what: RenderableType) -> None:
     """A table or a text that was asked for."""
     data().print(what, markup=False, soft_wrap=isinstance(what, str))
+
+
+def styled(first: str, style: str, rest: str) -> Text:
+    """A text that begins in a style."""
+    from rich.text import Text
+
+    text = Text(first, style=style)
+    text.append(rest, style="default")
+    return text
 
 
 def show_json(value: object, *, lines: bool = False) -> None:

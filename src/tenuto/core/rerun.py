@@ -41,10 +41,12 @@ def reusable(
     """Outcomes of `earlier` that a rerun by `plan` takes over; `entries` is its log.
 
     A step that the definition does not have any more is left out, and so is `terminate`: it would
-    end the new instance before anything ran. Here a step whose compensation ran will be left out,
-    once there are any.
+    end the new instance before anything ran. So is a step whose compensation ran, or was tried,
+    with all that comes after it.
     """
     again = following(plan, from_step)
+    for name in _undone(plan, earlier):
+        again |= following(plan, name)
     for entry in entries:
         if not isinstance(entry, NodeCompleted | NodeSkipped) or entry.iteration:
             continue
@@ -57,6 +59,22 @@ def reusable(
             yield _outcome(earlier, entry)
         elif entry.reason == "when":
             yield Reused(node=entry.node, status="skipped")
+
+
+def _undone(plan: Plan, earlier: InstanceState) -> set[str]:
+    """Steps that have been undone, or tried to be, themselves or in one of their iterations."""
+    undoing = earlier.compensation
+    if undoing is None:
+        return set()
+    found: set[str] = set()
+    for item in undoing.plan[: undoing.position + (undoing.work is not None)]:
+        planned = plan.nodes.get(item.compensation_for)
+        name = item.compensation_for
+        while planned is not None and planned.loop is not None:
+            name, planned = planned.loop, plan.nodes[planned.loop]
+        if planned is not None:
+            found.add(name)
+    return found
 
 
 def _outcome(earlier: InstanceState, entry: NodeCompleted) -> Reused:

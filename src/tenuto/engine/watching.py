@@ -36,11 +36,9 @@ class Watchers:
         futures = self._futures.setdefault(instance_id, [])
         futures.append(future)
         try:
-            held = self._run_here(instance_id)
-            if held is None:
-                held = await self._look(instance_id)
-                if held.state.status.is_final:
-                    return held
+            held = self._run_here(instance_id) or await self._look(instance_id)
+            if held.state.status.is_final:
+                return held
             self._tenants[instance_id] = held.tenant
             refuse()
             return await future

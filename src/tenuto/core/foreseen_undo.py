@@ -1,0 +1,87 @@
+"""What would be undone, said beforehand: the cancel is decided on as if, up to the plan it makes.
+
+It is made by the code that makes it in earnest, so that it names what then runs. Only results that
+come within the grace of what is running now could add to it.
+"""
+
+from __future__ import annotations
+
+from tenuto.core.decide import decide
+from tenuto.core.deciding import GO_ON
+from tenuto.core.plan import Plan
+from tenuto.core.state import InstanceState
+from tenuto.core.undo_plan import UndoPlan, plan_undo, undo_input
+from tenuto.expr import ExpressionError
+from tenuto.model.entries import PlannedUndo
+from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+
+
+def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
+    """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
+
+    Of an instance that is being undone, or was, it is the plan that was made; of a completed one,
+    what its parent could have it undo.
+    """
+    after = _as_if(plan, state, asked)
+    if after.compensation is not None:
+        found = UndoPlan(after.compensation.plan, after.compensation.skipped)
+    elif after.status is Status.COMPLETED:
+        found = plan_undo(plan, after)
+    else:
+        found = UndoPlan()
+    return {
+        "plan": [_planned(plan, after, item) for item in found.plan],
+        "skipped": [
+            {
+                "stepId": each.step_id,
+                **({"iteration": each.iteration} if each.iteration else {}),
+                "reason": each.reason,
+            }
+            for each in found.skipped
+        ],
+    }
+
+
+def _as_if(plan: Plan, state: InstanceState, asked: CancelAsked) -> InstanceState:
+    """The state in which it is settled what is undone: nothing runs any more."""
+    if state.status.is_final or state.compensation is not None:
+        return state
+    now = state.updated_at
+    state = decide(plan, state, asked, now).state
+    while state.compensation is None and not state.status.is_final:
+        due = _next(state)
+        if due is None:
+            break
+        now = max(now, due.due)
+        state = decide(plan, state, due, now).state
+    return state
+
+
+def _next(state: InstanceState) -> TimerDue | None:
+    """What brings an end nearer by itself: what a decision left over, or a grace that is over."""
+    if state.is_unsettled:
+        return TimerDue(key=GO_ON, due=state.created_at)
+    graces = [(timer.due, key) for key, timer in state.timers.items() if key.kind is _GRACE]
+    if not graces:
+        return None
+    due, key = min(graces)
+    return TimerDue(key=key, due=due)
+
+
+def _planned(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+    shown: Object = {
+        "stepId": item.step_id,
+        "compensationFor": item.compensation_for,
+        "iteration": item.iteration,
+    }
+    if item.is_child:
+        return shown | {"input": None}
+    try:
+        return shown | {"input": undo_input(plan, state, item)}
+    except ExpressionError as error:
+        return shown | {"input": None, "error": str(error)}
+
+
+_GRACE = TimerKind.GRACE
