@@ -15,6 +15,7 @@ import pytest
 from tenuto import (
     Context,
     InvalidDefinition,
+    Result,
     TenutoError,
     WorkflowFunction,
     repeat_while,
@@ -289,7 +290,7 @@ def test_what_is_given_whole_is_not_looked_into() -> None:
     some: tuple[object, ...] = (str, Data, dict[str, Any], Any, "NotThere", Data | None)
     for kind in some:
         assert misfits(task_that_gives(kind), _one) == []
-    some = (dict, dict[str, Any], Any, inspect.Signature.empty, "NotThere", Data | None)
+    some = (dict, dict[str, Any], Any, Result, inspect.Signature.empty, "NotThere", Data | None)
     for kind in some:
         assert misfits(task_that_gives(kind), _two) == []
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from tenuto import Context, Retry, Status, TaskError, Tenuto, WorkflowFailed, wait_event, workflow
+from tenuto import (
+    Context,
+    Retry,
+    Status,
+    TaskError,
+    Tenuto,
+    WorkflowFailed,
+    child,
+    wait_event,
+    workflow,
+)
 from tenuto.model.json import JSON
 from tenuto.tasks import Registry
 from tenuto.testing import Engine, Instance
@@ -73,6 +83,18 @@ def many(orders: list[Order]) -> Any:
 
 
 @workflow
+def part(order: Order) -> Order:
+    return charge.named("paid")(order)
+
+
+@workflow
+def parent(order: Order) -> Any:
+    held = reserve.undo(by=tell)(order)
+    inner = child(part, held)
+    return fail(inner)
+
+
+@workflow
 def waiting(order: Order) -> Any:
     paid = charge(order)
     wait_event("order.confirmed")
@@ -114,6 +136,16 @@ def test_each_item_is_undone_by_itself() -> None:
             ["p-2", 20, "undo_charge", "charge", "1", None],
             ["p-1", 10, "undo_charge", "charge", "0", None],
         ]
+
+
+def test_a_child_undoes_its_own_steps() -> None:
+    with Engine(tasks=tasks) as engine:
+        engine.stub(charge, {"payment": "p-1", "amount": 1})
+        failed = engine.start(parent, ORDER).finished()
+        assert failed.undone == ["inner", "held"]
+        inner = engine.instances[1]
+        assert (inner.status, inner.undone) == (Status.COMPLETED, ["paid"])
+        assert given_back(inner) == [["p-1", 1, "undo_paid", "paid", "", None]]
 
 
 def test_a_cancellation_is_told_with_its_reason() -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from tenuto.model.json import Object
 from tenuto.tasks.context import Context
+from tenuto.tasks.output import Result
 
 UNRESOLVED = object()
 """The annotation names something that is not there (yet), such as a class behind TYPE_CHECKING."""
@@ -110,8 +111,8 @@ def names_in(annotation: object) -> list[str] | None:
     """The names of what is in such a value, none for what has no names; None: nobody knows."""
     if is_nothing(annotation) or (typing.get_origin(annotation) or annotation) in _NAMELESS:
         return []
-    if not isinstance(annotation, type):
-        return None
+    if not isinstance(annotation, type) or annotation is Result:
+        return None  # what is in a Result is anything
     if dataclasses.is_dataclass(annotation):
         return [each.name for each in dataclasses.fields(annotation)]
     if issubclass(annotation, msgspec.Struct):
