@@ -28,6 +28,7 @@ NAMES = [
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Undo",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",
@@ -57,8 +58,10 @@ INSTANCE = [
     "result",
     "resume",
     "retry",
+    "retry_compensation",
     "state",
     "status",
+    "undo_plan",
 ]
 
 
