@@ -586,6 +586,46 @@ def item_fails_its_loop() -> Fields:
     return record(document, history)
 
 
+def undone() -> Fields:
+    """Two steps are undone after a cancel; the compensation of one of them fails once for good."""
+    steps = [
+        {"stepId": f"undo_{id}", "compensationFor": id, "taskId": "undo", **more}
+        for id, more in (
+            ("a", {"input": {"of": "steps.a.output"}}),
+            ("b", {"input": {"of": "steps.b.output"}}),
+            ("c", {"condition": "ctx.input.n > 5"}),
+        )
+    ]
+    document = graph(
+        task("a"), task("b"), task("c"), box("eventWait", "w", eventPattern="e"),
+        edges="a>b b>c c>w", compensationSteps=steps,
+    )  # fmt: skip
+    error = {"code": "DOWN", "message": "it did not work"}
+    plan = [{"stepId": f"undo_{id}", "compensationFor": id} for id in ("b", "a")]
+    history = (
+        log().started({"n": 1}).dispatched("a").completed("a", 1).dispatched("b").completed("b", 2)
+        .dispatched("c").completed("c").waits("w", "e").turned("WAITING_FOR_EVENT").cancel_asked()
+        .called_off("w").row("COMPENSATION_PLANNED", plan=plan)
+        .row("COMPENSATION_DISPATCHED", "undo_b", input={"of": 2}).turned("RUNNING")
+        .row("COMPENSATION_FAILED", "undo_b", status="error", error=error, then="fail")
+        .row("COMPENSATION_DISPATCHED", "undo_a", input={"of": 1}).after(3)
+        .row("COMPENSATION_COMPLETED", "undo_a").row("COMPENSATION_ENDED")
+        .turned("CANCELLED")
+    )  # fmt: skip
+    letter = {"id": "l", "kind": "compensation-failed", "node": "undo_b", "attempt": 1}
+    calls = (("a", 1), ("b", 2), ("c", None), ("undo_a", None))
+    return record(
+        document,
+        history,
+        instance={"deadLetters": [letter]},
+        effects=[
+            {"key": f"{ID}:{node}", "instance": ID, "node": node, "attempt": 1}
+            | {"outcome": "completed", "output": output}
+            for node, output in calls
+        ],
+    )
+
+
 SHAPES: tuple[Callable[[], Fields], ...] = (
     linear,
     linear_in_steps_form,
@@ -622,4 +662,5 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     parent_and_child,
     child_called_off,
     rerun_from_a_step,
+    undone,
 )

@@ -74,6 +74,14 @@ def _ran_elsewhere(node: str) -> Change:
     return change
 
 
+def _last_goes_first(run: Fields, places: int) -> None:
+    """The last row stands so many places earlier."""
+    history = run["instances"][0]["history"]
+    history.insert(len(history) - 1 - places, history.pop())
+    for seq, row in enumerate(history, start=1):
+        row["seq"] = seq
+
+
 FALSEHOODS = (
     # structure
     Falsehood("a hole in the numbers", "I1", shapes.diamond, lambda run: run["instances"][0][
@@ -413,6 +421,33 @@ FALSEHOODS = (
         configure("r", onError=[{"codes": ["NET"], "handle": "net"}])),
     Falsehood("copied as passed over without a test", "ROUTE", shapes.rerun_from_a_step,
         lambda run: run["instances"][0]["document"]["nodes"][1]["config"].pop("when")),
+    # what is undone
+    Falsehood("undone in the order in which it was done", "I29", shapes.undone, all_of(
+        say("COMPENSATION_PLANNED", plan=[{"stepId": "undo_a"}, {"stepId": "undo_b"}]))),
+    Falsehood("a completed step is left as it is", "I29", shapes.undone, all_of(
+        say("COMPENSATION_PLANNED", plan=[{"stepId": "undo_b"}]),
+        drop("COMPENSATION_DISPATCHED", "undo_a"), drop("COMPENSATION_COMPLETED", "undo_a"),
+        lose("effects", 3))),
+    Falsehood("undone against its condition", "I29", shapes.undone,
+        lambda run: run["instances"][0]["history"][0]["payload"]["input"].update(n=6)),
+    Falsehood("nothing is undone at all", "I29", shapes.undone, all_of(
+        drop("COMPENSATION_PLANNED"), drop("COMPENSATION_DISPATCHED", "undo_b"),
+        drop("COMPENSATION_FAILED"), drop("COMPENSATION_DISPATCHED", "undo_a"),
+        drop("COMPENSATION_COMPLETED"), drop("COMPENSATION_ENDED"), lose("effects", 3))),
+    Falsehood("two are undone at once", "I29", shapes.undone,
+        move("COMPENSATION_DISPATCHED", "undo_a", before=("COMPENSATION_FAILED", "undo_b"))),
+    Falsehood("undone twice", "I29", shapes.undone,
+        add("COMPENSATION_COMPLETED", "undo_a", before=("COMPENSATION_ENDED", None))),
+    Falsehood("over before the last one", "I29", shapes.undone,
+        move("COMPENSATION_ENDED", None, before=("COMPENSATION_COMPLETED", "undo_a"))),
+    Falsehood("the end is declared first", "I29", shapes.undone,
+        lambda run: _last_goes_first(run, 1)),
+    Falsehood("never over", "I29", shapes.undone, drop("COMPENSATION_ENDED")),
+    Falsehood("recorded as undone, and nobody was called", "I29", shapes.undone,
+        lose("effects", 3)),
+    Falsehood("given up, and nobody is told", "I29", shapes.undone, store(deadLetters=[])),
+    Falsehood("undone with another output", "I30", shapes.undone,
+        say("COMPENSATION_DISPATCHED", "undo_a", input={"of": 9})),
 )  # fmt: skip
 
 

@@ -161,6 +161,18 @@ def test_a_task_that_ignores_cancellation_holds_up_nothing_beyond_its_grace() ->
     assert run.succeed("undo_a").status is Status.CANCELLED
 
 
+def test_what_a_part_called_off_and_ended_well_all_the_same_is_undone() -> None:
+    """A result within it is recorded (NODE_COMPLETED, compensated later if need be) but starts
+    nothing; otherwise NODE_CANCELLED.
+    """
+    document = undoing(
+        draw("s>a s>b a>j b>j j>w", s=start(), j=task(joinMode="any", cancelRest=True), w=wait()),
+        b={"input": "steps.b.output"},
+    )
+    run = play(document).start().succeed("a").succeed("b", "done all the same").succeed("j")
+    assert given(run.cancel(), "undo_b") == "done all the same"
+
+
 def test_terminate_undoes_when_it_fails_and_not_when_it_completes() -> None:
     """COMPLETED does not compensate; FAILED is a failure (`TERMINATED`, its `reason` in
     `lastError`).

@@ -11,7 +11,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import Reused
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tests.core.drawing import condition, draw, end, loop, start, task, terminate, wait
+from tests.core.drawing import condition, draw, end, loop, start, task, terminate, undoing, wait
 from tests.core.play import Run, play
 
 EARLIER = "00000000-0000-7000-8000-00000000000e"
@@ -51,6 +51,27 @@ def test_what_completed_before_is_copied_and_the_rest_runs() -> None:
     assert again.state.rerun_of == EARLIER
     assert again.ctx == {"input": {"n": 1}, "a": 7}
     assert again.succeed("b").succeed("c", "end").output == "end"
+
+
+def test_what_was_undone_runs_again_with_all_that_comes_after_it() -> None:
+    """A step whose compensation ran is not reused."""
+    document = undoing(draw("s>a s>b a>c b>d c>e d>e", s=start()), a={}, b={"condition": "false"})
+    earlier = play(document).start().succeed("a", 1).succeed("b", 2).succeed("c").succeed("d")
+    earlier.fail("e")
+    assert [each.node for each in reused(earlier, "e")] == ["s", "b", "d"], "while it is undone"
+    again = rerun(earlier.succeed("undo_a"), "e")
+    assert again.running == ["a"]
+    looped = undoing(draw("l:loop>a l:done>z", l=loop([1])), a={})
+    ended = play(looped).start().succeed("a[0]").fail("z").succeed("undo_a[0]")
+    assert reused(ended, "z") == (), "a loop is undone with what is in it"
+
+
+def test_what_is_taken_over_is_undone_with_the_rest() -> None:
+    document = undoing(draw("a>b"), a={"input": "steps.a.output"})
+    options: Object = {"workflowOptions": {"compensateOnFailure": False}}
+    earlier = play(document | options).start().succeed("a", 7).fail("b")
+    again = rerun(earlier, "b", document).fail("b")
+    assert [each.input for each in again.ledger.running.values()] == [7]
 
 
 def test_keys_are_new() -> None:

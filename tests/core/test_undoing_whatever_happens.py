@@ -117,7 +117,7 @@ def test_the_undo_plan_names_what_then_runs(seed: int) -> None:
     asked = CancelAsked(by="ada", reason="why")
     foreseen: Any = undo_plan(run.plan, run.state, asked)
     run.tell(asked).settle()
-    while run.state.compensation is None and not run.status.is_final:
+    while not is_being_undone(run) and not run.status.is_final:
         for name in run.running:
             run.fail(name, "CANCELLED")
         run.settle()
@@ -131,13 +131,13 @@ def test_the_undo_plan_names_what_then_runs(seed: int) -> None:
         each.step_id for each in undoing.skipped
     ]
     inputs: dict[NodeKey, Any] = {}
-    while run.state.compensation is not None and run.state.compensation.is_under_way:
+    while is_being_undone(run):
         if run.running:
             [effect] = run.ledger.running.values()
             inputs[NodeKey(effect.node, effect.iteration)] = effect.input
             run.succeed(run.running[0])
         else:
-            place = run.state.compensation.place
+            place = None if run.state.compensation is None else run.state.compensation.place
             assert place is not None
             inputs[NodeKey(*place[:2])] = None
             run.child_undone(spelled(NodeKey(*place[:2])))
@@ -146,6 +146,10 @@ def test_the_undo_plan_names_what_then_runs(seed: int) -> None:
             item["input"]
         )
     judge(run)
+
+
+def is_being_undone(run: Run) -> bool:
+    return run.state.compensation is not None and run.state.compensation.is_under_way
 
 
 def timeless(input: Any) -> Any:  # noqa: ANN401

@@ -86,6 +86,7 @@ def test_compensation_sees_the_instance_and_secrets() -> None:
 
 
 def test_one_compensation_step_for_one_step() -> None:
+    """One compensation step per step."""
     undo = {"compensationFor": "a", "taskId": "t"}
     step = {"type": "TASK", "taskId": "t"}
     both = [{"stepId": "u", **undo}, {"stepId": "v", **undo}, {"stepId": "a", **undo}]

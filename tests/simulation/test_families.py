@@ -13,18 +13,16 @@ import pytest
 from tenuto.model.family import child_id
 from tenuto.model.ids import NodeKey
 from tenuto.testing.weather import AtWrite, Fault, Weather
-from tests.kit.checker.picture import FINAL
 from tests.kit.simulator.places import InMemory, InSqlite
 from tests.kit.simulator.scenario import Job, Jump, Knobs, Scenario, job_of
 from tests.kit.simulator.verdict import (
     assert_kept,
     counts_of,
     run_scenario,
-    status_of,
     violations_of,
+    without_owners,
 )
 from tests.kit.simulator.weather import Stormy
-from tests.kit.simulator.world import Finished
 from tests.kit.workload import Cancel
 from tests.kit.workload.families import families, random_family
 
@@ -151,17 +149,9 @@ def test_families_of_two_engines_on_one_store() -> None:
     counts: Counter[str] = Counter()
     for seed in range(50):
         finished = run_scenario(stormy(seed, engines=2), InMemory(shared=True))
-        assert_kept(_without_owners(finished), f"stormy({seed}, engines=2)")
+        assert_kept(without_owners(finished), f"stormy({seed}, engines=2)")
         counts += counts_of(finished)
     assert_enough(counts)
-
-
-def _without_owners(finished: Finished) -> Finished:
-    """Who owns an instance that has ended is not the gate's to keep."""
-    for run in (finished.run, *finished.rests):
-        for instance in run.instances:
-            instance.owner = None if status_of(instance) in FINAL else instance.owner
-    return finished
 
 
 @pytest.mark.slow

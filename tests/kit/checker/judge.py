@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from tests.kit.checker.expression import Evaluate, evaluate as small_evaluate
 from tests.kit.checker.graph import Graph, read
-from tests.kit.checker.invariants import ALWAYS, AT_REST, EACH_ROW, OVER_RUN
+from tests.kit.checker.invariants import ALWAYS, AT_REST, EACH_ROW, OVER_RUN, UNDOING
 from tests.kit.checker.invariants.judgement import Ledgers, Moment, Rest, Summary, Whole
+from tests.kit.checker.invariants.undoing import is_about_undoing
 from tests.kit.checker.picture import Picture
 from tests.kit.checker.record import Fields, Instance, Row, Run, row_of
 from tests.kit.checker.violation import Violation
@@ -63,11 +64,17 @@ def _check_instance(
     for row in rows:
         moment = Moment(picture, row, picture.life(row), whole.ledgers, evaluate)
         invariants = ALWAYS if picture.is_final else ALWAYS + EACH_ROW
+        about_undoing = is_about_undoing(row, instance.document)
+        if about_undoing:
+            invariants = UNDOING
         for name, each_row in invariants:
             for message in each_row(moment):
                 yield Violation(name, instance.id, row.seq, message, _excerpt(rows, row))
         is_retry = (picture.status, row.type) == ("FAILED", "RETRY_REQUESTED")
-        if picture.is_final and not is_retry:
+        if about_undoing:
+            picture.version = row.seq
+            picture.counts[row.type] = picture.counts.get(row.type, 0) + 1
+        elif picture.is_final and not is_retry:
             picture.version = row.seq
         else:
             picture.apply(row)

@@ -148,16 +148,16 @@ class Client:
             raise AssertionError(step)
 
     async def _kept(self, engine: Engine, instance_id: str, step: str) -> list[str]:
-        """What completed and is neither the step nor after it, by the checker's own reading."""
+        """What completed and is neither the step nor after it, by the checker's own reading.
+
+        Nor is it undone, or after what is.
+        """
         nodes = read(self.job.document).nodes
-        again, pending = set[str](), [step]
-        while pending:
-            id = pending.pop()
-            if id not in again:
-                again.add(id)
-                pending += [edge.target for edge in nodes[id].outgoing]
-        completed: list[str] = []
-        after = 0
+        undone = {
+            step["stepId"]: str(step["compensationFor"])
+            for step in self.job.document.get("compensationSteps") or ()
+        }
+        pending, completed, after = [step], list[str](), 0
         while rows := await engine.store.entries(instance_id, after=after):
             after = rows[-1].seq
             completed += [
@@ -168,6 +168,18 @@ class Client:
                 and not row.iteration
                 and nodes[row.node_id].type != "terminate"
             ]
+            for row in rows:
+                if row.event_type in ("COMPENSATION_DISPATCHED", "COMPENSATION_FAILED"):
+                    id = undone.get(row.node_id, str(row.node_id))
+                    while (loop := nodes[id].loop) is not None:
+                        id = loop
+                    pending.append(id)
+        again = set[str]()
+        while pending:
+            id = pending.pop()
+            if id not in again:
+                again.add(id)
+                pending += [edge.target for edge in nodes[id].outgoing]
         return sorted(set(completed) - again)
 
     async def _is_over(self, engines: list[Engine], clock: VirtualClock) -> bool:

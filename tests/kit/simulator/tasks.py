@@ -27,7 +27,7 @@ class ScriptedTasks:
 
     def registry(self, names: Sequence[str] = TASKS) -> Registry:
         registry = Registry()
-        for name in names:
+        for name in (*names, "undo"):
             registry.add(TaskFunction(self._run, name=name))
         return registry
 

@@ -51,7 +51,18 @@ def plan_behaviours(
             # Of many iterations one is enough to fail a loop.
             percent = failing_percent if node.loop is None else failing_percent // 2
             _plan_node(node, place, chooser, percent, calm=calm, name=name, table=table)
+    for step in document.get("compensationSteps") or ():
+        _plan_undoing(str(step["stepId"]), random.Random(f"{seed}:{step['stepId']}"), table)
     return table
+
+
+def _plan_undoing(id: str, chooser: random.Random, table: dict[tuple[str, int], Behaviour]) -> None:
+    """What a compensation does: most succeed at once, some later, a few never."""
+    failing = chooser.choice((0, 0, 0, 1, 2, 9))
+    for number in range(1, failing + 1):
+        table[id, number] = Behaviour("fail", 500, code="FLAKY", obeys=False)
+    takes = chooser.randrange(100, 3_000)
+    table[id, failing + 1] = Behaviour("succeed", takes, {"undone": id}, obeys=False)
 
 
 def behaviour_of(behaviours: Behaviours, node: str, tried: int, iteration: str = "") -> Behaviour:

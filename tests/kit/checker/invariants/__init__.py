@@ -12,6 +12,7 @@ from tests.kit.checker.invariants import (
     rerun,
     steps,
     structure,
+    undoing,
     waiting,
     worth,
 )
@@ -24,6 +25,9 @@ ALWAYS: tuple[tuple[str, EachRow], ...] = (
     ("I13", steps.nothing_starts_after_the_end),
 )
 """Judged for every row, those after the end included."""
+
+UNDOING: tuple[tuple[str, EachRow], ...] = (("I1", structure.numbered_without_holes),)
+"""Judged for every row about what is undone; the rest of it is judged when all is told."""
 
 EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("I5", structure.causes_are_known),
@@ -90,6 +94,11 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("I25", waiting.nothing_outlives_an_end),
     ("I25", waiting.nothing_is_open_at_the_end),
     ("I28", acceptance.cancelled_instances_end),
+    ("I29", undoing.what_completed_is_undone),
+    ("I29", undoing.each_is_undone_once_in_its_turn),
+    ("I29", undoing.nothing_is_done_while_it_is_undone),
+    ("I29", undoing.what_is_undone_was_called),
+    ("I30", undoing.what_undoes_saw_what_was_done),
     ("I45", worth.every_instance_ends_or_rightly_waits),
 )
 

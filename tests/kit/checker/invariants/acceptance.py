@@ -107,7 +107,9 @@ def cancelled_instances_end(rest: Rest) -> Iterator[str]:
             yield f"row {cause.seq} decided for {status}, and it is {rest.picture.status} at rest"
         return
     if status == "CANCELLED":
-        taken = rest.picture.finals[-1].at - cause.at
+        # From then on it is being undone, which takes as long as it takes.
+        planned = (row.at for row in rest.rows if row.type == "COMPENSATION_PLANNED")
+        taken = next(planned, rest.picture.finals[-1].at) - cause.at
         bound = rest.picture.graph.grace_ms + rest.run.bound_ms
         if taken > bound and not rest.run.faults:
             yield f"cancelled after {taken} ms, bound {bound} ms"

@@ -22,7 +22,7 @@ def effects_were_ordered(rest: Rest) -> Iterator[str]:
     """I17: at most (accepted + refused + lost attempts) raw calls, each ordered before it ran."""
     if rest.ledgers.effects is None:
         return
-    orders = {_place(row): row for row in rest.rows if row.type == "NODE_DISPATCHED"}
+    orders = {_place(row): row for row in rest.rows if row.type.endswith("_DISPATCHED")}
     calls = Counter(_call(effect) for effect in _effects(rest))
     for call, number in calls.items():
         if call not in orders:
