@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tenuto.tasks.output import Result
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
+    from tenuto.tasks.undo import Undo
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _HOMES = {
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
+    "Undo": "tenuto.tasks.undo",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
@@ -112,6 +114,7 @@ __all__ = [
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Undo",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

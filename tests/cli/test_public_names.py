@@ -29,6 +29,7 @@ NAMES = [
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Undo",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

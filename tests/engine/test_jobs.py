@@ -94,6 +94,33 @@ def test_a_step_is_run_by_the_process_that_has_its_task() -> None:
     Stage().play(story)
 
 
+def test_what_undoes_a_step_is_run_by_the_process_that_has_it_and_told_the_same() -> None:
+    undone: list[object] = []
+
+    async def undo(ctx: Context, given: object) -> None:
+        assert ctx.undo is not None
+        undone.append((ctx.undo.step_id, given, ctx.undo.original_output, ctx.undo.workflow_input))
+
+    async def story(stage: Stage) -> None:
+        one, two = stage.engine("one", "near"), stage.engine("two")
+        two.registry.add(TaskFunction(undo, name="near.undo", undoes="near"))
+        for engine in (one, two):
+            await engine.open()
+        step: Object = {"stepId": "x", "compensationFor": "a", "taskId": "near.undo"}
+        told: Object = {**step, "input": "ctx.input.why"}
+        ends = node("b", "terminate", status="FAILED")
+        for name, undoing in (("default", step), ("told", told)):
+            flow = document(name, [node("a", "task", taskId="near"), ends], [edge("a", "b")])
+            deployed = await one.plans.save("default", {**flow, "compensationSteps": [undoing]})
+            begun = Started(definition_id=name, definition_version=1, input={"why": 7})
+            id = (await one.start(deployed.plan, begun)).instance_id
+            assert (await one.final_state(id)).state.status == "FAILED"
+
+    Stage().play(story)
+    output, input = {"by": "one"}, {"why": 7}
+    assert undone == [("a", output, output, input), ("a", 7, output, input)]
+
+
 def test_a_step_waits_as_long_as_nobody_has_its_task() -> None:
     async def story(stage: Stage) -> None:
         one = stage.engine("one", "near")

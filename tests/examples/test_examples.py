@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from tenuto import Tenuto, WorkflowFailed
+from tenuto import Status, Tenuto, WorkflowFailed, WorkflowFunction
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.model.json import JSON
 from tenuto.tasks.registry import DEFAULT_REGISTRY
+from tenuto.testing import Engine
 from tests.cli.waiting import until, waits_for_event
 from tests.docs.page import follow
 from tests.kit.waits import every_wait_has_looked_back
@@ -21,7 +22,7 @@ from tests.kit.waits import every_wait_has_looked_back
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = [file for file in EXAMPLES.glob("*/*.py") if file.name != "tasks.py"]
 FILES = sorted([*EXAMPLES.glob("*/*.json"), *PROGRAMS])
-CHOSEN = {"parent_child": "trip"}
+CHOSEN = {"parent_child": "trip", "saga": "saga"}
 """The workflow that is meant where a file has several."""
 
 PAGES = sorted(file.relative_to(EXAMPLES.parent).as_posix() for file in EXAMPLES.rglob("*.md"))
@@ -205,3 +206,40 @@ async def test_a_failing_child_fails_the_trip(tmp_path: Path) -> None:
     with pytest.raises(WorkflowFailed, match="no hotel keeps a guest for ever") as caught:
         await run("parent_child", {"to": "Rome", "nights": 99}, store=tmp_path)
     assert caught.value.error.code == "CHILD_FAILED"
+
+
+@pytest.mark.asyncio
+async def test_an_order_that_is_shipped_stays_as_it_is(tmp_path: Path) -> None:
+    order = {"orderId": 7, "items": ["oak", "ash"], "to": "Rome"}
+    output = await run("saga", order, store=tmp_path)
+    assert output == {"shipped": ["box of oak", "box of ash"], "to": "Rome"}
+
+
+def saga(name: str) -> WorkflowFunction[..., Any]:
+    flow = read_source(EXAMPLES / "saga" / f"saga.py:{name}").flow
+    assert flow is not None
+    return flow
+
+
+def test_an_order_that_cannot_be_shipped_is_undone() -> None:
+    order = {"orderId": 7, "items": ["oak", "ash"], "to": "Atlantis"}
+    with Engine() as engine:
+        failed = engine.start(saga("saga"), order).finished()
+        assert failed.status is Status.FAILED
+        assert failed.undone == ["pack_item[1]", "pack_item[0]", "paid", "held"]
+
+
+def test_an_order_that_is_cancelled_is_undone_also_across_a_crash() -> None:
+    order = {"orderId": 7, "items": ["oak", "ash"], "to": "Rome"}
+    with Engine() as engine:
+        flow = saga("patient_saga")
+        waiting = engine.start(flow, order).until(waiting_for="order.confirmed")
+        engine.crash_once("bill_card.undo", "after")
+        waiting.cancel("changed my mind")
+        engine.recover()
+        assert waiting.finished().status is Status.CANCELLED
+        assert waiting.undone == ["paid", "held"]
+        refunds = engine.calls("bill_card.undo")
+        assert [call.outcome for call in refunds] == ["lost", "done"]
+        assert len({call.key for call in refunds}) == 1
+        assert "refunded 20 of p-7 (changed my mind)" in str(waiting.history)

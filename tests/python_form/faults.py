@@ -818,6 +818,67 @@ def sets_a_global(order: Any) -> None:
     counter += 1  # fault
 
 
+# What undoes a step
+
+
+@fault("TEN-1123", "nothing undoes task `reserve`", "`@reserve.undo`", "`.undo(by=…)`")
+def undoes_on_a_condition_what_nothing_undoes(order: Any) -> None:
+    reserve.undo(when=order["big"])(order)  # fault
+
+
+@fault("TEN-1123", "one task", "this calls 2")
+def undoes_with_two_tasks(order: Any) -> None:
+    bill.undo(by=lambda paid: [notify(paid), tidy()])(order)  # fault
+
+
+@fault("TEN-1123", "one task", "this calls none")
+def undoes_with_a_plain_function(order: Any) -> None:
+    bill.undo(by=lambda paid: paid)(order)  # fault
+
+
+@fault("TEN-1123", "no step, it undoes one", "`.undo(by=notify)`")
+def says_something_about_what_undoes(order: Any) -> None:
+    bill.undo(by=notify.named("sorry"))(order)  # fault
+
+
+@fault("TEN-1123", "no step, it undoes one", "`notify(…)`")
+def says_something_about_what_a_function_calls(order: Any) -> None:
+    bill.undo(by=lambda paid: notify.named("sorry")(paid["id"]))(order)  # fault
+
+
+@fault("TEN-1123", "'notify' undoes nothing", "`.undo(by=None)`")
+def names_what_undoes_in_text(order: Any) -> None:
+    bill.after().undo(by="notify")(order)  # type: ignore[arg-type]  # fault
+
+
+@fault("TEN-1113", "no step here", "Call one task")
+def waits_before_undoing(order: Any) -> None:
+    bill.undo(by=lambda paid: sleep("PT1H"))(order)  # fault
+
+
+@fault("TEN-1110", "`send` has several parameters", "`.undo(by=lambda given: send(…))`")
+def undoes_with_a_task_of_several_parameters(order: Any) -> None:
+    bill.undo(by=send)(order)  # fault
+
+
+@fault("TEN-1116", "`pack`", "results of the loop")
+def undoes_with_what_is_in_a_loop(order: Any) -> None:
+    with repeat_while("ctx.index < 3"):
+        box = pack(order)
+    bill.undo(by=lambda paid: notify(box))(order)  # fault
+
+
+@fault("TEN-1109", "templates in a list", "values themselves")
+def undoes_with_templates_in_a_list(order: Any) -> None:
+    bill.undo(by=lambda paid: notify(["{{ctx.input}}"]))(order)  # fault
+
+
+@fault("TEN-1113", "`bill` is not called here", "Call it")
+def declares_what_undoes_inside(order: Any) -> None:
+    tidy()
+    bill.undo(notify)  # fault
+
+
 # Faults of Python, and of the compiler
 
 

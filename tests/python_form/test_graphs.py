@@ -21,7 +21,6 @@ from tenuto import (
     workflow,
 )
 from tenuto.definition import compile_definition
-from tenuto.definition.compensation import write_compensation
 from tenuto.model.graph import Trigger
 from tests.python_form.graphs import (
     described,
@@ -682,29 +681,12 @@ def test_names_in_text_are_edges_like_values() -> None:
     }
 
 
-def test_what_undoes_a_task_compensates_its_steps() -> None:
+def test_what_is_said_of_a_workflow_surrounds_its_graph() -> None:
     @workflow(on=event("order.placed").giving(orderId="id"), timeout="P30D", description="Sells.")
     def flow(order: Order) -> None:
-        paid = bill(order)
-        bill(paid)
+        bill(order)
 
     definition = compile_definition(flow.definition())
-    assert write_compensation(definition.compensation_steps) == [
-        {
-            "stepId": "repay",
-            "compensationFor": "paid",
-            "type": "task",
-            "taskId": "repay",
-            "input": "steps.paid.output",
-        },
-        {
-            "stepId": "repay_2",
-            "compensationFor": "bill",
-            "type": "task",
-            "taskId": "repay",
-            "input": "steps.bill.output",
-        },
-    ]
     assert definition.triggers == (
         Trigger(event_pattern="order.placed", input_mapping={"orderId": "id"}),
     )

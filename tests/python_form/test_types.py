@@ -61,7 +61,12 @@ def pick(item: Any) -> int:
 
 
 @charge.undo
-async def refund(ctx: Context, paid: Payment) -> None: ...
+async def refund(ctx: Context, paid: Payment) -> bool: ...  # type: ignore[empty-body]
+
+
+@pack.undo(timeout="PT20S")
+def unpack(size: int) -> str:
+    return str(size)
 
 
 @workflow
@@ -80,6 +85,12 @@ def order_flow(order: dict[str, Any]) -> Payment:
     assert_type(tag.map(["red"], item="a"), list[str])
     assert_type(count.map([7], item="a"), list[int])
     assert_type(pick.map([7]), list[int])
+    assert_type(refund(paid), bool)
+    assert_type(unpack(7), str)
+    assert_type(charge.undo(by=refund)(order), Payment)
+    assert_type(charge.undo(when="ctx.order.id")(order), Payment)
+    assert_type(charge.after(paid).undo(by=lambda given: refund(given))(order), Payment)
+    assert_type(pack.undo(by=None).map(["a"]), list[int])
     with when(paid.amount > 1000):
         asked = wait_event("a.b", Payment, timeout="P3D")
         assert_type(asked, Payment)
@@ -99,6 +110,9 @@ def order_flow(order: dict[str, Any]) -> Payment:
     charge("order")  # wrong
     charge.after(paid)(7)  # wrong
     charge.after(charge)({})  # wrong
+    charge.undo(by=refund)(7)  # wrong
+    charge.undo(by=7)(order)  # wrong
+    refund(order)  # wrong
     paid.amuont  # wrong
     label(paid, colour="red")  # wrong
     child(parcel, 7, weight=2)  # wrong

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 LATER: Final[dict[str, tuple[str, ...]]] = {
-    "compensation in Python": ("A Python `undo` gets",),
     "the command line": (
         "Command line: ",
         "`--store` (`TENUTO_STORE`",

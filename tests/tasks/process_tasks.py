@@ -127,3 +127,27 @@ def enter(name: str) -> str:
     before = tenant.get()
     tenant.set(name)
     return before
+
+
+@double.undo(isolation="process")
+def halve(ctx: Context, given: Any) -> list[Any]:  # noqa: ANN401 - what any step gave
+    undo = ctx.undo
+    assert undo is not None
+    return [
+        given,
+        undo.step_id,
+        undo.iteration,
+        undo.original_output,
+        undo.workflow_input,
+        undo.workflow_state,
+        undo.cancellation,
+        undo.reason,
+    ]
+
+
+@registry.task(isolation="process")
+def take_parts(amount: int, paymentId: str) -> list[Any]:  # noqa: N803 - as JSON has it
+    return [paymentId, amount]
+
+
+double_later.undo(take_parts)

@@ -45,6 +45,7 @@ INSTANCE = [
     "state",
     "status",
     "timeline",
+    "undone",
     "until",
     "waiting_for",
     "why_it_rests",

@@ -19,7 +19,7 @@ from tenuto.expr import Expression, ExpressionError, Undefined
 from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.graph import CompensationStep
 from tenuto.model.ids import NodeKey
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 
 NOT_COMPLETED = "not-completed"
@@ -73,12 +73,12 @@ def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     """What a compensation is given; a condition that cannot be worked out is raised here."""
     step = plan.undo_steps[item.step_id]
     if not step.has_input and step.condition is None:
-        return _default(plan, state, item)
+        return default_input(plan, state, item)
     scope = scope_of(plan, state, item.undone)
     if step.condition is not None:
         plan.expression(step.condition).truthy(scope)
     if not step.has_input:
-        return _default(plan, state, item)
+        return default_input(plan, state, item)
     spelled = plan.undo_input(step)
     value = spelled.evaluate(scope) if isinstance(spelled, Expression) else spelled.render(scope)
     return None if isinstance(value, Undefined) else value
@@ -100,7 +100,8 @@ def _is_wanted(plan: Plan, state: InstanceState, key: NodeKey, step: Compensatio
         return True  # it fails at its turn, for people to see: nothing is left out in silence
 
 
-def _default(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+def default_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> Object:
+    """What a compensation is given that does not say what it needs."""
     output = state.nodes[item.undone].output
     return {
         "originalOutput": {} if output is None else output,

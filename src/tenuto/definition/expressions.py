@@ -36,7 +36,7 @@ def check_expression(source: str, place: Place) -> bool:
 
 def check_template(value: JSON, place: Place) -> None:
     """Report what keeps `value` from being a template for this place."""
-    if not _holds_template(value):
+    if not holds_template(value):
         return
     faults = template_problems(value, roots=place.roots)
     if not faults:
@@ -74,7 +74,7 @@ def is_templated(text: str) -> bool:
     return "{{" in text
 
 
-def _holds_template(value: JSON) -> bool:
+def holds_template(value: JSON) -> bool:
     """Whether there is anything to check: large literals are common, and cost nothing this way."""
     todo: list[Iterator[JSON]] = [iter((value,))]
     while todo:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Protocol, assert_never
 
-from tenuto.core import InstanceState, outstanding
+from tenuto.core import outstanding
 from tenuto.engine.draft import Draft
+from tenuto.engine.facts import facts_for, facts_of
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import (
     ClearTimer,
@@ -24,9 +24,7 @@ from tenuto.model.effects import (
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
-from tenuto.model.json import Object
 from tenuto.model.policy import NEAR
-from tenuto.model.status import NodeStatus
 from tenuto.store.protocol import WaitRow
 from tenuto.tasks.context import Facts
 from tenuto.tasks.runner import Runner
@@ -112,7 +110,8 @@ class Dispatcher:
         match effect:
             case StartAttempt():
                 if not self._is_offered(effect.task_id):
-                    self._runner.start(instance_id, effect, facts)
+                    known = facts_for(draft.held.plan, draft.state, effect, facts)
+                    self._runner.start(instance_id, effect, known)
             case StopAttempt():
                 place = effect.node, effect.iteration, effect.attempt
                 self._runner.stop(instance_id, *place, grace=effect.grace.total_seconds())
@@ -160,20 +159,3 @@ def _place(effect: Effect) -> tuple[object, ...]:
             return effect.key, effect.due
         case _:
             return (effect,)
-
-
-def facts_of(state: InstanceState) -> Facts:
-    """What a task may ask about its instance; worked out only if it does."""
-    return Facts(
-        correlation_id=state.correlation_id,
-        deadline=state.deadline,
-        previous_outputs=partial(_previous_outputs, state),
-    )
-
-
-def _previous_outputs(state: InstanceState) -> Object:
-    return {
-        key.node: node.output
-        for key, node in state.nodes.items()
-        if node.status is NodeStatus.COMPLETED and not key.iteration
-    }

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from tenuto.core import Plan
-from tenuto.engine.dispatcher import Dispatcher, facts_of
+from tenuto.engine.dispatcher import Dispatcher
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
+from tenuto.engine.facts import facts_for, facts_of
 from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.intake import Intake
@@ -439,7 +440,8 @@ class Engine:
         self._report(Request(instance_id, offer))
 
     def _start_job(self, instance_id: str, order: StartAttempt, held: Held) -> None:
-        self.runner.start(instance_id, order, facts_of(held.state))
+        facts = facts_for(held.plan, held.state, order, facts_of(held.state))
+        self.runner.start(instance_id, order, facts)
 
     def _stop_job(self, key: JobKey) -> None:
         self.runner.stop(*key)

@@ -430,6 +430,12 @@ _WORKFLOW_FUNCTIONS = {
         "after what stands before them there.",
         "Put the step into the block and into `with otherwise():`, or use `.after_any`.",
     ),
+    "TEN-1123": Code(
+        "Cannot undo this step",
+        "What undoes a step is one task, which gets what the step gave. This one asks for what is "
+        "not in it, or is something else than the call of one task.",
+        "Take what the step gives, or write `.undo(by=lambda given: release(…))` for the step.",
+    ),
 }
 
 _PYTHON = {

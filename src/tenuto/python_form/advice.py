@@ -57,7 +57,7 @@ _PLAIN = {
         "TEN-1106", "changing it", "Give a new value to the next step, or change it in a task."
     ),
 }
-_WORDS_OF_STEPS = frozenset({"after()", "after_any()", "named()", "on_error()", "map()"})
+_WORDS_OF_STEPS = frozenset({"after()", "after_any()", "named()", "on_error()", "map()", "undo()"})
 
 
 def advice_on(misuse: Misuse, usage: Usage | None, names: Names) -> Advice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tenuto.model.errors import Problem
 from tenuto.model.graph import DEFAULT
@@ -11,9 +11,9 @@ from tenuto.python_form.guards import unguarded
 from tenuto.python_form.naming import Names, name_steps
 from tenuto.python_form.step import Step
 from tenuto.python_form.trace import Trace
+from tenuto.python_form.undoing import Undone, write_given
 from tenuto.python_form.wiring import Edges, wire
 from tenuto.python_form.written import write
-from tenuto.tasks.function import TaskFunction
 
 
 class Written(NamedTuple):
@@ -36,7 +36,7 @@ def write_graph(trace: Trace) -> Written:
         ],
     }
     if trace.undone:
-        written["compensationSteps"] = [_undoing(*each, names) for each in trace.undone]
+        written["compensationSteps"] = [_compensation(each, names) for each in trace.undone]
     return Written(written, tuple(unguarded(edges)))
 
 
@@ -61,11 +61,15 @@ def _edge(source: str, handle: str, target: str) -> JSON:
     return written
 
 
-def _undoing(step: Step, task: TaskFunction[..., Any], names: Names) -> JSON:
-    return {
-        "stepId": names.take(task.name),
-        "compensationFor": step.id,
+def _compensation(undone: Undone, names: Names) -> JSON:
+    written: Object = {
+        "stepId": names.take(f"undo_{undone.step.id}"),
+        "compensationFor": undone.step.id,
         "type": "task",
-        "taskId": task.name,
-        "input": f"steps.{step.id}.output" if "-" not in step.id else f"steps['{step.id}'].output",
+        "taskId": undone.task.name,
     }
+    if undone.given is not None:
+        written["input"] = write_given(undone.given)
+    if undone.condition is not None:
+        written["condition"] = write(undone.condition)
+    return written

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from tenuto.model.errors import Problem
 from tenuto.python_form.places import Place
+from tenuto.python_form.tracing import Described
 
-_NODE = re.compile(r"\$\.nodes\[(\d+)\](?:\.config)?\.?(.*)")
+_NODE = re.compile(r"\$\.(nodes|compensationSteps)\[(\d+)\](?:\.config)?\.?(.*)")
 
 
 def located(
-    problems: Iterable[Problem], places: Sequence[Place], around: Place
+    problems: Iterable[Problem], described: Described, around: Place
 ) -> tuple[Problem, ...]:
     """The same, with lines of Python in place of paths in a document nobody wrote."""
-    return tuple(_located(problem, places, around) for problem in problems)
+    return tuple(_located(problem, described, around) for problem in problems)
 
 
-def _located(problem: Problem, places: Sequence[Place], around: Place) -> Problem:
-    found = _NODE.match(problem.path)
-    place = around if found is None else places[int(found[1])]
-    field = found[2] if found is not None else problem.path
+def _located(problem: Problem, described: Described, around: Place) -> Problem:
+    place, field = around, problem.path
+    if (found := _NODE.match(problem.path)) is not None:
+        places = described.places if found[1] == "nodes" else described.undone
+        place, field = places[int(found[2])], found[3]
     what = f"`{field}`: " if field and field != "$" else ""
     message = place.quoted_behind(f"{what}{problem.message}")
     return replace(problem, path=str(place), message=message)

@@ -15,7 +15,8 @@ from tenuto.python_form.bindable import unbindable
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, about, formula_of
 from tenuto.python_form.step import Block, Step
-from tenuto.python_form.trace import Told, Trace
+from tenuto.python_form.trace import Given, Told, Trace
+from tenuto.python_form.undoing import undoing
 from tenuto.python_form.written import Expression, futures_in
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
@@ -29,12 +30,16 @@ class Recording(Trace):
         self, order: Order, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> FutureValue:
         """A task is called: a step."""
-        task = self._known(order.task)
-        return self._task(order, self._given(task, args, kwargs))
+        task = self.known(order.task)
+        given = self._given(task, args, kwargs)
+        if self.takes_calls is not None:
+            self.takes_calls((order, given))
+            return self.nowhere(f"the result of task `{task.name}`")
+        return self._task(order, given)
 
     def map(self, order: Order, items: object, mapped: Mapped) -> FutureValue:
         """A task is called for each item: a loop with a step in it."""
-        task = self._known(order.task)
+        task = self.known(order.task)
         settings: dict[str, object] = {
             "source": self.traceable(items, f"the items of `{task.name}.map`"),
             "mode": "parallel",
@@ -50,7 +55,7 @@ class Recording(Trace):
         body = Block(self.block, loop, "loop", is_loop=True)
         item = FutureValue(self, formula.plain("ctx.item"), "the item of a loop")
         with self.inside(body):
-            self._task(Order(task), self._for_each(task, item, mapped.fixed))
+            self._task(Order(task, undo=order.undo), self._for_each(task, item, mapped.fixed))
         return self.value_of(loop, f"the results of `{task.name}` for each item")
 
     def said(self, step: StepCall[..., Any]) -> None:
@@ -84,7 +89,7 @@ class Recording(Trace):
         if not isinstance(handler, TaskFunction | StepCall):
             return handler() if error is None else handler(error)
         order = handler._order()  # noqa: SLF001 - the recorder is who an order is for
-        task = self._known(order.task)
+        task = self.known(order.task)
         parameters = task.binding.data.parameters
         if len(parameters) > 1:
             given, start = (
@@ -106,12 +111,14 @@ class Recording(Trace):
             config["input"] = self.traceable(given.value, f"an argument of `{task.name}`")
         step = self.record("task", task.name, config, has_output=True)
         self._prepare(step, order)
-        if task.undone_by is not None:
-            self.undone.append((step, self._known(task.undone_by)))
+        undone = undoing(self, step, order)
+        if undone is not None:
+            self.undone.append(undone)
         return self.value_of(step, f"the result of task `{task.name}`")
 
-    def _known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
-        other = self._tasks.setdefault(task.name, task)
+    def known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
+        """A task that is used; refused where it is none that can run, or its name means another."""
+        other = self.tasks.setdefault(task.name, task)
         if other is not task and other.fn is not task.fn:
             self.refuse(
                 "TEN-1111",
@@ -268,12 +275,6 @@ class Signed(Struct, frozen=True, eq=False):
     name: str
     location: str
     data: inspect.Signature
-
-
-class Given(Struct, frozen=True, eq=False):
-    """The input of a step."""
-
-    value: object
 
 
 def current(what: str) -> Recording:

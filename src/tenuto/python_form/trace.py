@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from tenuto.definition.compiler import MOST_NODES
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
@@ -25,13 +27,24 @@ from tenuto.python_form.usage import usage
 from tenuto.python_form.written import Expression, NotTraceable, futures_in, instead_of, plain_json
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
-from tenuto.tasks.step_call import OUT_OF_PLACE
+from tenuto.tasks.step_call import OUT_OF_PLACE, Order
 
 if TYPE_CHECKING:
+    from tenuto.python_form.undoing import Undone
     from tenuto.python_form.workflow import WorkflowFunction
 
 _MOST_AT_ONE_PLACE = 5
 """A fault repeated more often than this is in a loop that would not end by itself."""
+
+
+class Given(Struct, frozen=True, eq=False):
+    """The input of a step."""
+
+    value: object
+
+
+TakesCall = Callable[[tuple[Order, Given | None]], None]
+"""Takes a call of a task: what was said about it, and what it is given."""
 
 
 class Told(NamedTuple):
@@ -59,12 +72,14 @@ class Trace:
         self.top = Block()
         self.block = self.top
         self.steps: list[Step] = []
-        self.undone: list[tuple[Step, TaskFunction[..., Any]]] = []
+        self.undone: list[Undone] = []
+        self.takes_calls: TakesCall | None = None
+        """Who is told of calls of tasks that are no steps, if they are none now."""
         self.children: list[WorkflowFunction[..., Any]] = []
         self.problems: list[Problem] = []
         self.unused: dict[object, tuple[Told, Place]] = {}
         """What means nothing by itself, and what to tell if the function ends before its use."""
-        self._tasks: dict[str, TaskFunction[..., Any]] = {}
+        self.tasks: dict[str, TaskFunction[..., Any]] = {}
         self._faults: dict[Place, int] = {}
         self._tries: set[int] = set()
 
@@ -85,6 +100,13 @@ class Trace:
         """Write down a step in the block that is open now."""
         where = self.block if block is None else block
         place = self.here()
+        if self.takes_calls is not None:
+            self.refuse(
+                OUT_OF_PLACE,
+                f"`{base}` is no step here: what undoes a step is the call of one task",
+                "Call one task in it, which does all that there is to do.",
+                place,
+            )
         if where.ended_by is not None:
             self.refuse(
                 OUT_OF_PLACE,
@@ -150,6 +172,19 @@ class Trace:
             yield
         finally:
             self.block = before
+
+    @contextmanager
+    def only_calls(self, take: TakesCall) -> Iterator[None]:
+        """Take calls of tasks for something else than steps."""
+        before, self.takes_calls = self.takes_calls, take
+        try:
+            yield
+        finally:
+            self.takes_calls = before
+
+    def nowhere(self, about: str) -> FutureValue:
+        """What stands for a value that nothing can use."""
+        return FutureValue(self, formula.plain("null"), about)
 
     def value_of(self, step: Step, about: str) -> FutureValue:
         return FutureValue(self, formula.output_of(step), about, step)

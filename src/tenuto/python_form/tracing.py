@@ -23,6 +23,7 @@ from tenuto.python_form.recording import Recording
 from tenuto.python_form.rewritten import as_text
 from tenuto.python_form.signature import Called, stand_ins
 from tenuto.python_form.trace import EnoughFaults, Trace
+from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
 
 if TYPE_CHECKING:
@@ -38,8 +39,17 @@ class Described(Struct, frozen=True, eq=False):
     graph: Object
     places: tuple[Place, ...]
     """Where each node of the graph was said, in the same order."""
+    undone: tuple[Place, ...]
+    """Where each step was said that something undoes, in the order of the compensation."""
+    tasks: tuple[tuple[TaskFunction[..., Any], TaskFunction[..., Any] | None], ...]
+    """The tasks that it calls, each with what undid it then."""
     children: tuple[WorkflowFunction[..., Any], ...]
     warnings: tuple[Problem, ...]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether something was declared since that undoes a task which it calls."""
+        return any(task.undone_by is not undo for task, undo in self.tasks)
 
 
 class NotYet(Exception):
@@ -77,9 +87,15 @@ def describe(
     trace.raise_problems()
     written = write_graph(trace)
     trace.raise_problems()
-    places = tuple(step.place for step in trace.steps)
     trace.frame = None
-    return Described(written.graph, places, tuple(dict.fromkeys(trace.children)), written.warnings)
+    return Described(
+        graph=written.graph,
+        places=tuple(step.place for step in trace.steps),
+        undone=tuple(each.step.place for each in trace.undone),
+        tasks=tuple((task, task.undone_by) for task in trace.tasks.values()),
+        children=tuple(dict.fromkeys(trace.children)),
+        warnings=written.warnings,
+    )
 
 
 def _refuse_looks(trace: Trace) -> None:

@@ -26,7 +26,7 @@ from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
 from tenuto.tasks.recorder import RECORDER
-from tenuto.tasks.retry import Length, Retry
+from tenuto.tasks.retry import BAD_OPTION, Length, Retry
 from tenuto.tasks.step_call import OUT_OF_PLACE
 
 P = ParamSpec("P")
@@ -93,6 +93,14 @@ class WorkflowFunction(Generic[P, R_co]):
             f"`child({self.__name__}, …)`.",
         )
 
+    def undo(self, *_: object, **__: object) -> NoReturn:
+        """Only what a task did can be undone; a workflow is undone by what undoes its steps."""
+        raise TenutoError(
+            f"workflow `{self.id}` is no task: nothing undoes it but what undoes its steps",
+            code=BAD_OPTION,
+            advice="Put `.undo` behind a task: `@charge.undo`.",
+        )
+
     @property
     def data(self) -> inspect.Signature:
         """Its parameters, without the context."""
@@ -101,7 +109,7 @@ class WorkflowFunction(Generic[P, R_co]):
     @property
     def described(self) -> Described:
         """What the function said when it was called."""
-        if self._described is None:
+        if self._described is None or self._described.is_outdated:
             self._described = self._describe(may_wait=False)
         return self._described
 
@@ -145,7 +153,7 @@ class WorkflowFunction(Generic[P, R_co]):
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Problems of its document, each with the line that it comes from."""
-        return located(problems, self.described.places, self.place)
+        return located(problems, self.described, self.place)
 
     def checked(self) -> Object:
         """The document of a workflow without errors; InvalidDefinition for one that has some."""

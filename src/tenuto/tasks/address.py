@@ -33,7 +33,7 @@ def address_of(task: TaskFunction[..., Any]) -> Address:
         # `python -m package.module` has a name to import, `python script.py` only a file.
         name = None if spec is None else spec.name
     where = None if file is None else str(Path(file).resolve())
-    return Address(name, where, task.fn.__qualname__)
+    return Address(name, where, task.fn.__qualname__, task.undoes)
 
 
 def find(address: Address) -> TaskFunction[..., Any]:
@@ -41,11 +41,14 @@ def find(address: Address) -> TaskFunction[..., Any]:
     found: Any = _module(address)
     for part in address.qualname.split("."):
         found = getattr(found, part, None)
-    if isinstance(found, TaskFunction):
+    if isinstance(found, TaskFunction) and found.undoes == address.undoes:
         return found
+    if isinstance(found, TaskFunction):
+        # One function may be a task, and undo others.
+        found = found.fn
     if not callable(found):
         raise _refused(address.qualname, f"{address.module or address.file} does not have it")
-    return TaskFunction(found)
+    return TaskFunction(found, undoes=address.undoes)
 
 
 def _module(address: Address) -> ModuleType:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_HANDLE, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.tasks.context import Cancelled, Context, Facts
 from tenuto.tasks.failures import Refused, cancelled, failure_of
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result, to_json
+from tenuto.tasks.undo import Undo
 
 Key = tuple[str, str, str, int]
 """Instance, node, iteration, attempt."""
@@ -92,6 +93,18 @@ class Attempt:
 
     def previous_outputs(self) -> Object:
         return self.facts.previous_outputs()
+
+    @property
+    def given(self) -> JSON:
+        """What the function gets: the input, or what the step gave that it undoes."""
+        undo = self.facts.undo
+        if undo is None or self.task.undoes is None:
+            return self.order.input
+        return undo.given(self.order.input)
+
+    def undo(self) -> Undo | None:
+        undo = self.facts.undo
+        return None if undo is None else undo.undo(self.order.iteration)
 
     def context(self) -> Context:
         order, facts = self.order, self.facts

@@ -34,7 +34,10 @@ class Binding(Struct, frozen=True):
     """Calls the function; raises Refused when the input does not fit."""
     takes_context: bool
     data: inspect.Signature
-    """The function without its context, as a workflow calls it; annotations are resolved."""
+    """The function without its context, as a workflow calls it; annotations are resolved.
+
+    One that names what is not there is `hints.UNRESOLVED`.
+    """
 
 
 class _Data(Struct, frozen=True):
@@ -44,8 +47,13 @@ class _Data(Struct, frozen=True):
     convert: Callable[[Any], Any] | None
 
 
-def bind(fn: Callable[..., Any], local: Mapping[str, Any]) -> Binding:
-    """Work out how `fn` is called; `local` has the names around its definition."""
+def bind(
+    fn: Callable[..., Any], local: Mapping[str, Any], *, may_leave_out: bool = False
+) -> Binding:
+    """Work out how `fn` is called; `local` has the names around its definition.
+
+    What is bound by name has to be for it alone, unless it `may_leave_out` what it does not name.
+    """
     scope = getattr(inspect.unwrap(fn), "__globals__", {})
     context: inspect.Parameter | None = None
     data: list[_Data] = []
@@ -56,15 +64,19 @@ def bind(fn: Callable[..., Any], local: Mapping[str, Any]) -> Binding:
             takes_any_name = True
             called.append(parameter)
         elif parameter.kind is not inspect.Parameter.VAR_POSITIONAL:
-            annotation = hints.resolve(parameter, scope, local)
+            annotation = hints.resolve(parameter.annotation, scope, local)
             if context is None and hints.is_context(parameter, annotation):
                 context = parameter
             else:
                 data.append(_data(parameter, annotation))
                 called.append(parameter.replace(annotation=annotation))
     call = _plain(fn, context, data) if not takes_any_name else None
-    call = call or _by_name(fn, context, data, takes_any_name=takes_any_name)
-    return Binding(call, context is not None, inspect.Signature(called))
+    call = call or _by_name(
+        fn, context, data, takes_any_name=takes_any_name, may_leave_out=may_leave_out
+    )
+    gives = hints.resolve(inspect.signature(fn).return_annotation, scope, local)
+    signature = inspect.Signature(called, return_annotation=gives)
+    return Binding(call, context is not None, signature)
 
 
 def _data(parameter: inspect.Parameter, annotation: object) -> _Data:
@@ -114,6 +126,7 @@ def _by_name(
     data: list[_Data],
     *,
     takes_any_name: bool,
+    may_leave_out: bool,
 ) -> Call:
     if len(data) == 1 and not takes_any_name:
         [only] = data
@@ -130,6 +143,10 @@ def _by_name(
             _refuse(f"the input is {kind_of(given)}, but an object with {_list(names)} is needed")
         missing = [one.name for one in data if one.is_required and one.name not in given]
         unknown = [] if takes_any_name else [name for name in given if name not in names]
+        if may_leave_out:
+            for name in unknown:
+                del given[name]
+            unknown = []
         if missing or unknown:
             _refuse(_mismatch(missing, unknown, names))
         for one in data:

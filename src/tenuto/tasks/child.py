@@ -28,14 +28,15 @@ from tenuto.tasks.address import find
 from tenuto.tasks.context import Cancelled, Context
 from tenuto.tasks.failures import details_of, failure_of
 from tenuto.tasks.frames import (
+    Answer,
     AskOutputs,
+    AskUndo,
     Beat,
     Begun,
     Done,
     Failed,
     Frames,
     FromChild,
-    Outputs,
     Ready,
     Run,
     Stop,
@@ -44,6 +45,7 @@ from tenuto.tasks.frames import (
 )
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result, to_json
+from tenuto.tasks.undo import Undo
 
 _CHUNK = 1 << 16
 _PR_SET_PDEATHSIG = 1
@@ -56,7 +58,8 @@ class Parent:
         self._reading = reading
         self._writing = writing
         self._lock = threading.Lock()
-        self._outputs: queue.SimpleQueue[Raw] = queue.SimpleQueue()
+        self._asking = threading.Lock()
+        self._answers: queue.SimpleQueue[Raw] = queue.SimpleQueue()
         self.orders: queue.SimpleQueue[Run] = queue.SimpleQueue()
         self.is_told_to_stop = False
         self.is_busy = False
@@ -72,9 +75,17 @@ class Parent:
         self.say(Beat(Raw(encode(details_of(details)))))
 
     def previous_outputs(self) -> Object:
-        self.say(AskOutputs())
-        outputs: Object = msgspec.json.decode(self._outputs.get())
+        outputs: Object = msgspec.json.decode(self._ask(AskOutputs()))
         return outputs
+
+    def undo(self) -> Undo | None:
+        return msgspec.json.decode(self._ask(AskUndo()), type=Undo | None)
+
+    def _ask(self, question: AskOutputs | AskUndo) -> Raw:
+        # Answers carry no name: whichever thread of the task asks next waits for its turn.
+        with self._asking:
+            self.say(question)
+            return self._answers.get()
 
     def listen(self) -> NoReturn:
         """Take in what the parent says until it is gone."""
@@ -95,8 +106,8 @@ class Parent:
                         self.orders.put(message)
                     case Stop():
                         self._stop()
-                    case Outputs():
-                        self._outputs.put(message.value)
+                    case Answer():
+                        self._answers.put(message.value)
 
     def _end(self) -> NoReturn:
         """The parent is gone: end at once, and with it whatever a running task has started."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from msgspec import Struct, to_builtins
 
 from tenuto.model.json import Object
+from tenuto.tasks.undo import Undo, UndoFacts
 
 
 class Cancelled(BaseException):
@@ -25,6 +26,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     deadline: datetime | None = None
     previous_outputs: Callable[[], Object] = dict
     """Outputs of completed steps by id; called when a task asks, in the thread that it runs in."""
+    undo: UndoFacts | None = None
+    """Of an attempt that takes back what a step did."""
 
 
 class Link(Protocol):
@@ -37,6 +40,8 @@ class Link(Protocol):
 
     def previous_outputs(self) -> Object: ...
 
+    def undo(self) -> Undo | None: ...
+
 
 class Context:
     """What a task gets as `ctx`; the same in the event loop, in a thread and in a child process."""
@@ -44,6 +49,7 @@ class Context:
     __slots__ = (
         "_link",
         "_outputs",
+        "_undo",
         "attempt",
         "correlation_id",
         "deadline",
@@ -61,6 +67,7 @@ class Context:
         idempotency_key: str = "",
         correlation_id: str | None = None,
         deadline: datetime | None = None,
+        undo: Undo | None = None,
         link: Link | None = None,
     ) -> None:
         self.instance_id = instance_id
@@ -77,6 +84,7 @@ class Context:
         """When the instance is cancelled if it has not ended by then."""
         self._link = link
         self._outputs: Object | None = None
+        self._undo = undo
 
     @property
     def cancelled(self) -> bool:
@@ -90,6 +98,13 @@ class Context:
             outputs = {} if self._link is None else self._link.previous_outputs()
             self._outputs = to_builtins(outputs)
         return self._outputs
+
+    @property
+    def undo(self) -> Undo | None:
+        """What is undone, and why, in a function that takes back what a step did; else None."""
+        if self._undo is None and self._link is not None:
+            self._undo = self._link.undo()
+        return self._undo
 
     def heartbeat(self, details: object = None) -> None:
         """Say that the task is alive; raises Cancelled once it is to stop. From any thread."""

@@ -134,7 +134,7 @@ class Coroutines:
             try:
                 binding = attempt.task.binding
                 context = attempt.context() if binding.takes_context else None
-                value = await binding.call(context, attempt.order.input)
+                value = await binding.call(context, attempt.given)
             except GeneratorExit:
                 # The loop is gone, and with it whoever would hear of an outcome.
                 raise

@@ -21,6 +21,8 @@ class Address(Struct, frozen=True):
     """The module's name; None for a script, which has none that can be imported."""
     file: str | None
     qualname: str
+    undoes: str | None = None
+    """The name of the task that the function undoes, if it is called for that."""
 
 
 class Run(Struct, frozen=True, kw_only=True, tag="run"):
@@ -43,8 +45,8 @@ class Stop(Struct, frozen=True, tag="stop"):
     """Parent: the attempt is to stop."""
 
 
-class Outputs(Struct, frozen=True, tag="outputs"):
-    """Parent: the previous outputs that were asked for."""
+class Answer(Struct, frozen=True, tag="answer"):
+    """Parent: what was asked for."""
 
     value: Raw
 
@@ -67,6 +69,10 @@ class AskOutputs(Struct, frozen=True, tag="ask-outputs"):
     """Child: the task wants the previous outputs."""
 
 
+class AskUndo(Struct, frozen=True, tag="ask-undo"):
+    """Child: the task wants to know what it undoes."""
+
+
 class Done(Struct, frozen=True, tag="done"):
     """Child: the task returned."""
 
@@ -82,8 +88,8 @@ class Failed(Struct, frozen=True, tag="failed"):
     """It ended because it was told to stop."""
 
 
-FromParent: TypeAlias = Run | Stop | Outputs
-FromChild: TypeAlias = Ready | Begun | Beat | AskOutputs | Done | Failed
+FromParent: TypeAlias = Run | Stop | Answer
+FromChild: TypeAlias = Ready | Begun | Beat | AskOutputs | AskUndo | Done | Failed
 
 encode = msgspec.json.encode
 _from_parent = msgspec.json.Decoder(FromParent)

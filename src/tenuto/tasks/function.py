@@ -7,27 +7,42 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar
+from types import EllipsisType
+from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
+from weakref import WeakSet
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import RetryPolicy, TaskPolicy
 from tenuto.tasks.binding import Binding, bind
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry, read_length
-from tenuto.tasks.step_call import Callables, Order
+from tenuto.tasks.step_call import Callables, Order, Reversal, StepCall, Undoer
+from tenuto.tasks.undo import UNDO
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 Isolation = Literal["process"] | None
 
 
 class Home(Protocol):
-    """Where a task was declared, and what undoes it is declared too."""
+    """Where a task is known, and what undoes it is known too."""
 
-    def task(self, fn: Callable[..., Any], /) -> TaskFunction[..., Any]: ...
+    def add(self, task: TaskFunction[..., Any]) -> None: ...
+
+
+class Declare(Protocol):
+    """Makes a function a task; what a coroutine gives in the end is what the task gives."""
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
+
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> TaskFunction[P, R]: ...
 
 
 class TaskFunction(Callables[P, R_co]):
@@ -43,7 +58,7 @@ class TaskFunction(Callables[P, R_co]):
         heartbeat_timeout: Length | None = None,
         isolation: Isolation = None,
         names_around: Mapping[str, Any] | None = None,
-        home: Home | None = None,
+        undoes: str | None = None,
     ) -> None:
         _check_function(fn)
         self.fn: Callable[..., Any] = fn
@@ -66,9 +81,12 @@ class TaskFunction(Callables[P, R_co]):
                 'Move it out of the function around it, or leave out isolation="process".',
             )
         self.is_async = is_async(fn)
+        self.undoes = undoes
+        """The name of the task that this one takes back; None for any other."""
         self.undone_by: TaskFunction[..., Any] | None = None
         """The task that takes back what this one did."""
-        self._home = home
+        self.homes: WeakSet[Home] = WeakSet()
+        """The registries that know it."""
         self._binding: Binding | None = None
         self._names_around = _mentioned(fn, names_around or {})
         functools.update_wrapper(self, fn, updated=())
@@ -82,20 +100,88 @@ class TaskFunction(Callables[P, R_co]):
     def _order(self) -> Order:
         return Order(self)
 
-    def undo(self, fn: Callable[..., Any]) -> TaskFunction[..., Any]:
-        """Declare what takes this task back; it gets what this one gave."""
-        if self.undone_by is not None and self.undone_by.fn is not fn:
+    @overload
+    def undo(self, fn: Callable[Q, Coroutine[Any, Any, R]], /) -> TaskFunction[Q, R]: ...
+
+    @overload
+    def undo(self, fn: Callable[Q, R], /) -> TaskFunction[Q, R]: ...
+
+    @overload
+    def undo(
+        self,
+        *,
+        retry: Retry | RetryPolicy | None = None,
+        timeout: Length | None = None,
+        heartbeat_timeout: Length | None = None,
+        isolation: Isolation = None,
+    ) -> Declare: ...
+
+    @overload
+    def undo(self, *, by: Undoer | None, when: object = None) -> StepCall[P, R_co]: ...
+
+    @overload
+    def undo(self, *, when: object) -> StepCall[P, R_co]: ...
+
+    def undo(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        retry: Retry | RetryPolicy | None = None,
+        timeout: Length | None = None,
+        heartbeat_timeout: Length | None = None,
+        isolation: Isolation = None,
+        by: Undoer | EllipsisType | None = ...,
+        when: object = None,
+    ) -> Any:
+        """Declare what takes this task back: `@charge.undo`, or `@charge.undo(timeout="PT20S")`.
+
+        It is the task `charge.undo`, known wherever this one is, and gets what this one gave: one
+        parameter all of it, several the parts of these names; `ctx.undo` has the rest. Its options
+        are those of a task.
+
+        In a workflow, `charge.undo(by=release, when="…")(order)` says what undoes this one step.
+        """
+        is_of_step = by is not ... or when is not None
+        if is_of_step or (RECORDER.get() is not None and not _is_in_module(1)):
+            return StepCall(Order(self, undo=Reversal(by if fn is None else fn, when)))
+        around = names_around(1)
+
+        def declare(fn: Callable[..., Any]) -> TaskFunction[..., Any]:
+            # One function may be a task, or undo another, and undo this one too.
+            known = fn if isinstance(fn, TaskFunction) else _NONE
+            made: TaskFunction[..., Any] = TaskFunction(
+                fn if known is _NONE else known.fn,
+                name=self.name + UNDO,
+                retry=known.retry if retry is None else retry,
+                timeout=known.timeout if timeout is None else timeout,
+                heartbeat_timeout=known.heartbeat_timeout
+                if heartbeat_timeout is None
+                else heartbeat_timeout,
+                isolation=known.isolation if isolation is None else isolation,
+                names_around=around,
+                undoes=self.name,
+            )
+            self._declare_undone_by(made)
+            return made
+
+        return declare if fn is None else declare(fn)
+
+    def _declare_undone_by(self, undo: TaskFunction[..., Any]) -> None:
+        if self.undoes is not None:
             _refuse(
-                f"{self.name!r} is undone by {self.undone_by!r} already",
+                f"{self.name!r} undoes a task, and is not undone itself",
+                f"Put `.undo` behind a task: `@{self.undoes}.undo`.",
+            )
+        _refuse_any_number(undo)
+        other = self.undone_by
+        if other is not None and other.fn is not undo.fn and other.location != undo.location:
+            _refuse(
+                f"{self.name!r} is undone by {other.location} already, and now by {undo.location}",
                 "Keep one of the two: a task has one compensation.",
             )
-        if isinstance(fn, TaskFunction):
-            self.undone_by = fn
-        elif self._home is None:
-            self.undone_by = TaskFunction(fn)
-        else:
-            self.undone_by = self._home.task(fn)
-        return self.undone_by
+        for home in self.homes:
+            home.add(undo)
+        self.undone_by = undo
 
     def __repr__(self) -> str:
         return f"<task {self.name!r} at {self.location}>"
@@ -107,7 +193,9 @@ class TaskFunction(Callables[P, R_co]):
         Worked out when it first runs: what annotations name may be defined after the function.
         """
         if self._binding is None:
-            self._binding = bind(self.fn, self._names_around)
+            # What a step gave was not made for whoever undoes it: there may be more in it.
+            is_undo = self.undoes is not None
+            self._binding = bind(self.fn, self._names_around, may_leave_out=is_undo)
             self._names_around = {}
         return self._binding
 
@@ -136,6 +224,11 @@ def names_around(depth: int) -> dict[str, Any]:
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
 
+def _is_in_module(depth: int) -> bool:
+    """Whether the code `depth` frames up is that of a module, which a workflow may import."""
+    return sys._getframe(depth + 1).f_code.co_name == "<module>"  # noqa: SLF001 - as above
+
+
 def _mentioned(fn: Callable[..., object], names: Mapping[str, Any]) -> dict[str, Any]:
     """Those of `names` that the annotations of `fn` speak of; the rest need not be kept alive."""
     texts = [
@@ -143,6 +236,8 @@ def _mentioned(fn: Callable[..., object], names: Mapping[str, Any]) -> dict[str,
         for parameter in inspect.signature(fn).parameters.values()
         if isinstance(parameter.annotation, str)
     ]
+    gives = inspect.signature(fn).return_annotation
+    texts += [gives] if isinstance(gives, str) else []
     words = {word for text in texts for word in re.findall(r"\w+", text)}
     return {name: names[name] for name in words & names.keys()}
 
@@ -156,6 +251,16 @@ def _check_function(fn: object) -> None:
         inspect.signature(fn)
     except ValueError:
         _refuse(f"the parameters of {fn!r} cannot be read", "Write a function that calls it.")
+
+
+def _refuse_any_number(undo: TaskFunction[..., Any]) -> None:
+    for each in inspect.signature(undo.fn).parameters.values():
+        if each.kind is each.VAR_POSITIONAL:
+            _refuse(
+                f"`*{each.name}` of {undo.location} gets nothing: what {undo.undoes!r} gave is one "
+                "value",
+                "Take it in one parameter, or its parts in several of their names.",
+            )
 
 
 def _policy(retry: Retry | RetryPolicy | None) -> RetryPolicy | None:
@@ -172,3 +277,10 @@ def _length(option: str, value: Length | None) -> timedelta | None:
 
 def _refuse(message: str, advice: str) -> NoReturn:
     raise TenutoError(message, code=BAD_OPTION, advice=advice)
+
+
+def _none() -> None:
+    """Stands where a task would that says how it wants to be run."""
+
+
+_NONE: TaskFunction[..., Any] = TaskFunction(_none)

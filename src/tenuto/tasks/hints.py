@@ -18,18 +18,19 @@ import msgspec
 
 from tenuto.model.json import Object
 from tenuto.tasks.context import Context
+from tenuto.tasks.output import Result
 
 UNRESOLVED = object()
 """The annotation names something that is not there (yet), such as a class behind TYPE_CHECKING."""
 
 _OUR_CONTEXT = re.compile(r"(?:\w+\.)*Context\Z")
 _JSON = frozenset({dict, list, tuple, str, int, float, bool, type(None), object, Any})
+_NAMELESS = (list, tuple, str, int, float, bool)
 _CONVERTIBLE = (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID)
 
 
-def resolve(parameter: inspect.Parameter, scope: dict[str, Any], local: Mapping[str, Any]) -> Any:  # noqa: ANN401 - annotations are anything
+def resolve(annotation: object, scope: dict[str, Any], local: Mapping[str, Any]) -> Any:  # noqa: ANN401 - annotations are anything
     """The annotation itself where it was written as text, or UNRESOLVED."""
-    annotation = parameter.annotation
     if not isinstance(annotation, str):
         return annotation
     # Each alone, so that one name that cannot be found does not hide the others.
@@ -99,6 +100,26 @@ def leaves(annotation: object) -> typing.Iterator[Any]:
                 yield from leaves(member)
     else:
         yield origin
+
+
+def is_nothing(annotation: object) -> bool:
+    """Whether a function that is annotated so gives no value."""
+    return annotation is None or annotation is type(None)
+
+
+def names_in(annotation: object) -> list[str] | None:
+    """The names of what is in such a value, none for what has no names; None: nobody knows."""
+    if is_nothing(annotation) or (typing.get_origin(annotation) or annotation) in _NAMELESS:
+        return []
+    if not isinstance(annotation, type) or annotation is Result:
+        return None  # what is in a Result is anything
+    if dataclasses.is_dataclass(annotation):
+        return [each.name for each in dataclasses.fields(annotation)]
+    if issubclass(annotation, msgspec.Struct):
+        return [each.encode_name for each in msgspec.structs.fields(annotation)]
+    if typing.is_typeddict(annotation):
+        return [*annotation.__annotations__]
+    return None
 
 
 def _is_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are anything

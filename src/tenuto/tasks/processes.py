@@ -27,12 +27,13 @@ from tenuto.tasks.attempt import Attempt, Outcome, checked_handle
 from tenuto.tasks.child_process import Child, ChildDied
 from tenuto.tasks.failures import PROCESS_DIED, Refused, cancelled
 from tenuto.tasks.frames import (
+    Answer,
     AskOutputs,
+    AskUndo,
     Beat,
     Begun,
     Done,
     Failed,
-    Outputs,
     Ready,
     Run,
     Stop,
@@ -228,8 +229,9 @@ class Lane:
                 case Beat(details):
                     attempt.beat(msgspec.json.decode(details))
                 case AskOutputs():
-                    outputs = encode(attempt.previous_outputs())
-                    child.send(Outputs(Raw(outputs)), attentive)
+                    child.send(Answer(Raw(encode(attempt.previous_outputs()))), attentive)
+                case AskUndo():
+                    child.send(Answer(Raw(encode(attempt.undo()))), attentive)
                 case Done(output, handle):
                     return _success(attempt, output, handle)
                 case Failed(failure, was_told):
@@ -242,7 +244,7 @@ class Lane:
         return Run(
             path=[folder for folder in sys.path if folder],
             address=address_of(attempt.task),
-            input=Raw(encode(order.input)),
+            input=Raw(encode(attempt.given)),
             instance_id=attempt.key[0],
             step_id=order.node,
             attempt=order.attempt,

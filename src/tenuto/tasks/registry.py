@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import NO_POLICY, RetryPolicy, TaskPolicy
-from tenuto.tasks.function import Isolation, TaskFunction, names_around
+from tenuto.tasks.function import Declare, Isolation, TaskFunction, names_around
 from tenuto.tasks.retry import Length, Retry
 
 NAME_TAKEN = "TEN-1801"
@@ -16,16 +16,6 @@ NAME_TAKEN = "TEN-1801"
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Declare(Protocol):
-    """Makes a function a task; what a coroutine gives in the end is what the task gives."""
-
-    @overload
-    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
-
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> TaskFunction[P, R]: ...
 
 
 class Registry:
@@ -60,7 +50,7 @@ class Registry:
         """Register a task; a second function under one name is refused.
 
         The same place in the same file is the same function, loaded again: it takes the old one's
-        place.
+        place. What undoes it is known here too, now and when it is declared.
         """
         other = self._tasks.get(task.name)
         if other is not None and other.fn is not task.fn and other.location != task.location:
@@ -71,6 +61,9 @@ class Registry:
                 advice='Give one of them another name: @task(name="…").',
             )
         self._tasks[task.name] = task
+        task.homes.add(self)
+        if task.undone_by is not None:
+            self.add(task.undone_by)
 
     def nearest(self, name: str) -> list[str]:
         """Registered names that `name` may be a misspelling of, the likeliest first."""
@@ -122,7 +115,6 @@ class Registry:
                 heartbeat_timeout=heartbeat_timeout,
                 isolation=isolation,
                 names_around=around,
-                home=self,
             )
             self.add(made)
             return made

@@ -6,6 +6,7 @@ The words stand before the call because the call itself is typed as the task's r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -38,6 +39,18 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 OnItemError = Literal["fail", "continue"]
+Undoer = Callable[..., object]
+"""A task, or a function that calls one."""
+
+
+class Reversal(Struct, frozen=True, eq=False):
+    """What was said about how a step is undone."""
+
+    by: Undoer | EllipsisType | None = ...
+    """A task, or a function that is called with the output and calls one; None: nothing does;
+    `...`: what the task declares."""
+    when: object = None
+    """Only if this is true then: text, a future value, or a function of the output."""
 
 
 class Order(Struct, frozen=True, eq=False):
@@ -48,6 +61,8 @@ class Order(Struct, frozen=True, eq=False):
     after_any: tuple[tuple[object, ...], ...] = ()
     name: str | None = None
     on_error: Callable[..., object] | None = None
+    undo: Reversal | None = None
+    """None: as the task was declared."""
 
 
 class Mapped(Struct, frozen=True, eq=False):
@@ -219,6 +234,17 @@ class StepCall(Callables[P, R_co]):
     def _called(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
         recorder = recording(f"{self._said.task.name}.after(…) and its like")
         return recorder.call(self._order(), args, kwargs)
+
+    def undo(
+        self, by: Undoer | EllipsisType | None = ..., *, when: object = None
+    ) -> StepCall[P, R_co]:
+        """Say what undoes this step, and when, where that is not as `@charge.undo` declares it.
+
+        `by` is a task with a parameter, which gets what the step gave; a function, which is called
+        with that and calls one task; or None: then nothing undoes it. `when` is text or a future
+        value, or a function of what the step gave: the step is undone only if it is true then.
+        """
+        return StepCall(replace(self._order(), undo=Reversal(by, when)))
 
 
 def recording(what: str) -> Recorder:

@@ -150,7 +150,7 @@ class Threads:
         try:
             binding = attempt.task.binding
             context = attempt.context() if binding.takes_context else None
-            value = binding.call(context, attempt.order.input)
+            value = binding.call(context, attempt.given)
         except BaseException as error:  # noqa: BLE001 - SystemExit of a task is the task's failure
             return attempt.failed(error)
         return attempt.succeeded(value, self._limit)

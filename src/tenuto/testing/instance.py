@@ -20,7 +20,7 @@ from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
 from tenuto.testing.stand_ins import Named
-from tenuto.testing.timeline import named, path_of, timeline
+from tenuto.testing.timeline import named, path_of, timeline, undone_of
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
@@ -90,6 +90,14 @@ class Instance:
     def path(self) -> list[str]:
         """Its steps in the order in which they completed; in a loop `pack[0]`."""
         return path_of(self.history)
+
+    @property
+    def undone(self) -> list[str]:
+        """The steps that were undone, in that order; in a loop `pack[0]`."""
+        steps = self._held.plan.undo_steps
+        return undone_of(
+            self.history, {name: step.compensation_for for name, step in steps.items()}
+        )
 
     @property
     def output(self) -> JSON:

@@ -57,7 +57,9 @@ class StandIns(Registry):
         return twin
 
     def stub(self, task: Named, outcomes: tuple[object, ...], takes: timedelta) -> None:
-        self._stubs[self.name_of(task)] = Stub(outcomes, takes)
+        name = self.name_of(task)
+        real = super().get(name)
+        self._stubs[name] = Stub(outcomes, takes, undoes=None if real is None else real.undoes)
 
     def crash_in(self, task: Named, when: When) -> None:
         """Let the process die the next time that this task runs."""
@@ -103,6 +105,7 @@ class StandIns(Registry):
             retry=real.policy.retry,
             timeout=real.timeout,
             heartbeat_timeout=real.heartbeat_timeout,
+            undoes=real.undoes,
         )
 
     async def _run(self, real: TaskFunction[..., Any], ctx: Context, given: Any) -> object:  # noqa: ANN401

@@ -16,8 +16,10 @@ from tenuto.tasks.function import TaskFunction
 class Stub:
     """Outcomes in order, of which the last one stays: values, exceptions, and functions to call."""
 
-    def __init__(self, outcomes: tuple[object, ...], takes: timedelta) -> None:
-        self._outcomes = [_callable(each) for each in outcomes] or [None]
+    def __init__(
+        self, outcomes: tuple[object, ...], takes: timedelta, *, undoes: str | None = None
+    ) -> None:
+        self._outcomes = [_callable(each, undoes) for each in outcomes] or [None]
         self._takes = takes.total_seconds()
         self._played = 0
 
@@ -46,11 +48,11 @@ async def called(task: TaskFunction[..., Any], ctx: Context, given: JSON) -> obj
     return await value if inspect.isawaitable(value) else value
 
 
-def _callable(outcome: object) -> object:
+def _callable(outcome: object, undoes: str | None) -> object:
     if isinstance(outcome, TaskFunction) or is_exception_class(outcome) or not callable(outcome):
         return outcome
     function: Callable[..., object] = outcome
-    return TaskFunction(function)
+    return TaskFunction(function, undoes=undoes)
 
 
 def is_exception_class(outcome: object) -> TypeGuard[type[BaseException]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,19 @@ _LEFT_OUT = frozenset({EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER
 def path_of(history: Iterable[Object]) -> list[str]:
     """The steps that completed, in that order."""
     return [_step(row) for row in history if row["eventType"] == EventType.NODE_COMPLETED]
+
+
+def undone_of(history: Iterable[Object], undone_by: Mapping[str, str]) -> list[str]:
+    """The steps that were undone, in that order; `undone_by`: which each of what undoes one does.
+
+    A child undoes itself.
+    """
+    names = [
+        (str(row["nodeId"]), str(row["iteration"] or ""))
+        for row in history
+        if row["eventType"] == EventType.COMPENSATION_COMPLETED
+    ]
+    return [named(undone_by.get(name, name), iteration) for name, iteration in names]
 
 
 def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:

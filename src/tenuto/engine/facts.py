@@ -1,0 +1,57 @@
+"""What a task may ask about its instance; worked out only if it does."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from tenuto.core import InstanceState, Plan
+from tenuto.core.undo_plan import default_input
+from tenuto.model.effects import StartAttempt
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
+from tenuto.tasks.context import Facts
+from tenuto.tasks.undo import UndoFacts
+
+
+def facts_of(state: InstanceState) -> Facts:
+    """What every attempt of an instance may ask."""
+    return Facts(
+        correlation_id=state.correlation_id,
+        deadline=state.deadline,
+        previous_outputs=partial(_previous_outputs, state),
+    )
+
+
+def facts_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
+    """What one attempt may ask: one that undoes a step, also about that."""
+    undoing = state.compensation
+    if undoing is None or undoing.current is None:
+        return common
+    item = undoing.plan[undoing.current]
+    if item.key != NodeKey(order.node, order.iteration):
+        return common
+    has_input = plan.undo_steps[item.step_id].has_input
+    undo = UndoFacts(
+        step_id=item.compensation_for,
+        has_input=has_input,
+        everything=partial(default_input, plan, state, item)
+        if has_input
+        else partial(_object, order.input),
+    )
+    return replace(common, undo=undo)
+
+
+def _object(value: JSON) -> Object:
+    assert isinstance(value, dict)  # the default input is one
+    return value
+
+
+def _previous_outputs(state: InstanceState) -> Object:
+    return {
+        key.node: node.output
+        for key, node in state.nodes.items()
+        if node.status is NodeStatus.COMPLETED and not key.iteration
+    }

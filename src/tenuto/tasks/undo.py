@@ -1,0 +1,65 @@
+"""What a function is told that takes back what a step did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct, to_builtins
+
+from tenuto.model.json import JSON, Object
+
+UNDO = ".undo"
+"""What the name of a task is followed by in the name of the one that undoes it."""
+
+
+class Undo(Struct, frozen=True, kw_only=True):
+    """What is undone, and why: `ctx.undo` in a function that takes back what a step did."""
+
+    step_id: str
+    """The id of the step that is undone; `ctx.step_id` is that of what undoes it."""
+    iteration: str = ""
+    """Which iteration of a loop is undone, "2/0" in a nested one; empty outside of loops."""
+    original_output: JSON = None
+    """What the step gave."""
+    workflow_input: JSON = None
+    """The input of the workflow."""
+    workflow_state: Object = {}
+    """The instance's `{input, variables, steps, …}` when undoing began."""
+    cancellation: Object | None = None
+    """Who cancelled the instance, why and when; None when it failed."""
+
+    @property
+    def reason(self) -> str | None:
+        """The reason that a cancellation gave."""
+        found = None if self.cancellation is None else self.cancellation.get("reason")
+        return found if isinstance(found, str) else None
+
+
+class UndoFacts(Struct, frozen=True, gc=False, kw_only=True):
+    """What an attempt that undoes a step may know, beside its order."""
+
+    step_id: str
+    """The step that is undone."""
+    has_input: bool
+    """Whether the definition says what it gets; otherwise its input is everything there is."""
+    everything: Callable[[], Object]
+    """`{originalOutput, workflowInput, workflowState, cancellation}`; called when a task asks."""
+
+    def given(self, input: JSON) -> JSON:
+        """What the function that undoes a step gets: what the step gave, unless it was told."""
+        if self.has_input or not isinstance(input, dict):
+            return input
+        return input.get("originalOutput")
+
+    def undo(self, iteration: str) -> Undo:
+        """All of it, in a copy that a task may change."""
+        found: Object = to_builtins(self.everything())
+        state, cancellation = found.get("workflowState"), found.get("cancellation")
+        return Undo(
+            step_id=self.step_id,
+            iteration=iteration,
+            original_output=found.get("originalOutput"),
+            workflow_input=found.get("workflowInput"),
+            workflow_state=state if isinstance(state, dict) else {},
+            cancellation=cancellation if isinstance(cancellation, dict) else None,
+        )
