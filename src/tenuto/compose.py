@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tenuto.egress import LateSender
 from tenuto.engine.engine import Engine, Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
@@ -114,4 +115,5 @@ def build_engine(
         clock=clock or SystemClock(),
         ids=ids or SystemIds(),
         settings=settings,
+        sender=LateSender(may_be_private=settings is not None and settings.private_webhooks),
     )

@@ -29,12 +29,14 @@ from tenuto.model.effects import (
 )
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, TimerDue
+from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
 from tenuto.store.protocol import (
     InstanceUpdate,
     InstanceWrite,
+    Lifecycle,
     Mail,
     NewInstance,
     Ownership,
@@ -186,6 +188,7 @@ class Draft(Struct, eq=False):
                 update=self._update(),
                 snapshot=self._snapshot,
                 ownership=ownership,
+                lifecycle=self._lifecycle,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -206,7 +209,15 @@ class Draft(Struct, eq=False):
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
             leases=tuple(owed.leases),
             ownership=ownership,
+            lifecycle=self._lifecycle,
         )
+
+    @property
+    def _lifecycle(self) -> Lifecycle | None:
+        """For whom its entries may be."""
+        if not self.rows:
+            return None
+        return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
 
     def _confirmation(self) -> InstanceWrite | None:
         """Where others write too, also "nothing follows" is said only of the newest state."""

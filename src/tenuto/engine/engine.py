@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from tenuto.core import Plan
+from tenuto.engine.deliverer import Deliverer
 from tenuto.engine.dispatcher import Dispatcher, facts_of
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
@@ -26,11 +27,13 @@ from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
+from tenuto.engine.outbox import Drainer
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
+from tenuto.engine.telling import Telling
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
@@ -38,7 +41,7 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
-from tenuto.ports import Clock, Ids
+from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
@@ -73,6 +76,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between looks for the ends of instances that somebody waits for and others run."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
+    outbox_every: float = 2.0
+    """Seconds between looks for what there is to tell, where nothing hinted at it."""
+    webhook_timeout: float = 15.0
+    """Seconds that an address outside has to answer."""
+    disable_webhooks_after: float = 5 * 86_400.0
+    """Seconds for which nothing may arrive at an address until it is disabled."""
+    private_webhooks: bool = False
+    """Whether events may be sent to addresses of no public network, such as this machine."""
+    inbox_retention: float = 7 * 86_400.0
+    """Seconds for which events are kept once it is recorded whom they were for."""
+    prune_every: float = 3_600.0
+    """Seconds between looks for events that are kept no longer."""
     longest_nap: float = 30.0
     """Seconds after which timers look at the clock again, since it may be set."""
     report_block_after: float = 1.0
@@ -97,13 +112,22 @@ class Engine:
         clock: Clock,
         ids: Ids,
         settings: Settings | None = None,
+        sender: Sender | None = None,
     ) -> None:
+        """Without a `sender` nothing is sent to addresses outside: it waits for who has one."""
         self.settings = settings or Settings()
         self.store = store
         self.registry = registry
         self.clock = clock
         self.ids = ids
-        self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
+        self.plans = Plans(
+            store,
+            clock,
+            registry,
+            self.settings.retry,
+            self.settings.limits,
+            listens=self._may_have_to_tell,
+        )
         self.loader = Loader(store, self.plans)
         self._caches = [Cache() for _ in range(store.lanes)]
         self.intakes = [Intake() for _ in range(store.lanes)]
@@ -171,6 +195,7 @@ class Engine:
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
+        self.telling = self._telling(sender)
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
@@ -232,6 +257,7 @@ class Engine:
         await self._jobs.run_once()
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
         self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
+        self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -266,6 +292,7 @@ class Engine:
     async def _end(self, *, clean: bool) -> None:
         self._is_open = False
         await self._loops.stop()
+        await self.telling.stop()
         try:
             await self.store.close(self.clock.now(), clean=clean)
         finally:
@@ -322,6 +349,7 @@ class Engine:
         errand = self._errand(self.postmaster.publish(event))
         try:
             result = await asyncio.shield(errand)
+            self.telling.hint()
             if self.settings.is_guest and result.resumed:
                 await self._hinted(())
             return result
@@ -368,6 +396,8 @@ class Engine:
         self._dispatcher.perform(draft)
         if draft.state.status.is_final:
             self._watchers.saw(draft.instance_id, draft.held)
+        if self.telling.drainer.is_listened_to and draft.rows:
+            self.telling.hint()
         for listener in self._listeners:
             listener(draft)
 
@@ -384,6 +414,27 @@ class Engine:
         await self._heart.fenced(process_id)
 
     # -- inner wiring
+
+    def _may_have_to_tell(self) -> None:
+        self.telling.hint()
+
+    def _telling(self, sender: Sender | None) -> Telling:
+        deliverer = None
+        if sender is not None:
+            deliverer = Deliverer(
+                store=self.store,
+                clock=self.clock,
+                sender=sender,
+                seconds=self.settings.webhook_timeout,
+                disable_after=timedelta(seconds=self.settings.disable_webhooks_after),
+                again=self._may_have_to_tell,
+            )
+        return Telling(
+            drainer=Drainer(store=self.store, clock=self.clock, publish=self.postmaster.publish),
+            deliverer=deliverer,
+            clock=self.clock,
+            fenced=lambda: self._heart.fenced(self.process_id),
+        )
 
     def _lane(self, number: int) -> Lane:
         return Lane(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.listening import listener_of
 from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
@@ -50,7 +52,11 @@ class Plans:
         tasks: TaskPolicies,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
+        *,
+        listens: Callable[[], None] = lambda: None,
     ) -> None:
+        """`listens` is called when a definition is saved that hears what Tenuto tells."""
+        self._listens = listens
         self._store = store
         self._clock = clock
         self._tasks = tasks
@@ -91,9 +97,13 @@ class Plans:
         plan = self.compile(document)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
-        row = await self._store.save_definition(
-            tenant, plan.definition.id, content, digest, self._clock.now()
-        )
+        now = self._clock.now()
+        listener = listener_of(plan.definition, digest, now, tenant)
+        if listener is not None:
+            # First: from when it is saved on, nothing that it waits for is missed.
+            await self._store.put_listener(listener)
+            self._listens()
+        row = await self._store.save_definition(tenant, plan.definition.id, content, digest, now)
         self._newest[tenant, row.id] = row.version
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)

@@ -20,6 +20,8 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     timestamp: datetime | None = None
     """When its sender says it happened: shown, never decided on."""
     correlation_id: str | None = None
+    chain: int = 0
+    """How many starts by lifecycle events, one from the other, led to it."""
 
     def as_value(self) -> Object:
         """What expressions see as `event`, and what a wait has as its output."""

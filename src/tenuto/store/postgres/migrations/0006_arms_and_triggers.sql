@@ -1,0 +1,4 @@
+-- Oldest program: 6
+--
+-- Waits for the first of several events, and triggers.
+SELECT 1;

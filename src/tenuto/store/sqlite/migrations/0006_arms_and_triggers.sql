@@ -1,0 +1,3 @@
+-- Oldest program: 6
+--
+-- Waits for the first of several events, and triggers.
