@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from tenuto.tasks.output import Result
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
+    from tenuto.webhooks import Gap, Subscription, Webhook
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Conflict": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
+    "Gap": "tenuto.webhooks",
     "InstanceRef": "tenuto.instances",
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
@@ -53,10 +55,12 @@ _HOMES = {
     "Settings": "tenuto.engine.engine",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
+    "Subscription": "tenuto.webhooks",
     "Summary": "tenuto.instances",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
+    "Webhook": "tenuto.webhooks",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
@@ -92,6 +96,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Conflict",
     "Context",
+    "Gap",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
@@ -105,10 +110,12 @@ __all__ = [
     "Settings",
     "Status",
     "StoreUnavailable",
+    "Subscription",
     "Summary",
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Webhook",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

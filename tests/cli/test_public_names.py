@@ -11,6 +11,7 @@ import tenuto
 NAMES = [
     "Conflict",
     "Context",
+    "Gap",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
@@ -24,10 +25,12 @@ NAMES = [
     "Settings",
     "Status",
     "StoreUnavailable",
+    "Subscription",
     "Summary",
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Webhook",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",
@@ -46,7 +49,19 @@ NAMES = [
     "workflow",
 ]
 
-APP = ["close", "deploy", "instance", "instances", "open", "publish", "start", "task", "tasks"]
+APP = [
+    "close",
+    "deploy",
+    "instance",
+    "instances",
+    "open",
+    "publish",
+    "start",
+    "subscriptions",
+    "task",
+    "tasks",
+    "webhooks",
+]
 INSTANCE = [
     "cancel",
     "context",

@@ -33,6 +33,7 @@ from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
+from tenuto.engine.retention import Pruner
 from tenuto.engine.telling import Telling
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.watching import Watchers
@@ -196,6 +197,11 @@ class Engine:
         )
         self.loader.process_id = self._heart.process_id
         self.telling = self._telling(sender)
+        self._pruner = Pruner(
+            store=store,
+            clock=clock,
+            keep_events=timedelta(seconds=self.settings.inbox_retention),
+        )
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._loop_died)
@@ -258,6 +264,7 @@ class Engine:
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
         self._loops.start("jobs", self._jobs.run(max(every, self.settings.jobs_every)))
         self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
+        self._loops.tick("retention", self.settings.prune_every, self._pruner.run_once)
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)

@@ -12,6 +12,7 @@ import msgspec
 from tenuto.engine.endpoints import Endpoint, endpoint_of
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, compile_expression
+from tenuto.model.durations import iso
 from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.model.lifecycle import PREFIX
@@ -79,14 +80,14 @@ def _is_for(addressee: Addressee, event: Event) -> bool:
 
 def _body(addressee: Addressee, event: Event) -> Object:
     listener, endpoint = addressee
-    value = event.as_value()
+    timestamp = iso(event.timestamp or event.received_at)
     if listener.kind == "subscription":
         return {
             "eventId": event.id,
             "pattern": event.pattern,
-            "timestamp": value["timestamp"],
+            "timestamp": timestamp,
             "payload": event.payload,
             "subscriberId": endpoint.subscriber_id,
             "subscriptionId": listener.id,
         }
-    return {"type": event.pattern, "timestamp": value["timestamp"], "data": event.payload}
+    return {"type": event.pattern, "timestamp": timestamp, "data": event.payload}

@@ -58,9 +58,10 @@ class Drainer:
 
     async def run_once(self) -> bool:
         """Tell what there is, a page of it; whether there may be more."""
+        rows = await self._store.outbox(PAGE)
+        # Afterwards: whoever had a row written is among them, also if nobody was a moment ago.
         self._listeners = await self._store.listeners(self._tenant)
         self.is_listened_to = any(each.level or each.hears_inbox for each in self._listeners)
-        rows = await self._store.outbox(PAGE)
         if not rows:
             return False
         events = await self._events(rows)
