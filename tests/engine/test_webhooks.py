@@ -270,6 +270,14 @@ async def test_all_that_is_wrong_is_told_at_once() -> None:
             await app.subscriptions.enable("sub-1")
 
 
+async def test_a_program_that_stops_tells_first_what_it_can(hook: Receiver) -> None:
+    async with app_on() as app:
+        await app.webhooks.add(hook.url, "workflow.completed")
+        await app.deploy(steps("a"))
+        await (await app.start("flow")).result()
+    assert hook.types == ["workflow.completed"]
+
+
 async def test_what_is_removed_is_told_nothing_more(hook: Receiver) -> None:
     async with receiver() as other, app_on() as app:
         await app.deploy(steps("a"))

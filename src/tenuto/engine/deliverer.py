@@ -80,6 +80,14 @@ class Deliverer:
                 self._busy[id] = task
                 task.add_done_callback(partial(self._done, id))
 
+    @property
+    def is_sending(self) -> bool:
+        return bool(self._busy)
+
+    async def answered(self) -> None:
+        """Wait until one of the addresses that are being sent to is done with."""
+        await asyncio.wait(self._busy.values(), return_when=asyncio.FIRST_COMPLETED)
+
     async def stop(self) -> None:
         """Send nothing more; what has no answer yet is sent again by whoever goes on."""
         tasks = list(self._busy.values())

@@ -58,6 +58,8 @@ _SOONER = 3
 """By how much the next beat comes sooner after one that the store did not hear."""
 _SELDOM = 30.0
 """Seconds between looks for what nobody else can have left."""
+_LAST_WORDS = 3.0
+"""Seconds for which addresses outside are still told when the engine stops."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -292,6 +294,8 @@ class Engine:
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
         await self._settle()
+        if self._fault is None and not self.settings.is_guest:
+            await self.telling.finish(_LAST_WORDS)
         for task in list(self._errands):
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)

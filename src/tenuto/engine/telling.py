@@ -34,6 +34,7 @@ class Telling:
         self._clock = clock
         self._fenced = fenced
         self._hint = asyncio.Event()
+        self._passing = asyncio.Lock()
 
     def hint(self) -> None:
         """There may be something to tell, or somebody to tell it to."""
@@ -57,9 +58,23 @@ class Telling:
 
     async def run_once(self) -> datetime | None:
         """Tell what there is; when something else is due."""
-        while await self.drainer.run_once():
-            pass
-        return None if self._deliverer is None else await self._deliverer.run_once()
+        async with self._passing:
+            while await self.drainer.run_once():
+                pass
+            return None if self._deliverer is None else await self._deliverer.run_once()
+
+    async def finish(self, seconds: float) -> None:
+        """Have sent what can be, for so long at most: the rest is sent by whoever goes on."""
+        if not self.drainer.is_listened_to or self._deliverer is None:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self.run_once()
+                while self._deliverer.is_sending:
+                    await self._deliverer.answered()
+                    await self.run_once()
+        except (TimeoutError, StoreUnavailable, Overloaded, Fenced) as error:
+            log.info("what is left to tell is told later: %r", error)
 
     async def stop(self) -> None:
         """Send nothing more."""
