@@ -327,6 +327,9 @@ def test_a_filter_that_fails_about_one_event_does_not_stop_others() -> None:
 
 
 def test_events_are_kept_for_a_week() -> None:
+    """ "Inbox retention 7 days; near misses look at the last 100 events of the pattern within
+    24 h."
+    """
     world = World()
 
     async def work(app: Tenuto) -> None:
@@ -384,6 +387,14 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
 
     world.life(work)
     assert world.hook.ids == ["e1"]
+
+
+def test_more_than_is_told_together_is_told_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenuto.engine.outbox.MOST_EVENTS", 2)
+    world = World()
+    world.life(tell)
+    assert in_order(world.hook.received) == whole_story(world)
+    assert world.disk.outbox == {}
 
 
 def test_a_guest_leaves_telling_to_those_who_work() -> None:

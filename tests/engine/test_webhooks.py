@@ -68,6 +68,10 @@ def app_on(store: str | Store | None = None, settings: Settings = OPEN) -> Tenut
 async def test_each_event_is_signed_and_told_in_the_order_of_the_log(
     hook: Receiver, tmp_path: Path
 ) -> None:
+    """ "Lifecycle payloads: `{workflowId, version, instanceId, correlationId, status, at}`; failed
+    adds `error`, cancelled `cancellation`, completed `output` (≤ 64 KB), node events `stepId,
+    iteration, attempt`."
+    """
     async with app_on(f"sqlite:///{tmp_path}/tenuto.db") as app:
         added = await app.webhooks.add(f"{hook.url}/here", ALL, description="all of it")
         assert added.secret is not None

@@ -444,7 +444,8 @@ class Engine:
             drainer=Drainer(store=self.store, clock=self.clock, publish=self.postmaster.publish),
             deliverer=deliverer,
             clock=self.clock,
-            fenced=lambda: self._heart.fenced(self.process_id),
+            process_id=lambda: self.process_id,
+            fenced=self._heart.fenced,
         )
 
     def _lane(self, number: int) -> Lane:

@@ -33,6 +33,8 @@ log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
 """Rows of the outbox that are told together."""
+MOST_EVENTS = 1_000
+"""Past so many events the rest of them is told next time."""
 _ENTRIES = 1_000
 
 
@@ -64,26 +66,31 @@ class Drainer:
         self.is_listened_to = any(each.level or each.hears_inbox for each in self._listeners)
         if not rows:
             return False
-        events = await self._events(rows)
+        events, told = await self._events(rows)
         await self._put_into_inbox(event for event, is_new in events if is_new)
         addressees = addressees_of(self._listeners)
         postings = self._postings(addressees, [event for event, _ in events])
-        await self._store.drained([row.number for row in rows], postings)
+        await self._store.drained([row.number for row in rows[:told]], postings)
         return True
 
-    async def _events(self, rows: Sequence[OutboxRow]) -> list[tuple[Event, bool]]:
-        """What the rows tell, in order; and whether it is not in the inbox yet."""
+    async def _events(self, rows: Sequence[OutboxRow]) -> tuple[list[tuple[Event, bool]], int]:
+        """What the rows tell, in order, each with whether it is not in the inbox yet.
+
+        One turn may have written thousands of entries: how many rows are told this time.
+        """
         ids = tuple({row.instance_id for row in rows if row.instance_id})
         instances = await self._instances(ids)
         found: list[tuple[Event, bool]] = []
-        for row in rows:
+        for told, row in enumerate(rows):
+            if len(found) >= MOST_EVENTS:
+                return found, told
             if row.event is not None:
                 found.append((row.event, False))
             elif (instance := instances.get(row.instance_id)) is not None:
                 entries = await self._entries(row)
-                told = await self._told(instance)
-                found += [(event, True) for event in events_of(told, row.status, entries)]
-        return found
+                facts = await self._told(instance)
+                found += [(event, True) for event in events_of(facts, row.status, entries)]
+        return found, len(rows)
 
     async def _instances(self, ids: Sequence[str]) -> dict[str, InstanceRow]:
         if not ids:

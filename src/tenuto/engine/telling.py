@@ -26,9 +26,11 @@ class Telling:
         drainer: Drainer,
         deliverer: Deliverer | None,
         clock: Clock,
-        fenced: Callable[[], Awaitable[None]],
+        process_id: Callable[[], str],
+        fenced: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`fenced`: the store took this process for dead."""
+        """`fenced`: the store took the process of that id for dead."""
+        self._process_id = process_id
         self.drainer = drainer
         self._deliverer = deliverer
         self._clock = clock
@@ -45,11 +47,12 @@ class Telling:
         while True:
             self._hint.clear()
             pause = every
+            process_id = self._process_id()
             try:
                 next_due = await self.run_once()
                 pause = self._until(next_due, every)
             except Fenced:
-                await self._fenced()
+                await self._fenced(process_id)
                 self._hint.set()
             except (StoreUnavailable, Overloaded) as error:
                 log.warning("what there is to tell has to wait: %s", error)
