@@ -262,6 +262,46 @@ def test_after_long_failure_it_is_disabled_with_the_gap_and_enabled_by_hand() ->
     world.life(work)
 
 
+def test_what_one_address_never_takes_goes_after_days_so_that_the_rest_can_come() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "workflow.**")
+        await app.deploy(steps("a"))
+        bad = await app.start("flow")
+        poison = f"{bad.id}:3"
+        world.hook.answer = lambda each: 422 if each.id == poison else 200
+        for _ in range(7):
+            await quiet(app, DAY)
+            await app.start("flow")
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending) == ("active", 0)
+        [gap] = shown.gaps
+        assert (gap.lost, gap.reason) == (1, "answered 422")
+        assert gap.until is not None
+        assert in_order(world.hook.received)[bad.id] == [2, 3, 4, 5]
+
+    world.life(work)
+
+
+def test_an_address_that_takes_nothing_is_not_asked_for_each_instance() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        world.hook.answer = lambda _: 500
+        await app.webhooks.add("https://example.com", "workflow.completed")
+        await app.deploy(steps("a"))
+        await asyncio.gather(*(app.start("flow", {"n": n}) for n in range(200)))
+        await quiet(app, 600)
+        assert len(world.hook.received) <= 10 * 16
+        world.hook.answer = lambda _: 200
+        await quiet(app, DAY)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending) == ("active", 0)
+
+    world.life(work)
+
+
 def test_an_end_is_told_once_however_it_is_raced_for() -> None:
     world = World()
     ends = {"workflow.completed", "workflow.failed", "workflow.cancelled"}

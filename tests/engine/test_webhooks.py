@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tenuto import InvalidInput, NotFound, Settings, Tenuto, Webhook
+from tenuto import InvalidInput, NotFound, Settings, TaskError, Tenuto, Webhook
 from tenuto.engine.signing import signed_headers
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryStore
@@ -59,7 +59,7 @@ def app_on(store: str | Store | None = None, settings: Settings = OPEN) -> Tenut
     @app.task
     async def work(input: object) -> object:
         if input == {"fail": True}:
-            raise ValueError("it does not work")
+            raise TaskError("BROKEN", "it does not work", retryable=False)
         return {"done": input}
 
     return app
@@ -131,7 +131,7 @@ async def test_failures_and_cancellations_say_why(hook: Receiver) -> None:
         await app.start("flow", {"fail": True})
         await hook.until(lambda: len(hook.received) == 2)
     told: dict[str, Any] = {each.value["type"]: each.value["data"] for each in hook.received}
-    assert told["workflow.failed"]["error"]["code"] == "ValueError"
+    assert told["workflow.failed"]["error"]["code"] == "BROKEN"
     assert told["workflow.failed"]["error"]["stepId"] == "a"
     assert told["workflow.cancelled"]["cancellation"]["reason"] == "no longer needed"
 

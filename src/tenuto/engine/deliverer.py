@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.signing import signed_headers
 from tenuto.model.errors import StoreUnavailable
-from tenuto.ports import Clock, Reply, Sender
+from tenuto.ports import Clock, Reply, Sender, Timer
 from tenuto.store.protocol import Listener, Posting, Settlement, Store
 
 log = logging.getLogger("tenuto.webhooks")
@@ -30,6 +30,8 @@ MOST_EACH = 10
 """Requests to one address at once."""
 _FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
 """Seconds until the second try, by how much the pause grows, and how long it gets."""
+_LONGEST_REST = 60.0
+"""Seconds for which an address that takes nothing is left alone, at most."""
 _ACCEPTED = range(200, 300)
 _MOST_GAPS = 20
 _PATIENCE = 5.0
@@ -60,6 +62,10 @@ class Deliverer:
         self._tenant = tenant
         self._busy: dict[str, asyncio.Task[None]] = {}
         """Addresses that are being sent to."""
+        self._failures: dict[str, int] = {}
+        """Addresses that took nothing of what they were sent last → how often in a row."""
+        self._resting: dict[str, Timer] = {}
+        """Those of them that are left alone for a while: however much is due to them."""
 
     async def run_once(self) -> datetime | None:
         """Begin to send what is due; when something else will be."""
@@ -68,7 +74,10 @@ class Deliverer:
             if room <= 0:
                 return None
             found = await self._store.due_postings(
-                self._clock.now(), most=room, each=MOST_EACH, busy=tuple(self._busy)
+                self._clock.now(),
+                most=room,
+                each=MOST_EACH,
+                busy=(*self._busy, *self._resting),
             )
             if not found.items:
                 return found.next_due
@@ -90,6 +99,8 @@ class Deliverer:
 
     async def stop(self) -> None:
         """Send nothing more; what has no answer yet is sent again by whoever goes on."""
+        for timer in self._resting.values():
+            timer.cancel()
         tasks = list(self._busy.values())
         for task in tasks:
             task.cancel()
@@ -122,10 +133,15 @@ class Deliverer:
             for posting, reply in zip(postings, replies, strict=True)
             if reply.status not in _ACCEPTED
         ]
+        self._let_rest(id, has_failed=not delivered)
         health = self._health(health_of(listener), now, bool(delivered), failed)
         is_disabled = health.disabled_at is not None
+        given_up = [each for each, _ in failed if now - each.created_at >= self._disable_after]
+        if not is_disabled and given_up:
+            health = _with_gap(health, _gap_of(given_up, now, health.last_error or ""))
+            delivered += [each.event_id for each in given_up]
         if is_disabled:
-            health = await self._with_gap(listener, health, now)
+            health = _with_gap(health, await self._open_gap(listener, health, now))
             log.error(
                 "%s is disabled: nothing has arrived there since %s (%s); events are lost to it "
                 "until somebody enables it",
@@ -136,7 +152,9 @@ class Deliverer:
                 listener_id=listener.id,
                 delivered=tuple(delivered),
                 put_off=tuple(
-                    (each.event_id, now + _pause(listener.id, each)) for each, _ in failed
+                    (each.event_id, now + _pause(listener.id, each))
+                    for each, _ in failed
+                    if each not in given_up
                 ),
                 health=encoded(health),
                 is_disabled=is_disabled,
@@ -166,15 +184,27 @@ class Deliverer:
             return replace(health, disabled_at=now)
         return health
 
-    async def _with_gap(self, listener: Listener, health: Health, now: datetime) -> Health:
+    async def _open_gap(self, listener: Listener, health: Health, now: datetime) -> Gap:
         backlog = (await self._store.backlogs(listener.tenant)).get(listener.id)
-        gap = Gap(
+        return Gap(
             since=now if backlog is None else backlog.oldest,
             until=None,
             lost=0 if backlog is None else backlog.size,
             reason=health.last_error or "",
         )
-        return replace(health, gaps=(*health.gaps, gap)[-_MOST_GAPS:])
+
+    def _let_rest(self, id: str, *, has_failed: bool) -> None:
+        """One that takes nothing is not asked once for each instance that has something for it."""
+        if not has_failed:
+            self._failures.pop(id, None)
+            return
+        count = self._failures[id] = self._failures.get(id, 0) + 1
+        seconds = min(_LONGEST_REST, 2.0 ** min(count - 1, 20))
+        self._resting[id] = self._clock.call_later(seconds, partial(self._rested, id))
+
+    def _rested(self, id: str) -> None:
+        del self._resting[id]
+        self._again()
 
     async def _settled(self, settlement: Settlement) -> None:
         """What has arrived is not sent again because the store is away for a while."""
@@ -193,6 +223,16 @@ def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:
     for posting in postings:
         found.setdefault(posting.listener_id, []).append(posting)
     return found
+
+
+def _gap_of(given_up: Sequence[Posting], now: datetime, reason: str) -> Gap:
+    """What arrives nowhere while other things do: it goes, so that what follows it can come."""
+    since = min(each.created_at for each in given_up)
+    return Gap(since=since, until=now, lost=len(given_up), reason=reason)
+
+
+def _with_gap(health: Health, gap: Gap) -> Health:
+    return replace(health, gaps=(*health.gaps, gap)[-_MOST_GAPS:])
 
 
 def _pause(listener_id: str, posting: Posting) -> timedelta:
