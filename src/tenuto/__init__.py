@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
+    from tenuto.webhooks import Gap, Subscription, Webhook
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ _HOMES = {
     "Conflict": "tenuto.model.errors",
     "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
+    "Gap": "tenuto.webhooks",
     "InstanceRef": "tenuto.instances",
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
@@ -56,11 +58,13 @@ _HOMES = {
     "Settings": "tenuto.engine.settings",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
+    "Subscription": "tenuto.webhooks",
     "Summary": "tenuto.instances",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
+    "Webhook": "tenuto.webhooks",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
@@ -97,6 +101,7 @@ __all__ = [
     "Conflict",
     "Context",
     "Forbidden",
+    "Gap",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
@@ -110,11 +115,13 @@ __all__ = [
     "Settings",
     "Status",
     "StoreUnavailable",
+    "Subscription",
     "Summary",
     "TaskError",
     "Tenuto",
     "TenutoError",
     "Undo",
+    "Webhook",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 from uuid import UUID
 
 import msgspec
@@ -29,14 +29,17 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
-from tenuto.ports import Clock, Ids
+from tenuto.ports import Clock, Ids, Sender
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.protocol import InstanceQuery, Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
+from tenuto.webhooks import Subscriptions, Webhooks
 
 TENANT = "default"
+
+_Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,13 +73,21 @@ class Tenuto:
         clock: Clock | None = None,
         ids: Ids | None = None,
         tasks: Registry | None = None,
+        sender: Sender | None = None,
     ) -> None:
+        """What is not given is the real one: the clock, the ids, and what sends requests out."""
         self.tasks = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         self.task = self.tasks.task
         """Registers a task with this app alone; it is looked up before those of `@task`."""
         if store is None or isinstance(store, str):
             store = open_store(store, listen_url=listen_url)
-        self.engine = build_engine(store, self.tasks, settings=settings, clock=clock, ids=ids)
+        self.engine = build_engine(
+            store, self.tasks, settings=settings, clock=clock, ids=ids, sender=sender
+        )
+        self.webhooks = self._listeners(Webhooks)
+        """Addresses that are told of events: add, list, remove, enable."""
+        self.subscriptions = self._listeners(Subscriptions)
+        """Addresses that somebody outside has named, until they expire."""
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this app, each with its version."""
         self._spares_program = False
@@ -238,6 +249,16 @@ class Tenuto:
             resumed=result.resumed,
             cancelled=result.cancelled,
             started=result.started,
+        )
+
+    def _listeners(self, kind: type[_Listeners]) -> _Listeners:
+        engine = self.engine
+        return kind(
+            engine.store,
+            engine.clock,
+            engine.ids,
+            may_be_private=engine.settings.private_webhooks,
+            changed=engine.telling.hint,
         )
 
     async def _deploy_flow(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tenuto.egress import LateSender
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.ports import Clock, Ids, SystemClock, SystemIds
+from tenuto.ports import Clock, Ids, Sender, SystemClock, SystemIds
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -116,12 +117,15 @@ def build_engine(
     settings: Settings | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
+    sender: Sender | None = None,
 ) -> Engine:
-    """An engine with the real clock and ids, unless others are given."""
+    """An engine with the real clock, ids and way out, unless others are given."""
+    may_be_private = settings is not None and settings.private_webhooks
     return Engine(
         store,
         registry=registry,
         clock=clock or SystemClock(),
         ids=ids or SystemIds(),
         settings=settings,
+        sender=sender or LateSender(may_be_private=may_be_private),
     )

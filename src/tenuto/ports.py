@@ -1,4 +1,4 @@
-"""What the product takes from the world: time and ids; tests and the simulator bring their own."""
+"""What the product takes from the world: time, ids, the way out; tests bring their own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
@@ -64,6 +64,25 @@ class Ids(Protocol):
     def short(self) -> str:
         """Sixteen characters, random: to tell processes and turns apart."""
         ...
+
+
+class Reply(NamedTuple):
+    """What came of a request: a status, or why there is none."""
+
+    status: int | None
+    error: str | None = None
+
+
+class Sender(Protocol):
+    """What sends requests to addresses outside."""
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Reply:
+        """Send, and wait for a status for so many seconds at most; it does not raise."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 class SystemClock:

@@ -211,8 +211,10 @@ def test_nothing_evaluates_code_or_runs_a_shell() -> None:
     assert findings(modules(), code_evaluation) == []
 
 
-def test_nothing_calls_out_over_http() -> None:
-    assert findings(modules(SOURCE), http_clients) == []
+def test_nothing_but_the_one_way_out_calls_out_over_http() -> None:
+    way_out = SOURCE / "egress"
+    others = [file for file in modules(SOURCE) if not file.is_relative_to(way_out)]
+    assert findings(others, http_clients) == []
 
 
 def test_no_file_holds_a_secret() -> None:

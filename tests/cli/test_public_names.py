@@ -12,6 +12,7 @@ NAMES = [
     "Conflict",
     "Context",
     "Forbidden",
+    "Gap",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
@@ -25,11 +26,13 @@ NAMES = [
     "Settings",
     "Status",
     "StoreUnavailable",
+    "Subscription",
     "Summary",
     "TaskError",
     "Tenuto",
     "TenutoError",
     "Undo",
+    "Webhook",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",
@@ -48,7 +51,19 @@ NAMES = [
     "workflow",
 ]
 
-APP = ["close", "deploy", "instance", "instances", "open", "publish", "start", "task", "tasks"]
+APP = [
+    "close",
+    "deploy",
+    "instance",
+    "instances",
+    "open",
+    "publish",
+    "start",
+    "subscriptions",
+    "task",
+    "tasks",
+    "webhooks",
+]
 INSTANCE = [
     "cancel",
     "context",

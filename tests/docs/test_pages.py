@@ -24,6 +24,7 @@ PAGES = [
     "docs/postgresql.md",
     "docs/python.md",
     "docs/testing.md",
+    "docs/webhooks.md",
     *CONCEPTS,
 ]
 LINKED = sorted(

@@ -47,11 +47,8 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "The JS sandbox has",
     ),
     "search": ("Filters on variables work",),
-    "retention": (
-        "Inbox retention 7 days",
-        "No instance is pruned",
-    ),
-    "lifecycle events": ("Lifecycle payloads: ",),
+    "retention": ("No instance is pruned",),
+    "near misses": ("Inbox retention 7 days",),
     "schedules": ("Schedules: seed 000's",),
     "the service": (
         "Rerun answers 201",

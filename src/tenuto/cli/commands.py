@@ -22,6 +22,12 @@ app = typer.Typer(
 )
 events = typer.Typer(help="Send events to waiting workflows.", no_args_is_help=True)
 app.add_typer(events, name="events")
+webhooks = typer.Typer(help="Addresses that are told of events.", no_args_is_help=True)
+app.add_typer(webhooks, name="webhooks")
+subscriptions = typer.Typer(
+    help="Addresses that are notified of events until they expire.", no_args_is_help=True
+)
+app.add_typer(subscriptions, name="subscriptions")
 
 Store = Annotated[
     str,
@@ -43,6 +49,28 @@ Instance = Annotated[
     str,
     typer.Argument(
         metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+    ),
+]
+Url = Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")]
+Patterns = Annotated[
+    list[str],
+    typer.Argument(metavar="PATTERN...", help="Which events: workflow.completed, order.**."),
+]
+ListenerId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+Secret = Annotated[
+    str | None,
+    typer.Option(
+        "--secret",
+        envvar="TENUTO_WEBHOOK_SECRET",
+        metavar="whsec_...",
+        help="What signs the requests; one is made unless it is given.",
+    ),
+]
+AllowPrivate = Annotated[
+    bool,
+    typer.Option(
+        "--allow-private",
+        help="Take an address of no public network; who sends must allow it too.",
     ),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
@@ -448,6 +476,135 @@ def send(
         return await send_event(store, pattern, value, id, correlation_id, is_json=output == "json")
 
     _perform(work, output)
+
+
+@webhooks.command("add")
+def add_webhook(
+    url: Url,
+    patterns: Patterns,
+    *,
+    description: Annotated[
+        str | None, typer.Option("--description", help="What it is for.")
+    ] = None,
+    secret: Secret = None,
+    allow_private: AllowPrivate = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Tell an address of every event that fits a pattern, from now on.
+
+    Each is a POST, signed as Standard Webhooks has it, which is sent until it is answered with 2xx.
+    The secret is shown once.
+
+    tenuto webhooks add https://example.com/hook 'workflow.*' 'order.**'
+    """
+    from tenuto.cli.endpoints import add_webhook as add_it
+
+    _perform(
+        lambda: add_it(
+            store,
+            url,
+            patterns,
+            secret=secret,
+            description=description,
+            may_be_private=allow_private,
+            is_json=output == "json",
+        ),
+        output,
+    )
+
+
+@webhooks.command("list")
+def list_webhooks(*, store: Store = STORE, output: ListOutput = "table") -> None:
+    """List webhooks, and how their deliveries go."""
+    from tenuto.cli.endpoints import list_them
+
+    _perform(lambda: list_them(store, "webhook", output), output)
+
+
+@webhooks.command("remove")
+def remove_webhook(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Tell an address nothing more; what was on its way is dropped."""
+    from tenuto.cli.endpoints import remove
+
+    _perform(lambda: remove(store, "webhook", id, is_json=output == "json"), output)
+
+
+@webhooks.command("enable")
+def enable_webhook(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Tell an address again that was disabled after failing for days, from now on."""
+    from tenuto.cli.endpoints import enable
+
+    _perform(lambda: enable(store, "webhook", id, is_json=output == "json"), output)
+
+
+@subscriptions.command("add")
+def add_subscription(  # noqa: PLR0913 - one for each option
+    url: Url,
+    patterns: Patterns,
+    *,
+    subscriber: Annotated[
+        str, typer.Option("--subscriber", metavar="ID", help="Whoever asks for it.")
+    ],
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="EXPRESSION", help="Only events for which it holds."),
+    ] = None,
+    correlation_id: Annotated[
+        str | None,
+        typer.Option("--correlation-id", metavar="ID", help="Only events that belong to this."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="MOMENT", help="When it ends: 2030-01-31T12:00:00Z."),
+    ] = None,
+    secret: Secret = None,
+    allow_private: AllowPrivate = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Notify an address of events until it expires.
+
+    tenuto subscriptions add https://example.com/n payment.received --subscriber shop
+    --filter "event.payload.orderId === 'o-7'" --expires 2030-01-31T12:00:00Z
+    """
+    from tenuto.cli.endpoints import Wish, add_subscription as add_it
+
+    wish = Wish(
+        url=url,
+        patterns=patterns,
+        subscriber=subscriber,
+        filter=filter_,
+        correlation_id=correlation_id,
+        expires=expires,
+        secret=secret,
+        may_be_private=allow_private,
+    )
+    _perform(lambda: add_it(store, wish, is_json=output == "json"), output)
+
+
+@subscriptions.command("list")
+def list_subscriptions(*, store: Store = STORE, output: ListOutput = "table") -> None:
+    """List subscriptions, and how their deliveries go."""
+    from tenuto.cli.endpoints import list_them
+
+    _perform(lambda: list_them(store, "subscription", output), output)
+
+
+@subscriptions.command("remove")
+def remove_subscription(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    """End a subscription; what was on its way is dropped."""
+    from tenuto.cli.endpoints import remove
+
+    _perform(lambda: remove(store, "subscription", id, is_json=output == "json"), output)
+
+
+@subscriptions.command("enable")
+def enable_subscription(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Notify an address again that was disabled after failing for days, from now on."""
+    from tenuto.cli.endpoints import enable
+
+    _perform(lambda: enable(store, "subscription", id, is_json=output == "json"), output)
 
 
 @app.command("dead-letters")

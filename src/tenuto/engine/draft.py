@@ -30,6 +30,7 @@ from tenuto.model.effects import (
 )
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
+from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
@@ -37,6 +38,7 @@ from tenuto.store.protocol import (
     EventResult,
     InstanceUpdate,
     InstanceWrite,
+    Lifecycle,
     Mail,
     NewInstance,
     Ownership,
@@ -193,6 +195,7 @@ class Draft(Struct, eq=False):
                 update=self._update(),
                 snapshot=self._snapshot,
                 ownership=ownership,
+                lifecycle=self._lifecycle,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -214,7 +217,15 @@ class Draft(Struct, eq=False):
             leases=tuple(owed.leases),
             events=tuple(owed.events),
             ownership=ownership,
+            lifecycle=self._lifecycle,
         )
+
+    @property
+    def _lifecycle(self) -> Lifecycle | None:
+        """For whom its entries may be."""
+        if not self.rows:
+            return None
+        return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
 
     def _confirmation(self) -> InstanceWrite | None:
         """Where others write too, also "nothing follows" is said only of the newest state."""

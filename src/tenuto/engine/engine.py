@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from tenuto.core import Plan
+from tenuto.engine.deliverer import Deliverer
 from tenuto.engine.dispatcher import Dispatcher
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
@@ -26,12 +27,15 @@ from tenuto.engine.loading import Loader
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
 from tenuto.engine.outage import Outage
+from tenuto.engine.outbox import Drainer
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
+from tenuto.engine.retention import Pruner
 from tenuto.engine.settings import Settings
+from tenuto.engine.telling import Telling
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.watching import Watchers
@@ -39,7 +43,7 @@ from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
-from tenuto.ports import Clock, Ids
+from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
@@ -56,6 +60,8 @@ _SOONER = 3
 """By how much the next beat comes sooner after one that the store did not hear."""
 _SELDOM = 30.0
 """Seconds between looks for what nobody else can have left."""
+_LAST_WORDS = 3.0
+"""Seconds for which addresses outside are still told when the engine stops."""
 _LAST_WRITES = 10.0
 """Seconds that a store has to take what is left when the engine stops."""
 
@@ -71,13 +77,22 @@ class Engine:
         clock: Clock,
         ids: Ids,
         settings: Settings | None = None,
+        sender: Sender | None = None,
     ) -> None:
+        """Without a `sender` nothing is sent to addresses outside: it waits for who has one."""
         self.settings = settings or Settings()
         self.store = store
         self.registry = registry
         self.clock = clock
         self.ids = ids
-        self.plans = Plans(store, clock, registry, self.settings.retry, self.settings.limits)
+        self.plans = Plans(
+            store,
+            clock,
+            registry,
+            self.settings.retry,
+            self.settings.limits,
+            listens=self._may_have_to_tell,
+        )
         self.loader = Loader(store, self.plans)
         self._outage = Outage(clock)
         self._caches = [Cache() for _ in range(store.lanes)]
@@ -159,6 +174,12 @@ class Engine:
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
+        self.telling = self._telling(sender)
+        self._pruner = Pruner(
+            store=store,
+            clock=clock,
+            keep_events=timedelta(seconds=self.settings.inbox_retention),
+        )
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._outage, self._loop_died)
@@ -221,6 +242,8 @@ class Engine:
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
         every = max(every, self.settings.jobs_every)
         self._loops.start("jobs", self._jobs.run(every, self._outage))
+        self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
+        self._loops.tick("retention", self.settings.prune_every, self._pruner.run_once)
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -248,6 +271,8 @@ class Engine:
         if left:
             log.warning("%d attempts were still running; they start again next time", left)
         await self._settle()
+        if self._fault is None and not self.settings.is_guest:
+            await self.telling.finish(_LAST_WORDS)
         for task in list(self._errands):
             task.cancel()
         await asyncio.gather(*self._errands, return_exceptions=True)
@@ -255,6 +280,7 @@ class Engine:
     async def _end(self, *, clean: bool) -> None:
         self._is_open = False
         await self._loops.stop()
+        await self.telling.stop()
         try:
             await self.store.close(self.clock.now(), clean=clean)
         finally:
@@ -311,6 +337,7 @@ class Engine:
         errand = self._errand(self.postmaster.publish(event))
         try:
             result = await asyncio.shield(errand)
+            self.telling.hint()
             if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
                 await self._hinted(())
             return result
@@ -351,6 +378,8 @@ class Engine:
         self._dispatcher.perform(draft)
         if draft.state.status.is_final:
             self._watchers.saw(draft.instance_id, draft.held)
+        if self.telling.drainer.is_listened_to and draft.rows:
+            self.telling.hint()
         for listener in self._listeners:
             listener(draft)
 
@@ -367,6 +396,28 @@ class Engine:
         await self._heart.fenced(process_id)
 
     # -- inner wiring
+
+    def _may_have_to_tell(self) -> None:
+        self.telling.hint()
+
+    def _telling(self, sender: Sender | None) -> Telling:
+        deliverer = None
+        if sender is not None:
+            deliverer = Deliverer(
+                store=self.store,
+                clock=self.clock,
+                sender=sender,
+                seconds=self.settings.webhook_timeout,
+                disable_after=timedelta(seconds=self.settings.disable_webhooks_after),
+                again=self._may_have_to_tell,
+            )
+        return Telling(
+            drainer=Drainer(store=self.store, clock=self.clock, publish=self.postmaster.publish),
+            deliverer=deliverer,
+            clock=self.clock,
+            process_id=lambda: self.process_id,
+            fenced=self._heart.fenced,
+        )
 
     def _lane(self, number: int) -> Lane:
         return Lane(

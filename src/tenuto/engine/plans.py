@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.listening import listener_of
 from tenuto.engine.trigger_rows import trigger_rows
 from tenuto.model.errors import NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
@@ -51,7 +53,11 @@ class Plans:
         tasks: TaskPolicies,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
+        *,
+        listens: Callable[[], None] = lambda: None,
     ) -> None:
+        """`listens` is called when a definition is saved that hears what Tenuto tells."""
+        self._listens = listens
         self._store = store
         self._clock = clock
         self._tasks = tasks
@@ -93,6 +99,11 @@ class Plans:
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
         now = self._clock.now()
+        listener = listener_of(plan.definition, digest, now, tenant)
+        if listener is not None:
+            # First: from when it is saved on, nothing that it waits for is missed.
+            await self._store.put_listener(listener)
+            self._listens()
         triggers = trigger_rows(plan.definition, tenant, now)
         row = await self._store.save_definition(
             tenant, plan.definition.id, content, digest, now, triggers=triggers

@@ -24,6 +24,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds between looks for the ends of instances that somebody waits for and others run."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
+    outbox_every: float = 2.0
+    """Seconds between looks for what there is to tell, where nothing hinted at it."""
+    webhook_timeout: float = 15.0
+    """Seconds that an address outside has to answer."""
+    disable_webhooks_after: float = 5 * 86_400.0
+    """Seconds for which nothing may arrive at an address until it is disabled."""
+    private_webhooks: bool = False
+    """Whether events may be sent to addresses of no public network, such as this machine."""
+    inbox_retention: float = 7 * 86_400.0
+    """Seconds for which events are kept once it is recorded whom they were for."""
+    prune_every: float = 3_600.0
+    """Seconds between looks for events that are kept no longer."""
     longest_nap: float = 30.0
     """Seconds after which timers look at the clock again, since it may be set."""
     report_block_after: float = 1.0

@@ -597,6 +597,42 @@ _REQUESTS = {
         "An argument of the test kit means nothing.",
         "Write one of the values that the message names.",
     ),
+    "TEN-2301": Code(
+        "URL that events cannot be sent to",
+        "Events are sent by HTTP to a host that the URL names plainly: no user or password in it, "
+        "no fragment, no white space.",
+        "Write it as https://HOST/PATH.",
+    ),
+    "TEN-2302": Code(
+        "Address of no public network",
+        "The URL leads to this machine or to a private network, where whoever may name URLs could "
+        "reach what is not theirs. The same is asked again when something is sent, of the address "
+        "that the host's name has then.",
+        "Name a public address; or allow private ones, if everybody who may name URLs may reach "
+        "them: Settings(private_webhooks=True), --allow-private.",
+    ),
+    "TEN-2303": Code(
+        "Not a pattern of events",
+        "Patterns are words with dots between them, `*` for one word, `**` for one or more; at "
+        "least one is needed, and at most 100.",
+        "Write patterns such as workflow.completed, workflow.node.* or order.**.",
+    ),
+    "TEN-2304": Code(
+        "Not a secret",
+        "Requests are signed as Standard Webhooks has it, with a secret of 24 to 64 bytes that is "
+        "written as whsec_ and base64.",
+        "Leave it out, and one is made.",
+    ),
+    "TEN-2305": Code(
+        "Filter that cannot be read",
+        "A filter is an expression that can name `event` and nothing else.",
+        "Write it as `event.payload.orderId === 'o-7'`.",
+    ),
+    "TEN-2306": Code(
+        "No moment at which a subscription could end",
+        "It names its time zone and is not over yet.",
+        "Write a moment that is to come, such as 2030-01-31T12:00:00Z.",
+    ),
 }
 
 _INSTANCES = {
@@ -673,6 +709,11 @@ _INSTANCES = {
         "The workflow was cancelled",
         "The instance ended CANCELLED; its cancellation says who asked and why.",
         "Start it again with a rerun if it should go on.",
+    ),
+    "TEN-3301": Code(
+        "No such webhook or subscription",
+        "Nothing is told of events under this id.",
+        "List those that there are: `tenuto webhooks list`, `tenuto subscriptions list`.",
     ),
 }
 

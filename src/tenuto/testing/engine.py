@@ -87,6 +87,8 @@ class Engine:
                 mail_every=_AN_HOUR,
                 jobs_every=_AN_HOUR,
                 project_every=_AN_HOUR,
+                outbox_every=_AN_HOUR,
+                prune_every=_A_DAY,
                 longest_nap=_A_DAY,
             ),
         )

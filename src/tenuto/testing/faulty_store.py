@@ -13,18 +13,25 @@ from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.protocol import (
     NOTHING_KNOWN,
+    Backlog,
     CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    DuePostings,
     InstancePage,
     InstanceQuery,
     JobClaims,
     Lease,
+    Listener,
+    ListenerKind,
     Mail,
     MailKey,
     Orphan,
+    OutboxRow,
+    Posting,
     Pulse,
+    Settlement,
     Store,
     StoredInstance,
     TimerRow,
@@ -232,6 +239,38 @@ class FaultyStore:
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await self._read(lambda: self._inner.deliveries(instance_id))
+
+    async def put_listener(self, listener: Listener) -> None:
+        await self._write("put listener", lambda: self._inner.put_listener(listener))
+
+    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        return await self._write(
+            "remove listener", lambda: self._inner.remove_listener(tenant, kind, id)
+        )
+
+    async def listeners(self, tenant: str) -> list[Listener]:
+        return await self._read(lambda: self._inner.listeners(tenant))
+
+    async def outbox(self, limit: int) -> list[OutboxRow]:
+        return await self._read(lambda: self._inner.outbox(limit), is_claim=True)
+
+    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
+        await self._write("drain", lambda: self._inner.drained(numbers, postings))
+
+    async def due_postings(
+        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+    ) -> DuePostings:
+        look = partial(self._inner.due_postings, now, most=most, each=each, busy=busy)
+        return await self._read(look, is_claim=True)
+
+    async def settle(self, settlement: Settlement) -> None:
+        await self._write("settle", lambda: self._inner.settle(settlement))
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        return await self._read(lambda: self._inner.backlogs(tenant))
+
+    async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
+        return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))
 
     async def _committed(self, turn: Turn, lane: int) -> TurnResult:
         return await self._inner.commit(turn, lane)

@@ -23,6 +23,7 @@ from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.stand_ins import StandIns
 from tenuto.testing.turn_notes import note
 from tenuto.testing.unrest import Unrest
+from tenuto.testing.unsent import Unsent
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault
@@ -83,6 +84,7 @@ class Process:
             clock=self.clock,
             ids=world.ids,
             tasks=world.tasks,
+            sender=Unsent(),
         )
         self._is_watched = False
         self._before_results: set[asyncio.Task[Any]] = set()

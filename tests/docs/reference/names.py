@@ -22,7 +22,10 @@ from tenuto.testing import plugin
 from tests.docs.reference.notes import notes_of, one_line, table
 
 _CHAPTERS = {
-    "Programs": ("tenuto.app", "tenuto.instances", "tenuto.engine", "tenuto.model.status"),
+    "Programs": (
+        *("tenuto.app", "tenuto.instances", "tenuto.webhooks", "tenuto.engine"),
+        "tenuto.model.status",
+    ),
     "Tasks": ("tenuto.tasks",),
     "Workflows": ("tenuto.python_form",),
     "Errors": ("tenuto.model.errors",),

@@ -152,6 +152,7 @@ class Process:
                 unknown_tasks="wait" if divided else "fail",
                 project_every=knobs.project_every,
                 timers_every=20.0,
+                outbox_every=20.0,
                 watch_every=20.0,
             ),
         )

@@ -36,6 +36,8 @@ FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
 
 SMALL = {
+    "listeners": "as many rows as there are listeners",
+    "shares": "as many rows as there are listeners, and sixteen",
     "processes": "as many rows as processes, for a day",
     "moments": "as many rows as lanes of processes",
     "schema_info": "one row",
@@ -95,6 +97,17 @@ SELECT 'i' || n, 'a', '', 1, 't' || n % 20, n, n % 2, CASE WHEN n % 2 > 0 THEN '
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.dead_letters
 SELECT 'i' || n, 'd', 'default', 'TASK', 'a', '', 1, NULL, NULL, NULL, NULL, n
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.listeners
+SELECT 'default', 'webhook', 'l' || n, '[]', n % 3, n % 2, '', '', n, NULL
+FROM generate_series(1, 30) AS n;
+INSERT INTO tenuto.outbox (tenant, share, instance_id, first_seq, last_seq, status, event_number)
+SELECT 'default', n % 16, 'i' || n, 1, 2, '', CASE WHEN n % 2 > 0 THEN n END
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.webhook_deliveries (
+    listener_id, event_id, stream, body, created_at, attempts, due
+)
+SELECT 'l' || n % 30, 'e' || n, 'i' || n % 90, '', n, 0, CASE WHEN n % 9 = 0 THEN n END
 FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """

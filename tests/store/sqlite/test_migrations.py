@@ -88,6 +88,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0004 what_came_first",
         "0005 jobs",
         "0006 arms_and_triggers",
+        "0007 outbox",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -19,6 +19,7 @@ from tenuto.store.sqlite.session import Session
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
 
 SMALL = {
+    "listeners": "as many rows as there are listeners",
     "processes": "as many rows as processes own something",
     "schema_info": "one row",
     "sqlite_schema": "one row per table and index",

@@ -30,6 +30,7 @@ from tenuto.store.memory.disk import (
     pack,
     unpack,
 )
+from tenuto.store.memory.outbox import write_event, write_stretches
 from tenuto.store.outcomes import LOST, WON, events_of, known_event, may_follow
 from tenuto.store.protocol import (
     DataRefused,
@@ -73,6 +74,7 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
         won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
         for write in won:
             _write(disk, turn, write)
+        write_stretches(disk, won)
         for mail in (letter for write in won for letter in write.mail_sent):
             put_mail(disk, mail, turn.process_id)
         events = {event.id: _put_event(disk, turn, event) for event in events_of(turn, won)}
@@ -268,6 +270,7 @@ def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
         number = disk.newest_event + 1
         disk.put(disk.event_numbers, (columns.tenant, columns.id), number)
         disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, (0, 0, 0), None)))
+        write_event(disk, columns.tenant, columns.pattern, number)
         return EventResult("stored", number=number)
     stored = unpack(StoredEvent, disk.events[number])
     if stored.event.content_hash != columns.content_hash:

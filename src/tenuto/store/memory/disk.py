@@ -116,6 +116,12 @@ class MemoryDisk:
         self.dead_letters: dict[tuple[str, str], bytes] = {}
         self.definitions: dict[tuple[str, str, int], bytes] = {}
         self.definition_versions: dict[tuple[str, str], int] = {}
+        self.listeners: dict[tuple[str, str, str], bytes] = {}
+        self.outbox: dict[int, bytes] = {}
+        self.postings: dict[int, bytes] = {}
+        self.posting_numbers: dict[tuple[str, str], int] = {}
+        self.shares: dict[str, str] = {}
+        """Parts of the outbox, and listeners → the process that has them in hand."""
         self._last_number = 0
         self._undo: list[Callable[[], None]] = []
 

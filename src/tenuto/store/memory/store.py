@@ -29,6 +29,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
+from tenuto.store.memory import outbox
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -36,19 +37,26 @@ from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
     WRONG_CLOCK,
+    Backlog,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    DuePostings,
     Fenced,
     InstancePage,
     InstanceQuery,
     JobClaims,
     Lapsed,
     Lease,
+    Listener,
+    ListenerKind,
     Mail,
     MailKey,
     Orphan,
+    OutboxRow,
+    Posting,
     Pulse,
+    Settlement,
     Snapshot,
     StoredInstance,
     TimerRow,
@@ -460,6 +468,44 @@ class MemoryStore:
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return [each for each in self._deliveries() if each.event_id == event_id]
+
+    async def put_listener(self, listener: Listener) -> None:
+        self._require_open()
+        outbox.put_listener(self.disk, listener)
+
+    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        self._require_open()
+        return outbox.remove_listener(self.disk, (tenant, kind, id))
+
+    async def listeners(self, tenant: str) -> list[Listener]:
+        return outbox.listeners(self.disk, tenant)
+
+    async def outbox(self, limit: int) -> list[OutboxRow]:
+        return outbox.outbox(self.disk, self._require_open(), limit)
+
+    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
+        process_id = self._require_open()
+        if not self.disk.lives(process_id):
+            raise Fenced(f"process {process_id} was taken for dead")
+        outbox.drained(self.disk, process_id, numbers, postings)
+
+    async def due_postings(
+        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+    ) -> DuePostings:
+        return outbox.due_postings(
+            self.disk, self._require_open(), now, most=most, each=each, busy=busy
+        )
+
+    async def settle(self, settlement: Settlement) -> None:
+        self._require_open()
+        outbox.settle(self.disk, settlement)
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        return outbox.backlogs(self.disk, tenant)
+
+    async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_open()
+        return outbox.prune_events(self.disk, tenant, before, limit)
 
     def _require_open(self) -> str:
         if self._process_id is None:

@@ -25,6 +25,7 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.outbox_columns import outbox_columns
 from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.postgres.queries import Column
 from tenuto.store.protocol import (
@@ -93,6 +94,7 @@ _COLUMNS = {
     "chain turn_id matched_at resumed cancelled started",
     "matches": "tenant id matched_at resumed cancelled started",
     "moment": "lane seen_at",
+    "outbox_written": "tenant share instance_id first_seq last_seq status level",
     "take_back": "instance_id seq",
     "first_rows_of_turn": "instance_id seq",
     "used_keys": "tenant key",
@@ -182,6 +184,7 @@ def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Par
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
     made += [("dead_letters_kept", letters), ("owners_released", released)]
+    made.append(("outbox_written", outbox_columns(won)))
     if turn.events or any(write.create for write in won):
         made.append(("moment", [(lane, epoch_ms(turn.at))]))
     return [part(name, rows) for name, rows in made if rows]

@@ -1650,3 +1650,300 @@ WHERE
         'max_connections', 'wal_sync_method'
     )
 ORDER BY name;
+
+------------------------------------------------------------------------------------------------ outbox
+
+-- name: outbox_written
+-- Part: stretches of logs, where somebody listens for what is in them.
+INSERT INTO tenuto.outbox (tenant, share, instance_id, first_seq, last_seq, status)
+SELECT told.tenant, told.share, told.instance_id, told.first_seq, told.last_seq, told.status
+FROM unnest(
+    :tenant::text[], :share::bigint[], :instance_id::text[], :first_seq::bigint[],
+    :last_seq::bigint[], :status::text[], :level::bigint[]
+) AS told (tenant, share, instance_id, first_seq, last_seq, status, level)
+WHERE
+    (
+        SELECT true FROM tenuto.listeners AS listener
+        WHERE listener.tenant = told.tenant AND listener.level >= told.level
+        LIMIT 1
+    );
+
+-- name: events_stored_then
+-- Part: those of them that somebody outside listens for, and that Tenuto itself does not tell.
+INSERT INTO tenuto.outbox (
+    tenant, share, instance_id, first_seq, last_seq, status, event_number
+)
+SELECT event.tenant, stored.number % 16, '', 0, 0, '', stored.number
+FROM unnest(:tenant::text[], :id::text[], :pattern::text[]) AS event (tenant, id, pattern)
+INNER JOIN events_stored AS stored ON stored.id = event.id
+WHERE
+    event.pattern NOT LIKE 'workflow.%'
+    AND (
+        SELECT true FROM tenuto.listeners AS listener
+        WHERE listener.tenant = event.tenant AND listener.hears_inbox = 1
+        LIMIT 1
+    );
+
+-- name: put_listener
+-- Keep a listener, instead of one of the same kind and id.
+INSERT INTO tenuto.listeners (
+    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+)
+VALUES (
+    :tenant, :kind, :id, :patterns, :level, :hears_inbox, :settings, :health, :created_at,
+    :expires_at
+)
+ON CONFLICT (tenant, kind, id) DO UPDATE SET
+    patterns = excluded.patterns, level = excluded.level, hears_inbox = excluded.hears_inbox,
+    settings = excluded.settings, health = excluded.health, created_at = excluded.created_at,
+    expires_at = excluded.expires_at;
+
+-- name: delete_listener
+-- Forget a listener.
+DELETE FROM tenuto.listeners WHERE tenant = :tenant AND kind = :kind AND id = :id RETURNING 1;
+
+-- name: delete_postings_of
+-- Nothing is on its way to a listener any more.
+DELETE FROM tenuto.webhook_deliveries WHERE listener_id = :listener_id;
+
+-- name: listeners
+-- Everybody who listens, oldest first.
+SELECT
+    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
+
+-- name: lock_listeners
+-- Those of these that are there and to whom something can be on its way, and nobody else changes that
+-- or what is on its way to them before the transaction is over; all in one order.
+SELECT id FROM tenuto.listeners
+WHERE id = ANY(:ids::text[]) AND kind <> 'definition'
+ORDER BY id FOR UPDATE;
+
+-- name: put_health
+-- What is known of how deliveries go; a disabled listener hears nothing more.
+UPDATE tenuto.listeners SET
+    health = coalesce(:health::bytea, health),
+    level = CASE WHEN :is_disabled::boolean THEN 0 ELSE level END,
+    hears_inbox = CASE WHEN :is_disabled THEN 0 ELSE hears_inbox END
+WHERE id = :listener_id AND kind <> 'definition';
+
+-- name: claim_shares
+-- Shares of the outbox in which there is something and which no other living process has; a few, and
+-- not the same few for every process.
+WITH wanted AS MATERIALIZED (
+    SELECT 'drain/' || share.number AS name
+    FROM generate_series(0, 15) AS share (number)
+    WHERE
+        (SELECT true FROM tenuto.outbox AS told WHERE told.share = share.number LIMIT 1)
+        AND (
+            SELECT true FROM tenuto.shares AS held
+            INNER JOIN tenuto.processes AS living ON living.id = held.process_id
+            WHERE
+                held.name = 'drain/' || share.number AND living.stopped_at IS NULL
+                AND held.process_id <> :process_id
+        ) IS NULL
+    ORDER BY hashtext(:process_id || share.number) LIMIT :most
+)
+
+INSERT INTO tenuto.shares (name, process_id)
+SELECT wanted.name, :process_id FROM wanted ORDER BY wanted.name
+ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
+WHERE
+    shares.process_id = excluded.process_id
+    OR (
+        SELECT true FROM tenuto.processes AS living
+        WHERE living.id = shares.process_id AND living.stopped_at IS NULL
+    ) IS NULL
+RETURNING substr(name, 7)::bigint;
+
+-- name: outbox
+-- What is to be told from some shares, oldest first, with the events of the inbox.
+SELECT
+    told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
+    event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
+    event.correlation_id, event.content_hash, event.chain
+FROM (
+    SELECT first.*
+    FROM unnest(:shares::bigint[]) AS share (number)
+    CROSS JOIN LATERAL (
+        SELECT row.* FROM tenuto.outbox AS row
+        WHERE
+            (row.share, row.number) > (share.number, 0)
+            AND (row.share, row.number) <= (share.number, 9223372036854775807)
+        ORDER BY row.share, row.number LIMIT :limit
+    ) AS first
+    ORDER BY first.number LIMIT :limit
+) AS told
+LEFT JOIN LATERAL (
+    SELECT stored.* FROM tenuto.events AS stored
+    WHERE stored.number = told.event_number
+    LIMIT 1
+) AS event ON true
+ORDER BY told.number;
+
+-- name: delete_outbox
+-- It has been told.
+DELETE FROM tenuto.outbox WHERE number = ANY(:numbers::bigint[]);
+
+-- name: release_shares
+-- What a process had of the outbox is nobody's.
+DELETE FROM tenuto.shares
+WHERE process_id = :process_id AND name >= 'drain/' AND name < 'drain0';
+
+-- name: release_listener
+-- What is on its way to a listener is nobody's.
+DELETE FROM tenuto.shares WHERE name = 'to/' || :listener_id::text;
+
+-- name: insert_postings
+-- Put events on their way; behind others, until they are promoted.
+INSERT INTO tenuto.webhook_deliveries (
+    listener_id, event_id, stream, body, created_at, attempts
+)
+SELECT posting.listener_id, posting.event_id, posting.stream, posting.body, posting.created_at,
+    posting.attempts
+FROM unnest(
+    :listener_id::text[], :event_id::text[], :stream::text[], :body::bytea[], :created_at::bigint[],
+    :attempts::bigint[]
+) WITH ORDINALITY AS posting (
+    listener_id, event_id, stream, body, created_at, attempts, place
+)
+ORDER BY posting.place
+ON CONFLICT (listener_id, event_id) DO NOTHING;
+
+-- name: promote_postings
+-- The first of each of these streams is due.
+UPDATE tenuto.webhook_deliveries AS posting SET due = posting.created_at
+WHERE
+    posting.number = ANY(
+        ARRAY(
+            SELECT (
+                SELECT head.number FROM tenuto.webhook_deliveries AS head
+                WHERE head.listener_id = wanted.listener_id AND head.stream = wanted.stream
+                ORDER BY head.listener_id, head.stream, head.number LIMIT 1
+            )
+            FROM unnest(:listener_id::text[], :stream::text[]) AS wanted (listener_id, stream)
+        )
+    )
+    AND coalesce(posting.due, -1) = -1;
+
+-- name: claim_listeners
+-- Listeners to whom something is due and whom no other living process has, found by stepping from one
+-- to the next in the index; and, without an id, when something else will be due.
+WITH RECURSIVE waiting (id) AS (
+    (
+        SELECT posting.listener_id FROM tenuto.webhook_deliveries AS posting
+        WHERE posting.due IS NOT NULL AND posting.listener_id > ''
+        ORDER BY posting.listener_id LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT posting.listener_id FROM tenuto.webhook_deliveries AS posting
+        WHERE posting.due IS NOT NULL AND posting.listener_id > waiting.id
+        ORDER BY posting.listener_id LIMIT 1
+    )
+    FROM waiting WHERE waiting.id IS NOT NULL
+),
+
+first AS MATERIALIZED (
+    SELECT
+        waiting.id,
+        (
+            SELECT posting.due FROM tenuto.webhook_deliveries AS posting
+            WHERE posting.listener_id = waiting.id AND posting.due IS NOT NULL
+            ORDER BY posting.listener_id, posting.due LIMIT 1
+        ) AS due
+    FROM waiting
+    WHERE waiting.id IS NOT NULL AND waiting.id <> ALL(:busy::text[])
+),
+
+wanted AS MATERIALIZED (
+    SELECT first.id, first.due FROM first
+    WHERE
+        first.due <= :now
+        AND (
+            SELECT true FROM tenuto.shares AS held
+            INNER JOIN tenuto.processes AS living ON living.id = held.process_id
+            WHERE
+                held.name = 'to/' || first.id AND living.stopped_at IS NULL
+                AND held.process_id <> :process_id
+        ) IS NULL
+    ORDER BY first.due, first.id LIMIT :most
+),
+
+claimed AS (
+    INSERT INTO tenuto.shares (name, process_id)
+    SELECT 'to/' || wanted.id, :process_id FROM wanted ORDER BY wanted.id
+    ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
+    WHERE
+        shares.process_id = excluded.process_id
+        OR (
+            SELECT true FROM tenuto.processes AS living
+            WHERE living.id = shares.process_id AND living.stopped_at IS NULL
+        ) IS NULL
+    RETURNING name
+)
+
+SELECT wanted.id, wanted.due FROM wanted
+WHERE 'to/' || wanted.id IN (SELECT claimed.name FROM claimed)
+UNION ALL
+SELECT NULL, min(first.due) FROM first WHERE first.due > :now;
+
+-- name: postings_due
+-- What may go out to these listeners, each with the longest due first.
+SELECT first.listener_id, first.event_id, first.stream, first.body, first.created_at, first.attempts
+FROM unnest(:ids::text[]) WITH ORDINALITY AS wanted (id, place)
+CROSS JOIN LATERAL (
+    SELECT posting.* FROM tenuto.webhook_deliveries AS posting
+    WHERE posting.listener_id = wanted.id AND posting.due <= :now
+    ORDER BY posting.listener_id, posting.due, posting.number LIMIT :each
+) AS first
+ORDER BY wanted.place, first.due, first.number;
+
+-- name: delete_postings
+-- They have arrived; their streams.
+DELETE FROM tenuto.webhook_deliveries
+WHERE listener_id = :listener_id AND event_id = ANY(:event_ids::text[])
+RETURNING stream;
+
+-- name: put_off_postings
+-- They did not arrive, and are tried again.
+UPDATE tenuto.webhook_deliveries AS posting SET attempts = posting.attempts + 1, due = later.due
+FROM unnest(:event_ids::text[], :dues::bigint[]) AS later (event_id, due)
+WHERE posting.listener_id = :listener_id AND posting.event_id = later.event_id;
+
+-- name: backlogs
+-- What is on its way to the listeners of a tenant.
+SELECT listener.id, found.count, found.oldest
+FROM tenuto.listeners AS listener
+CROSS JOIN LATERAL (
+    SELECT count(*) AS count, min(posting.created_at) AS oldest
+    FROM tenuto.webhook_deliveries AS posting
+    WHERE posting.listener_id = listener.id
+    OFFSET 0
+) AS found
+WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.count > 0;
+
+-- name: prune_events
+-- Forget the oldest events before a moment, and whom they went to; how many.
+WITH old AS MATERIALIZED (
+    SELECT event.number, event.id FROM tenuto.events AS event
+    WHERE
+        event.tenant = :tenant AND event.received_at < :before
+        AND coalesce(event.matched_at, -1) <> -1
+        AND (
+            SELECT true FROM tenuto.outbox AS told
+            WHERE told.event_number = event.number LIMIT 1
+        ) IS NULL
+    ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
+    FOR UPDATE OF event SKIP LOCKED
+),
+
+gone AS (
+    DELETE FROM tenuto.events AS event USING old WHERE event.number = old.number
+),
+
+deliveries_gone AS (
+    DELETE FROM tenuto.event_deliveries AS delivery USING old WHERE delivery.event_id = old.id
+)
+
+SELECT count(*) FROM old;

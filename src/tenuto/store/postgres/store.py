@@ -26,11 +26,11 @@ from tenuto.store.columns import (
     timer_row,
     wait_columns,
 )
-from tenuto.store.postgres import reads
+from tenuto.store.postgres import outbox, reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
-from tenuto.store.postgres.listener import Listener, payload_for
+from tenuto.store.postgres.listener import Listener as HintListener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
 from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
@@ -42,20 +42,27 @@ from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
+    Backlog,
     CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    DuePostings,
     InstancePage,
     InstanceQuery,
     JobClaims,
     JobKey,
     Lapsed,
     Lease,
+    Listener,
+    ListenerKind,
     Mail,
     MailKey,
     Orphan,
+    OutboxRow,
+    Posting,
     Pulse,
+    Settlement,
     StoredInstance,
     TimerRow,
     Turn,
@@ -461,6 +468,42 @@ class PostgresStore:
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await reads.deliveries_of(self._connections, event_id)
 
+    async def put_listener(self, listener: Listener) -> None:
+        self._require_open()
+        await outbox.put_listener(self._pool, listener)
+
+    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        self._require_open()
+        return await outbox.remove_listener(self._pool, tenant, kind, id)
+
+    async def listeners(self, tenant: str) -> list[Listener]:
+        return await outbox.listeners(self._connections, tenant)
+
+    async def outbox(self, limit: int) -> list[OutboxRow]:
+        return await outbox.outbox(self._pool, self._require_writer(), limit)
+
+    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
+        await outbox.drained(self._pool, self._require_writer(), numbers, postings)
+
+    async def due_postings(
+        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+    ) -> DuePostings:
+        me = self._require_writer()
+        return await outbox.due_postings(
+            self._pool, me, epoch_ms(now), most=most, each=each, busy=busy
+        )
+
+    async def settle(self, settlement: Settlement) -> None:
+        self._require_open()
+        await outbox.settle(self._pool, settlement)
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        return await outbox.backlogs(self._connections, tenant)
+
+    async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_writer()
+        return await outbox.prune_events(self._pool, tenant, epoch_ms(before), limit)
+
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
         found = await self._connections.rows("settings_in_force")
@@ -475,7 +518,7 @@ class PostgresStore:
         self._lanes = [Session(server) for _ in range(self.lanes)]
         self._claims = Claims()
         self._pool = Pool(server, self._most_connections, self._patience)
-        self._listener = Listener(
+        self._listener = HintListener(
             listening,
             self._address.schema,
             lambda: self._process_id,

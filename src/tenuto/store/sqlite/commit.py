@@ -29,6 +29,7 @@ from tenuto.store.protocol import (
     WaitRow,
 )
 from tenuto.store.sqlite.faults import REFUSED
+from tenuto.store.sqlite.outbox import UNHEARD, Heard, write_events_heard, write_stretches
 from tenuto.store.sqlite.reads import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
 
@@ -46,21 +47,22 @@ class _Contended(Exception):
     """Somebody does not go through: it has to be found out who."""
 
 
-def commit_turn(session: Session, turn: Turn) -> TurnResult:
+def commit_turn(session: Session, turn: Turn, heard: Heard = UNHEARD) -> TurnResult:
     """Write `turn` in one transaction, or find that it was written before.
 
-    A turn in which somebody loses, or repeats an idempotency key, takes a second transaction.
+    A turn in which somebody loses, or repeats an idempotency key, takes a second transaction. What
+    is `heard` goes into the outbox.
     """
     try:
         try:
-            return session.write(lambda: _write_turn(session, turn, _gate_all))
+            return session.write(lambda: _write_turn(session, turn, _gate_all, heard))
         except _Contended:
-            return session.write(lambda: _write_turn(session, turn, _gate_each))
+            return session.write(lambda: _write_turn(session, turn, _gate_each, heard))
     except _AlreadyCommitted:
         return session.read(lambda: _settled(session, turn))
 
 
-def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
+def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> TurnResult:
     has_leases = any(write.leases for write in turn.writes)
     foreign = _somebody_elses(session, turn) if has_leases or gate is _gate_each else set()
     if foreign and gate is _gate_all:
@@ -75,10 +77,14 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate) -> TurnResult:
     owing = [write for write in won if _owes(write)]
     if owing:
         _write_obligations(session, owing)
+    if heard.level:
+        write_stretches(session, heard, won)
     if _write_ownership(session, turn.process_id, won) and gate is _gate_all:
         raise _Contended
     published = events_of(turn, won)
     events = _write_events(session, turn, published) if published else {}
+    if heard.inbox and events:
+        write_events_heard(session, published, events)
     if turn.events or any(write.create for write in won):
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
     if turn.matches:

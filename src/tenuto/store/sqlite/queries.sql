@@ -839,3 +839,190 @@ PRAGMA page_size;
 PRAGMA cache_size;
 PRAGMA wal_autocheckpoint;
 SELECT sqlite_version();
+
+------------------------------------------------------------------------------------------------- outbox
+
+-- name: heard
+-- The highest level of lifecycle events that anybody listens for, and whether anybody outside listens
+-- for others.
+SELECT coalesce(max(level), 0), coalesce(max(hears_inbox), 0) FROM listeners;
+
+-- name: put_listener
+-- Keep a listener, instead of one of the same kind and id.
+INSERT OR REPLACE INTO listeners (
+    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: delete_listener
+-- Forget a listener.
+DELETE FROM listeners WHERE tenant = ? AND kind = ? AND id = ? RETURNING 1;
+
+-- name: listeners
+-- Everybody who listens. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
+            expires_at
+        )
+    )
+FROM listeners WHERE tenant = ?;
+
+-- name: put_health
+-- What is known of how deliveries go; a disabled listener hears nothing more.
+UPDATE listeners SET
+    health = coalesce(:health, health),
+    level = CASE WHEN :is_disabled THEN 0 ELSE level END,
+    hears_inbox = CASE WHEN :is_disabled THEN 0 ELSE hears_inbox END
+WHERE id = :id AND kind <> 'definition';
+
+-- name: insert_outbox
+-- Stretches of logs that somebody listens for.
+INSERT INTO outbox (tenant, instance_id, first_seq, last_seq, status)
+VALUES (?, ?, ?, ?, ?) /* for each row */;
+
+-- name: insert_outbox_events
+-- Events of the inbox that somebody listens for.
+INSERT OR IGNORE INTO outbox (tenant, instance_id, first_seq, last_seq, status, event_number)
+VALUES (?, '', 0, 0, '', ?) /* for each row */;
+
+-- name: outbox
+-- What is to be told, oldest first, with the events of the inbox. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
+            event.tenant, event.id, event.pattern, hex(event.payload), event.received_at,
+            event.timestamp, event.correlation_id, hex(event.content_hash), event.chain
+        )
+    )
+FROM (SELECT * FROM outbox WHERE number > 0 ORDER BY number LIMIT ?) AS told
+LEFT JOIN events AS event ON event.number = told.event_number;
+
+-- name: delete_outbox
+-- It has been told.
+DELETE FROM outbox WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: addressees
+-- Those of these to whom something can be on its way. Packed.
+SELECT json_group_array(id) FROM listeners
+WHERE id IN (SELECT value FROM json_each(?)) AND kind <> 'definition';
+
+-- name: insert_postings
+-- Put events on their way to listeners that are there; behind others, until they are promoted.
+INSERT INTO webhook_deliveries (listener_id, event_id, stream, body, created_at, attempts)
+VALUES (?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (listener_id, event_id) DO NOTHING;
+
+-- name: promote_postings
+-- The first of each of these streams is due.
+UPDATE webhook_deliveries SET due = created_at
+WHERE
+    due IS NULL
+    AND number IN (
+        SELECT (
+            SELECT min(first.number) FROM webhook_deliveries AS first
+            WHERE first.listener_id = wanted.value ->> 0 AND first.stream = wanted.value ->> 1
+        )
+        FROM json_each(?) AS wanted
+    );
+
+-- name: waiting_listeners
+-- Listeners to whom something is on its way, with when the first of it is due, by stepping from one to
+-- the next in the index. Packed.
+WITH RECURSIVE waiting (id) AS (
+    SELECT min(listener_id) FROM webhook_deliveries WHERE due IS NOT NULL AND listener_id > ''
+    UNION ALL
+    SELECT (
+        SELECT min(following.listener_id) FROM webhook_deliveries AS following
+        WHERE following.due IS NOT NULL AND following.listener_id > waiting.id
+    )
+    FROM waiting WHERE waiting.id IS NOT NULL
+)
+
+SELECT
+    json_group_array(
+        json_array(
+            waiting.id,
+            (
+                SELECT min(head.due) FROM webhook_deliveries AS head
+                WHERE head.listener_id = waiting.id AND head.due IS NOT NULL
+            )
+        )
+    )
+FROM waiting WHERE waiting.id IS NOT NULL;
+
+-- name: postings_due
+-- What may go out to one listener, the longest due first. Packed.
+SELECT
+    json_group_array(
+        json_array(listener_id, event_id, stream, hex(body), created_at, attempts)
+    )
+FROM (
+    SELECT * FROM webhook_deliveries
+    WHERE listener_id = ? AND due <= ?
+    ORDER BY due, number LIMIT ?
+);
+
+-- name: streams_of_postings
+-- The streams of these postings. Packed.
+SELECT json_group_array(json_array(posting.listener_id, posting.stream))
+FROM json_each(:event_ids) AS wanted
+CROSS JOIN webhook_deliveries AS posting
+    ON posting.listener_id = :listener_id AND posting.event_id = wanted.value;
+
+-- name: delete_postings
+-- They have arrived.
+DELETE FROM webhook_deliveries
+WHERE listener_id = :listener_id AND event_id IN (SELECT value FROM json_each(:event_ids));
+
+-- name: delete_postings_of
+-- Nothing is on its way to a listener any more.
+DELETE FROM webhook_deliveries WHERE listener_id = ?;
+
+-- name: put_off_posting
+-- It did not arrive, and is tried again.
+UPDATE webhook_deliveries SET attempts = attempts + 1, due = :due
+WHERE listener_id = :listener_id AND event_id = :event_id;
+
+-- name: backlogs
+-- What is on its way to the listeners of a tenant. Packed.
+SELECT json_group_array(json_array(found.id, found.count, found.oldest))
+FROM (
+    SELECT
+        listener.id,
+        (
+            SELECT count(*) FROM webhook_deliveries AS posting
+            WHERE posting.listener_id = listener.id
+        ) AS count,
+        (
+            SELECT min(posting.created_at) FROM webhook_deliveries AS posting
+            WHERE posting.listener_id = listener.id
+        ) AS oldest
+    FROM listeners AS listener
+    WHERE listener.tenant = ? AND listener.kind IN ('subscription', 'webhook')
+) AS found
+WHERE found.count > 0;
+
+-- name: events_to_prune
+-- The oldest events before a moment, but for the newest of all, after which the next is numbered.
+-- Packed.
+SELECT json_group_array(json_array(old.number, old.id))
+FROM (
+    SELECT event.number, event.id FROM events AS event
+    WHERE
+        event.tenant = :tenant AND event.received_at < :before
+        AND event.matched_at IS NOT NULL
+        AND event.number <> (SELECT max(number) FROM events)
+        AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_number = event.number)
+    ORDER BY event.received_at, event.number LIMIT :limit
+) AS old;
+
+-- name: delete_events
+-- Forget events.
+DELETE FROM events WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: delete_deliveries
+-- Forget whom events went to.
+DELETE FROM event_deliveries WHERE event_id IN (SELECT value FROM json_each(?));

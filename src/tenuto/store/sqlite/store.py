@@ -30,17 +30,25 @@ from tenuto.store.columns import (
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
+    Backlog,
+    CommitUnknown,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    DuePostings,
     InstancePage,
     InstanceQuery,
     JobClaims,
     Lease,
+    Listener,
+    ListenerKind,
     Mail,
     MailKey,
     Orphan,
+    OutboxRow,
+    Posting,
     Pulse,
+    Settlement,
     StoredInstance,
     TimerRow,
     Turn,
@@ -50,11 +58,12 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import jobs, reads
+from tenuto.store.sqlite import jobs, outbox, reads
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
 from tenuto.store.sqlite.migrations import NEWEST, checked_version, migrate
+from tenuto.store.sqlite.outbox import UNHEARD
 from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
@@ -105,6 +114,7 @@ class SqliteStore:
         """What was taken over from a process that had let go in good order: in memory, since
         whoever takes over after this one asks how this one has left it."""
         self._recorder: Recorder | None = None
+        self._heard = UNHEARD
 
     @classmethod
     def reader(
@@ -211,7 +221,8 @@ class SqliteStore:
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:  # noqa: ARG002
         self._require_writer()
         session = self._writing
-        return await self._writer.run(lambda: commit_turn(session, turn))
+        heard = self._heard
+        return await self._writer.run(lambda: commit_turn(session, turn, heard))
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -410,6 +421,52 @@ class SqliteStore:
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await self._look(lambda session: reads.deliveries_of(session, event_id))
 
+    async def put_listener(self, listener: Listener) -> None:
+        self._require_open()
+        self._heard = await self._write(lambda session: outbox.put_listener(session, listener))
+
+    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        self._require_open()
+        was_there, self._heard = await self._write(
+            lambda session: outbox.remove_listener(session, tenant, kind, id)
+        )
+        return was_there
+
+    async def listeners(self, tenant: str) -> list[Listener]:
+        found, heard = await self._read(lambda session: outbox.listeners(session, tenant))
+        # Others may have come, of whom this process was not told; it sees itself who goes.
+        self._heard = self._heard.together_with(heard)
+        return found
+
+    async def outbox(self, limit: int) -> list[OutboxRow]:
+        return await self._look(lambda session: outbox.outbox(session, limit))
+
+    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
+        self._require_writer()
+        await self._write(lambda session: outbox.drained(session, numbers, postings))
+
+    async def due_postings(
+        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+    ) -> DuePostings:
+        moment = epoch_ms(now)
+        return await self._read(
+            lambda session: outbox.due_postings(session, moment, most=most, each=each, busy=busy)
+        )
+
+    async def settle(self, settlement: Settlement) -> None:
+        self._require_open()
+        self._heard = await self._write(lambda session: outbox.settle(session, settlement))
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        return await self._look(lambda session: outbox.backlogs(session, tenant))
+
+    async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_writer()
+        moment = epoch_ms(before)
+        return await self._write(
+            lambda session: outbox.prune_events(session, tenant, moment, limit)
+        )
+
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
         self._require_open()
@@ -435,7 +492,16 @@ class SqliteStore:
                 return now
             migrate(session)
         living = frozenset(self._lock.living if self._lock else ())
+        self._heard = session.read(lambda: outbox.heard(session))
         return session.write(lambda: enter(session, process_id, now, living))
+
+    async def _write(self, job: Callable[[Session], T]) -> T:
+        """In one transaction; for what is looked at anew when it is not known to be durable."""
+        session = self._writing
+        try:
+            return await self._writer.run(lambda: session.write(lambda: job(session)))
+        except CommitUnknown as error:
+            raise StoreUnavailable(f"not known to be written: {error}") from error
 
     async def _look(self, job: Callable[[Session], T]) -> T:
         """For one statement, which sees one moment by itself."""

@@ -1,0 +1,179 @@
+"""`tenuto webhooks` and `tenuto subscriptions`: who is told of events, and how that goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from tenuto.cli import exits
+from tenuto.cli.moments import ago
+from tenuto.cli.stores import Reader, described, reading
+from tenuto.cli.tables import table_of
+from tenuto.cli.terminal import one_line, say, show, show_json
+from tenuto.model.durations import iso, parse_moment
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import Object
+from tenuto.ports import SystemIds
+from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
+
+Kind = Literal["webhook", "subscription"]
+
+_STYLES: Final = {"active": "green", "failing": "yellow", "disabled": "bold red"}
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """A subscription as it is asked for."""
+
+    url: str
+    patterns: Sequence[str]
+    subscriber: str
+    filter: str | None
+    correlation_id: str | None
+    expires: str | None
+    secret: str | None
+    may_be_private: bool
+
+
+async def add_webhook(
+    url: str,
+    address: str,
+    patterns: Sequence[str],
+    *,
+    secret: str | None,
+    description: str | None,
+    may_be_private: bool,
+    is_json: bool,
+) -> int:
+    """Keep a webhook, and show its secret this once."""
+    async with reading(url) as reader:
+        hooks = Webhooks(reader.store, reader.clock, SystemIds(), may_be_private=may_be_private)
+        added = await hooks.add(address, patterns, secret=secret, description=description)
+    _show_added(added, "webhook", is_json=is_json)
+    return exits.DONE
+
+
+async def add_subscription(url: str, wish: Wish, *, is_json: bool) -> int:
+    """Keep a subscription, and show its secret this once."""
+    async with reading(url) as reader:
+        subscriptions = Subscriptions(
+            reader.store, reader.clock, SystemIds(), may_be_private=wish.may_be_private
+        )
+        added = await subscriptions.add(
+            wish.url,
+            wish.patterns,
+            subscriber_id=wish.subscriber,
+            filter=wish.filter,
+            correlation_id=wish.correlation_id,
+            expiration_time=_moment(wish.expires),
+            secret=wish.secret,
+        )
+    _show_added(added, "subscription", is_json=is_json)
+    return exits.DONE
+
+
+async def list_them(url: str, kind: Kind, output: str) -> int:
+    """Print all of a kind as a table, as JSON or as ids."""
+    async with reading(url) as reader:
+        found = await _all(reader, kind)
+        now = reader.clock.now()
+    if output == "json":
+        show_json({"items": [_item(each) for each in found], "nextCursor": None})
+    elif output == "id":
+        for each in found:
+            show(each.id)
+    elif not found:
+        say(f"no {kind}s in {described(url)}")
+    else:
+        _show_table(found, now)
+    return exits.DONE
+
+
+async def remove(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
+    """Forget one."""
+    async with reading(url) as reader:
+        await _listeners(reader, kind).remove(id)
+    if is_json:
+        show_json({"id": id, "removed": True})
+    else:
+        show(f"✓ {id} is told nothing more")
+    return exits.DONE
+
+
+async def enable(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
+    """Tell one again, and say what it has missed."""
+    async with reading(url) as reader:
+        enabled = await _listeners(reader, kind).enable(id)
+    if is_json:
+        show_json(_item(enabled))
+        return exits.DONE
+    show(f"✓ {id} is told of events from now on")
+    if enabled.gaps:
+        gap = enabled.gaps[-1]
+        until = "now" if gap.until is None else iso(gap.until)
+        say(f"  It was told nothing from {iso(gap.since)} to {until} ({gap.reason}).")
+    return exits.DONE
+
+
+def _listeners(reader: Reader, kind: Kind) -> Webhooks | Subscriptions:
+    made = Webhooks if kind == "webhook" else Subscriptions
+    return made(reader.store, reader.clock, SystemIds())
+
+
+async def _all(reader: Reader, kind: Kind) -> Sequence[Webhook]:
+    return await _listeners(reader, kind).list()
+
+
+def _show_added(added: Webhook, kind: Kind, *, is_json: bool) -> None:
+    if is_json:
+        show_json({**_item(added), "secret": added.secret})
+        return
+    show(f"✓ {kind} {added.id}")
+    show(f"  secret: {added.secret}")
+    say("  It is shown this once: the receiver needs it to check signatures.")
+
+
+def _show_table(found: Sequence[Webhook], now: datetime) -> None:
+    from rich.text import Text
+
+    cells: list[list[str | Text]] = [
+        [
+            each.id,
+            Text(each.state, _STYLES[each.state]),
+            str(each.pending),
+            "-" if each.delivered_at is None else ago(each.delivered_at, now),
+            each.url,
+            " ".join(each.patterns),
+            Text(one_line(each.last_error or "", 80), "red"),
+        ]
+        for each in found
+    ]
+    names = ("ID", "STATE", "PENDING", "DELIVERED", "URL", "PATTERNS", "ERROR")
+    show(table_of(names, cells, whole=4))
+
+
+def _item(shown: Webhook) -> Object:
+    item: Object = msgspec.to_builtins(shown)
+    del item["secret"]
+    if isinstance(shown, Subscription):
+        item["callbackUrl"] = item.pop("url")
+        del item["description"]
+    return item
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2306",
+            path="$.expirationTime",
+            message=str(error),
+            advice="Write a moment that is to come, such as 2030-01-31T12:00:00Z.",
+        )
+        raise InvalidInput("the subscription cannot be kept", [problem]) from error

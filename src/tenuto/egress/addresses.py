@@ -1,0 +1,35 @@
+"""Which addresses of the network may be sent to: public ones, unless the others are allowed."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_COMPATIBLE = IPv6Network("::/96")
+
+
+def address_problem(text: str) -> str | None:
+    """Why an address is none of the public network; None where it is, or is no address at all."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    for each in _meant(address):
+        if not each.is_global or each.is_multicast:
+            return f"{text} is not an address of the public network"
+    return None
+
+
+def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """The address, and an older one that is written into it."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    inner = address.ipv4_mapped or address.sixtofour
+    if inner is None and address.teredo is not None:
+        inner = address.teredo[1]
+    if inner is None and any(address in network for network in (*_NAT64, _COMPATIBLE)):
+        inner = IPv4Address(int(address) & 0xFFFF_FFFF)
+    if inner is None:
+        return [address]
+    # One of the old network, reached another way: what counts is where it leads.
+    return [inner]

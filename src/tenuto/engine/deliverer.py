@@ -1,0 +1,251 @@
+"""Sends events to addresses outside, until each has said that it has them.
+
+Of one instance an address hears one event after the other; different instances do not wait for each
+other, and no address waits for another. What does not arrive is tried again, ever less often. An
+address at which nothing has arrived for days is disabled, and the gap is written down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec.structs import replace
+
+from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
+from tenuto.engine.signing import signed_headers
+from tenuto.model.errors import StoreUnavailable
+from tenuto.ports import Clock, Reply, Sender, Timer
+from tenuto.store.protocol import Listener, Posting, Settlement, Store
+
+log = logging.getLogger("tenuto.webhooks")
+
+MOST_ADDRESSES = 64
+"""Addresses that are sent to at once."""
+MOST_EACH = 10
+"""Requests to one address at once."""
+_FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
+"""Seconds until the second try, by how much the pause grows, and how long it gets."""
+_LONGEST_REST = 60.0
+"""Seconds for which an address that takes nothing is left alone, at most."""
+_ACCEPTED = range(200, 300)
+_MOST_GAPS = 20
+_PATIENCE = 5.0
+"""Seconds until a store that was away is asked again to record what has arrived."""
+
+
+class Deliverer:
+    """Takes what is on its way to where it should go."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        sender: Sender,
+        seconds: float,
+        disable_after: timedelta,
+        again: Callable[[], None],
+        tenant: str = "default",
+    ) -> None:
+        """`again`: an address is free, and there may be more for it."""
+        self._store = store
+        self._clock = clock
+        self._sender = sender
+        self._seconds = seconds
+        self._disable_after = disable_after
+        self._again = again
+        self._tenant = tenant
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        """Addresses that are being sent to."""
+        self._failures: dict[str, int] = {}
+        """Addresses that took nothing of what they were sent last → how often in a row."""
+        self._resting: dict[str, Timer] = {}
+        """Those of them that are left alone for a while: however much is due to them."""
+
+    async def run_once(self) -> datetime | None:
+        """Begin to send what is due; when something else will be."""
+        while True:
+            room = MOST_ADDRESSES - len(self._busy)
+            if room <= 0:
+                return None
+            found = await self._store.due_postings(
+                self._clock.now(),
+                most=room,
+                each=MOST_EACH,
+                busy=(*self._busy, *self._resting),
+            )
+            if not found.items:
+                return found.next_due
+            listeners = {each.id: each for each in await self._store.listeners(self._tenant)}
+            for id, postings in _by_listener(found.items).items():
+                task = asyncio.get_running_loop().create_task(
+                    self._serve(id, listeners.get(id), postings), name=f"tenuto webhook {id}"
+                )
+                self._busy[id] = task
+                task.add_done_callback(partial(self._done, id))
+
+    @property
+    def is_sending(self) -> bool:
+        return bool(self._busy)
+
+    async def answered(self) -> None:
+        """Wait until one of the addresses that are being sent to is done with."""
+        await asyncio.wait(self._busy.values(), return_when=asyncio.FIRST_COMPLETED)
+
+    async def stop(self) -> None:
+        """Send nothing more; what has no answer yet is sent again by whoever goes on."""
+        for timer in self._resting.values():
+            timer.cancel()
+        tasks = list(self._busy.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._sender.close()
+
+    def _done(self, id: str, task: asyncio.Task[None]) -> None:
+        del self._busy[id]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # It is tried at the next look: at once it would only break off again.
+            log.error("sending to %s broke off", id, exc_info=error)
+            return
+        self._again()
+
+    async def _serve(self, id: str, listener: Listener | None, postings: Sequence[Posting]) -> None:
+        if listener is None:
+            # It was removed meanwhile; what was on its way to it went with it.
+            await self._settled(Settlement(listener_id=id))
+            return
+        endpoint = endpoint_of(listener)
+        replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
+        now = self._clock.now()
+        delivered = [
+            posting.event_id
+            for posting, reply in zip(postings, replies, strict=True)
+            if reply.status in _ACCEPTED
+        ]
+        failed = [
+            (posting, reply)
+            for posting, reply in zip(postings, replies, strict=True)
+            if reply.status not in _ACCEPTED
+        ]
+        self._let_rest(id, has_failed=not delivered)
+        health = self._health(health_of(listener), now, bool(delivered), failed)
+        is_disabled = health.disabled_at is not None
+        given_up = [each for each, _ in failed if now - each.created_at >= self._disable_after]
+        if not is_disabled and given_up:
+            health = _with_gap(health, _gap_of(given_up, now, health.last_error or ""))
+            delivered += [each.event_id for each in given_up]
+        if is_disabled:
+            health = _with_gap(health, await self._open_gap(listener, health, now))
+            log.error(
+                "%s is disabled: nothing has arrived there since %s (%s); events are lost to it "
+                "until somebody enables it",
+                *(listener.id, health.failing_since, health.last_error),
+            )
+        await self._settled(
+            Settlement(
+                listener_id=listener.id,
+                delivered=tuple(delivered),
+                put_off=tuple(
+                    (each.event_id, now + _pause(listener.id, each))
+                    for each, _ in failed
+                    if each not in given_up
+                ),
+                health=encoded(health),
+                is_disabled=is_disabled,
+            )
+        )
+
+    async def _send(self, endpoint: Endpoint, posting: Posting) -> Reply:
+        signed = signed_headers(endpoint.secret, posting.event_id, self._clock.now(), posting.body)
+        headers = {"content-type": "application/json", "user-agent": "tenuto", **signed}
+        return await self._sender.post(endpoint.url, headers, posting.body, self._seconds)
+
+    def _health(
+        self,
+        before: Health,
+        now: datetime,
+        has_delivered: bool,  # noqa: FBT001
+        failed: Sequence[tuple[Posting, Reply]],
+    ) -> Health:
+        if has_delivered:
+            before = replace(before, delivered_at=now, failing_since=None, last_error=None)
+        if not failed:
+            return before
+        error = _reason(failed[-1][1])
+        since = before.failing_since or (None if has_delivered else now)
+        health = replace(before, failing_since=since, last_error=error)
+        if since is not None and now - since >= self._disable_after:
+            return replace(health, disabled_at=now)
+        return health
+
+    async def _open_gap(self, listener: Listener, health: Health, now: datetime) -> Gap:
+        backlog = (await self._store.backlogs(listener.tenant)).get(listener.id)
+        return Gap(
+            since=now if backlog is None else backlog.oldest,
+            until=None,
+            lost=0 if backlog is None else backlog.size,
+            reason=health.last_error or "",
+        )
+
+    def _let_rest(self, id: str, *, has_failed: bool) -> None:
+        """One that takes nothing is not asked once for each instance that has something for it."""
+        if not has_failed:
+            self._failures.pop(id, None)
+            return
+        count = self._failures[id] = self._failures.get(id, 0) + 1
+        seconds = min(_LONGEST_REST, 2.0 ** min(count - 1, 20))
+        self._resting[id] = self._clock.call_later(seconds, partial(self._rested, id))
+
+    def _rested(self, id: str) -> None:
+        del self._resting[id]
+        self._again()
+
+    async def _settled(self, settlement: Settlement) -> None:
+        """What has arrived is not sent again because the store is away for a while."""
+        while True:
+            try:
+                await self._store.settle(settlement)
+            except StoreUnavailable as error:
+                log.warning("what %s has is not recorded yet: %s", settlement.listener_id, error)
+                await self._clock.sleep(_PATIENCE)
+            else:
+                return
+
+
+def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:
+    found: dict[str, list[Posting]] = {}
+    for posting in postings:
+        found.setdefault(posting.listener_id, []).append(posting)
+    return found
+
+
+def _gap_of(given_up: Sequence[Posting], now: datetime, reason: str) -> Gap:
+    """What arrives nowhere while other things do: it goes, so that what follows it can come."""
+    since = min(each.created_at for each in given_up)
+    return Gap(since=since, until=now, lost=len(given_up), reason=reason)
+
+
+def _with_gap(health: Health, gap: Gap) -> Health:
+    return replace(health, gaps=(*health.gaps, gap)[-_MOST_GAPS:])
+
+
+def _pause(listener_id: str, posting: Posting) -> timedelta:
+    """Until the next try: growing, bounded, and up to a fifth longer, not the same for all."""
+    seconds = min(_LONGEST, _FIRST * _FACTOR ** min(posting.attempts, 20))
+    key = f"{listener_id}:{posting.event_id}:{posting.attempts}"
+    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+    return timedelta(seconds=seconds * (1 + int.from_bytes(digest) / 2**64 / 5))
+
+
+def _reason(reply: Reply) -> str:
+    if reply.status is None:
+        return reply.error or "no answer"
+    if reply.status in range(300, 400):
+        return f"answered {reply.status}: redirects are not followed"
+    return f"answered {reply.status}"

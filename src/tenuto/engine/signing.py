@@ -1,0 +1,48 @@
+"""Signatures as Standard Webhooks has them: over id, moment and body, with a shared secret."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+
+PREFIX = "whsec_"
+_LEAST, _MOST = 24, 64
+"""Bytes of a secret."""
+
+
+def new_secret(randomness: str) -> str:
+    """A secret made of text that nobody can guess."""
+    return PREFIX + base64.b64encode(hashlib.sha256(randomness.encode()).digest()).decode()
+
+
+def secret_problem(secret: str) -> str | None:
+    """What keeps a text from being a secret."""
+    if not secret.startswith(PREFIX):
+        return f"a secret begins with {PREFIX}"
+    try:
+        size = len(_key(secret))
+    except binascii.Error:
+        return f"what follows {PREFIX} is not base64"
+    if _LEAST <= size <= _MOST:
+        return None
+    return f"a secret has {_LEAST} to {_MOST} bytes, this one has {size}"
+
+
+def signed_headers(secret: str, id: str, at: datetime, body: bytes) -> Mapping[str, str]:
+    """The headers by which a receiver knows who sends, what, and when."""
+    moment = str(int(at.timestamp()))
+    content = f"{id}.{moment}.".encode() + body
+    digest = hmac.new(_key(secret), content, hashlib.sha256).digest()
+    return {
+        "webhook-id": id,
+        "webhook-timestamp": moment,
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }
+
+
+def _key(secret: str) -> bytes:
+    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)

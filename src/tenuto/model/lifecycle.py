@@ -1,0 +1,35 @@
+"""Names of the events that Tenuto tells of instances, and which entries of a log they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from tenuto.model.log import LogRow
+
+PREFIX: Final = "workflow."
+
+OF_INSTANCES: Final = tuple(
+    f"{PREFIX}{word}"
+    for word in (
+        *("started", "completed", "failed", "cancelled", "paused", "resumed", "waiting"),
+        "compensation.completed",
+    )
+)
+OF_NODES: Final = tuple(
+    f"{PREFIX}node.{word}"
+    for word in (
+        *("started", "completed", "failed", "skipped", "cancelled", "retrying", "waiting"),
+        *("reminder", "escalated"),
+    )
+)
+
+_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED"})
+
+
+def level_of(rows: Iterable[LogRow]) -> Literal[1, 2]:
+    """1 where entries change what an instance is as a whole; 2 where they are of nodes alone."""
+    for row in rows:
+        if row[1] in _STATUS_ENTRIES:
+            return 1
+    return 2

@@ -1,0 +1,140 @@
+"""Listeners and what is on its way to them, as rows; the same for every store."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, cast
+
+import msgspec
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.store.columns import from_ms, to_ms
+from tenuto.store.protocol import InstanceWrite, Listener, ListenerKind, OutboxRow, Posting
+
+SHARES = 16
+"""Parts of the outbox, each of which one process has in hand: an instance is all in one."""
+
+_decode_patterns = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class ListenerColumns(NamedTuple):
+    """A row of listeners."""
+
+    tenant: str
+    kind: str
+    id: str
+    patterns: str
+    level: int
+    hears_inbox: int
+    settings: bytes
+    health: bytes
+    created_at: int
+    expires_at: int | None
+
+
+class OutboxColumns(NamedTuple):
+    """A row of outbox that speaks of a stretch of a log, with the level that somebody must hear."""
+
+    tenant: str
+    share: int
+    instance_id: str
+    first_seq: int
+    last_seq: int
+    status: str
+    level: int
+
+
+class PostingColumns(NamedTuple):
+    """A row of webhook_deliveries, but for its number and when it is due."""
+
+    listener_id: str
+    event_id: str
+    stream: str
+    body: bytes
+    created_at: int
+    attempts: int
+
+
+def listener_columns(listener: Listener) -> ListenerColumns:
+    return ListenerColumns(
+        listener.tenant,
+        listener.kind,
+        listener.id,
+        msgspec.json.encode(listener.patterns).decode(),
+        listener.level,
+        int(listener.hears_inbox),
+        listener.settings,
+        listener.health,
+        epoch_ms(listener.created_at),
+        to_ms(listener.expires_at),
+    )
+
+
+def listener_of(columns: ListenerColumns) -> Listener:
+    return Listener(
+        tenant=columns.tenant,
+        kind=cast("ListenerKind", columns.kind),
+        id=columns.id,
+        patterns=_decode_patterns(columns.patterns),
+        level=cast("Literal[0, 1, 2]", columns.level),
+        hears_inbox=bool(columns.hears_inbox),
+        settings=columns.settings,
+        health=columns.health,
+        created_at=from_epoch_ms(columns.created_at),
+        expires_at=from_ms(columns.expires_at),
+    )
+
+
+def outbox_columns(writes: Iterable[InstanceWrite], heard: int = 2) -> list[OutboxColumns]:
+    """What these writes leave for those who listen, up to the level that is `heard`."""
+    return [
+        OutboxColumns(
+            told.tenant,
+            share_of(write.instance_id),
+            write.instance_id,
+            write.rows[0].seq,
+            write.rows[-1].seq,
+            told.status,
+            told.level,
+        )
+        for write in writes
+        if (told := write.lifecycle) is not None and write.rows and told.level <= heard
+    ]
+
+
+def stretch_of(number: int, columns: OutboxColumns) -> OutboxRow:
+    return OutboxRow(
+        number=number,
+        tenant=columns.tenant,
+        instance_id=columns.instance_id,
+        first_seq=columns.first_seq,
+        last_seq=columns.last_seq,
+        status=columns.status,
+    )
+
+
+def posting_columns(posting: Posting) -> PostingColumns:
+    return PostingColumns(
+        posting.listener_id,
+        posting.event_id,
+        posting.stream,
+        posting.body,
+        epoch_ms(posting.created_at),
+        posting.attempts,
+    )
+
+
+def posting_of(columns: PostingColumns) -> Posting:
+    return Posting(
+        listener_id=columns.listener_id,
+        event_id=columns.event_id,
+        stream=columns.stream,
+        body=columns.body,
+        created_at=from_epoch_ms(columns.created_at),
+        attempts=columns.attempts,
+    )
+
+
+def share_of(instance_id: str) -> int:
+    return zlib.crc32(instance_id.encode("utf-8", "surrogatepass")) % SHARES

@@ -1,0 +1,294 @@
+"""Addresses outside that are told of events: webhooks, and subscriptions that end by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.definition.report import did_you_mean
+from tenuto.endpoint_rules import (
+    expiry_problems,
+    filter_problems,
+    pattern_problems,
+    secret_problems,
+    text_problems,
+    url_problems,
+)
+from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
+from tenuto.engine.listening import hears_inbox, level_heard
+from tenuto.engine.signing import new_secret
+from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import Backlog, Listener, Store
+
+TENANT = "default"
+
+State: TypeAlias = Literal["active", "failing", "disabled"]
+
+
+class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An address that is told of events, and how that goes."""
+
+    id: str
+    url: str
+    patterns: tuple[str, ...]
+    description: str | None
+    state: State
+    """`failing`: nothing has arrived since `failing_since`, and it is tried again; `disabled`:
+    nothing is sent any more until somebody enables it."""
+    pending: int
+    """Events that are on their way."""
+    oldest_pending: datetime | None
+    delivered_at: datetime | None
+    failing_since: datetime | None
+    last_error: str | None
+    disabled_at: datetime | None
+    gaps: tuple[Gap, ...]
+    """Times for which it was told nothing."""
+    created_at: datetime
+    secret: str | None = None
+    """What signs the requests; shown once, to whoever adds it."""
+
+
+class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
+    """An address that is told of events until it expires."""
+
+    subscriber_id: str
+    filter: str | None
+    correlation_id: str | None
+    expiration_time: datetime | None
+
+
+class _Listeners:
+    """What webhooks and subscriptions have in common."""
+
+    kind: ClassVar[Literal["webhook", "subscription"]]
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        *,
+        may_be_private: bool = False,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`changed` is called when there is somebody new to tell."""
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._may_be_private = may_be_private
+        self._changed = changed
+
+    async def remove(self, id: str) -> None:
+        """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
+        if not await self._store.remove_listener(TENANT, self.kind, id):
+            raise await self._missing(id)
+
+    async def _enabled(self, id: str) -> Listener:
+        listener = await self._found(id)
+        health = health_of(listener)
+        if health.disabled_at is None:
+            return listener
+        now = self._clock.now()
+        gaps = tuple(replace(gap, until=gap.until or now) for gap in health.gaps)
+        enabled = replace(
+            listener,
+            level=level_heard(listener.patterns),
+            hears_inbox=hears_inbox(listener.patterns),
+            health=encoded(Health(delivered_at=health.delivered_at, gaps=gaps)),
+        )
+        await self._store.put_listener(enabled)
+        self._changed()
+        return enabled
+
+    async def _put(
+        self, endpoint: Endpoint, patterns: Sequence[str], expires_at: datetime | None = None
+    ) -> Listener:
+        prefix = "wh" if self.kind == "webhook" else "sub"
+        listener = Listener(
+            id=f"{prefix}-{self._ids.short()}",
+            kind=self.kind,
+            patterns=tuple(dict.fromkeys(patterns)),
+            level=level_heard(patterns),
+            hears_inbox=hears_inbox(patterns),
+            settings=encoded(endpoint),
+            created_at=self._clock.now(),
+            expires_at=expires_at,
+            tenant=TENANT,
+        )
+        await self._store.put_listener(listener)
+        self._changed()
+        return listener
+
+    def _new_secret(self) -> str:
+        return new_secret("".join(self._ids.short() for _ in range(4)))
+
+    async def _all(self) -> list[tuple[Listener, Backlog | None]]:
+        backlogs = await self._store.backlogs(TENANT)
+        return [
+            (each, backlogs.get(each.id))
+            for each in await self._store.listeners(TENANT)
+            if each.kind == self.kind
+        ]
+
+    async def _found(self, id: str) -> Listener:
+        for listener, _ in await self._all():
+            if listener.id == id:
+                return listener
+        raise await self._missing(id)
+
+    async def _missing(self, id: str) -> NotFound:
+        known = [listener.id for listener, _ in await self._all()]
+        otherwise = f"`tenuto {self.kind}s list` shows those that there are."
+        return NotFound(
+            f"there is no {self.kind} {id}",
+            code="TEN-3301",
+            advice=did_you_mean(id, known, otherwise),
+        )
+
+
+class Webhooks(_Listeners):
+    """Addresses that are told of events for as long as they are there."""
+
+    kind: ClassVar[Literal["webhook", "subscription"]] = "webhook"
+
+    async def add(
+        self,
+        url: str,
+        patterns: str | Iterable[str],
+        *,
+        secret: str | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Tell `url` of every event that fits one of `patterns`, from now on.
+
+        Each is sent as a signed POST until it is answered with 2xx. InvalidInput lists all that is
+        wrong. The secret, made unless it is given, is in what this returns and nowhere else.
+        """
+        wanted = _patterns(patterns)
+        _refuse(
+            "the webhook cannot be kept",
+            [
+                *url_problems(url, "$.url", may_be_private=self._may_be_private),
+                *pattern_problems(wanted),
+                *secret_problems(secret),
+                *text_problems(description=description),
+            ],
+        )
+        endpoint = Endpoint(url=url, secret=secret or self._new_secret(), description=description)
+        listener = await self._put(endpoint, wanted)
+        return replace(_webhook(listener, None), secret=endpoint.secret)
+
+    async def list(self) -> list[Webhook]:
+        """Every webhook, oldest first, and how its deliveries go."""
+        return [_webhook(listener, backlog) for listener, backlog in await self._all()]
+
+    async def enable(self, id: str) -> Webhook:
+        """Tell it of events again, from now on; one that was not disabled stays as it is."""
+        return _webhook(await self._enabled(id), None)
+
+
+class Subscriptions(_Listeners):
+    """Addresses that somebody outside has named, until they expire."""
+
+    kind: ClassVar[Literal["webhook", "subscription"]] = "subscription"
+
+    async def add(
+        self,
+        callback_url: str,
+        patterns: str | Iterable[str],
+        *,
+        subscriber_id: str,
+        filter: str | None = None,  # noqa: A002 - a word of the contract
+        correlation_id: str | None = None,
+        expiration_time: datetime | None = None,
+        secret: str | None = None,
+    ) -> Subscription:
+        """Notify `callback_url` of events that fit one of `patterns`, and the rest that is asked.
+
+        `filter` is an expression over `event`; an event about which it fails does not fit. What is
+        sent is an EventNotification, signed like a webhook. InvalidInput lists all that is wrong.
+        """
+        wanted = _patterns(patterns)
+        _refuse(
+            "the subscription cannot be kept",
+            [
+                *url_problems(callback_url, "$.callbackUrl", may_be_private=self._may_be_private),
+                *pattern_problems(wanted),
+                *filter_problems(filter),
+                *expiry_problems(expiration_time, self._clock.now()),
+                *secret_problems(secret),
+                *text_problems(subscriberId=subscriber_id, correlationId=correlation_id),
+            ],
+        )
+        endpoint = Endpoint(
+            url=callback_url,
+            secret=secret or self._new_secret(),
+            subscriber_id=subscriber_id,
+            filter=filter,
+            correlation_id=correlation_id,
+        )
+        listener = await self._put(endpoint, wanted, expiration_time)
+        return replace(_subscription(listener, None), secret=endpoint.secret)
+
+    async def list(self) -> list[Subscription]:
+        """Every subscription, oldest first, and how its deliveries go."""
+        return [_subscription(listener, backlog) for listener, backlog in await self._all()]
+
+    async def enable(self, id: str) -> Subscription:
+        """Notify it again, from now on; one that was not disabled stays as it is."""
+        return _subscription(await self._enabled(id), None)
+
+
+def _patterns(patterns: str | Iterable[str]) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _refuse(message: str, problems: list[Problem]) -> None:
+    if problems:
+        raise InvalidInput(message, problems)
+
+
+def _webhook(listener: Listener, backlog: Backlog | None) -> Webhook:
+    endpoint, health = endpoint_of(listener), health_of(listener)
+    return Webhook(
+        id=listener.id,
+        url=endpoint.url,
+        patterns=listener.patterns,
+        description=endpoint.description,
+        state=_state(health),
+        pending=0 if backlog is None else backlog.size,
+        oldest_pending=None if backlog is None else backlog.oldest,
+        delivered_at=health.delivered_at,
+        failing_since=health.failing_since,
+        last_error=health.last_error,
+        disabled_at=health.disabled_at,
+        gaps=health.gaps,
+        created_at=listener.created_at,
+    )
+
+
+def _subscription(listener: Listener, backlog: Backlog | None) -> Subscription:
+    endpoint, shown = endpoint_of(listener), _webhook(listener, backlog)
+    fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
+    return Subscription(
+        **fields,
+        subscriber_id=endpoint.subscriber_id or "",
+        filter=endpoint.filter,
+        correlation_id=endpoint.correlation_id,
+        expiration_time=listener.expires_at,
+    )
+
+
+def _state(health: Health) -> State:
+    if health.disabled_at is not None:
+        return "disabled"
+    return "active" if health.failing_since is None else "failing"
+
+
+__all__ = ["Gap", "Subscription", "Subscriptions", "Webhook", "Webhooks"]

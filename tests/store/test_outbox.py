@@ -1,0 +1,284 @@
+"""What is written for those who listen, and what is on its way to them."""
+
+# ruff: noqa: ANN401 - what a test names is handed on as it is
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenuto.model.status import Status
+from tenuto.store.protocol import (
+    Fenced,
+    InstanceWrite,
+    Lifecycle,
+    Listener,
+    ListenerLevel,
+    MatchWrite,
+    OutboxRow,
+    Posting,
+    Settlement,
+)
+from tests.store.conftest import Handle, Place
+from tests.store.situations import ME, NOON, begin, event, moment, step, turn
+
+pytestmark = pytest.mark.asyncio
+
+
+def listener(id: str = "w1", **fields: Any) -> Listener:
+    standard = Listener(
+        id=id,
+        kind="webhook",
+        patterns=("workflow.*",),
+        level=1,
+        hears_inbox=False,
+        settings=b'{"url":"https://example.com"}',
+        created_at=NOON,
+    )
+    return msgspec.structs.replace(standard, **fields)
+
+
+def posting(listener_id: str, event_id: str, stream: str = "i1", at: int = 0) -> Posting:
+    return Posting(
+        listener_id=listener_id,
+        event_id=event_id,
+        stream=stream,
+        body=event_id.encode(),
+        created_at=moment(at),
+    )
+
+
+def told(write: InstanceWrite, level: ListenerLevel = 1) -> InstanceWrite:
+    return msgspec.structs.replace(write, lifecycle=Lifecycle(level, Status.RUNNING))
+
+
+async def due(store: Handle, at: int = 0, **parts: Any) -> list[str]:
+    found = await store.due_postings(moment(at), most=parts.pop("most", 9), each=9, **parts)
+    return [each.event_id for each in found.items]
+
+
+def stretches(rows: list[OutboxRow]) -> list[tuple[str, int, int, str]]:
+    return [(row.instance_id, row.first_seq, row.last_seq, row.status) for row in rows]
+
+
+async def test_a_listener_is_given_back_as_it_was_kept(store: Handle) -> None:
+    first = listener("w1", expires_at=moment(5), health=b'{"a":1}')
+    other = listener("s1", kind="subscription", level=2, hears_inbox=True, created_at=moment(-1))
+    await store.put_listener(first)
+    await store.put_listener(other)
+    assert await store.listeners("default") == [other, first]
+    changed = listener("w1", patterns=("a", "b.**"), level=0)
+    await store.put_listener(changed)
+    assert await store.listeners("default") == [other, changed]
+    assert await store.listeners("elsewhere") == []
+    assert await store.remove_listener("default", "webhook", "w1")
+    assert not await store.remove_listener("default", "webhook", "w1")
+    assert not await store.remove_listener("default", "webhook", "s1")
+    assert await store.listeners("default") == [other]
+
+
+async def test_nothing_is_written_for_nobody(store: Handle) -> None:
+    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert await store.outbox(10) == []
+
+
+async def test_what_is_written_is_told_to_those_who_listen_for_it(store: Handle) -> None:
+    await store.put_listener(listener(level=1))
+    await store.commit(turn("t1", told(begin("i1")), told(begin("i2"), 2), events=(event("e1"),)))
+    await store.commit(turn("t2", told(step("i1", 1), 2), told(step("i2", 1)), begin("i3")))
+    rows = await store.outbox(10)
+    assert stretches(rows) == [("i1", 1, 1, "RUNNING"), ("i2", 2, 2, "RUNNING")]
+    await store.put_listener(listener(level=2))
+    await store.commit(turn("t3", told(step("i1", 2), 2)))
+    assert stretches(await store.outbox(10))[2:] == [("i1", 3, 3, "RUNNING")]
+
+
+async def test_who_loses_at_the_gate_tells_nothing(store: Handle) -> None:
+    await store.put_listener(listener())
+    await store.commit(turn("t1", begin("i1")))
+    await store.commit(turn("t2", told(step("i1", 0)), told(begin("i2"))))
+    assert stretches(await store.outbox(10)) == [("i2", 1, 1, "RUNNING")]
+
+
+async def test_a_turn_that_is_sent_again_is_told_once(store: Handle) -> None:
+    await store.put_listener(listener(hears_inbox=True))
+    again = turn("t1", told(begin("i1")), events=(event("e1"),))
+    await store.commit(again)
+    await store.commit(again)
+    rows = await store.outbox(10)
+    assert len(rows) == 2
+    alone = turn("t2", events=(event("e2"),))
+    await store.commit(alone)
+    await store.commit(alone)
+    assert len(await store.outbox(10)) == 3
+
+
+async def test_events_of_the_inbox_are_told_to_those_who_listen_for_them(store: Handle) -> None:
+    await store.put_listener(listener(level=0, hears_inbox=True))
+    lifecycle = event("i1:2", pattern="workflow.completed")
+    one = event("e1", correlation_id="c", timestamp=moment(-5))
+    await store.commit(turn("t1", told(begin("i1")), events=(one, lifecycle)))
+    await store.commit(turn("t2", events=(event("e1", payload={}), event("e2"))))
+    rows = await store.outbox(10)
+    assert [row.event for row in rows] == [one, event("e2")]
+
+
+async def test_rows_stay_until_they_are_drained(store: Handle) -> None:
+    await store.put_listener(listener())
+    await store.commit(turn("t1", told(begin("i1")), told(begin("i2"))))
+    [first, second] = await store.outbox(10)
+    assert await store.outbox(1) == [first]
+    await store.drained([first.number], [posting("w1", "e1")])
+    assert await store.outbox(10) == [second]
+    assert await due(store) == ["e1"]
+    await store.drained([first.number, second.number], [posting("w1", "e1")])
+    assert await store.outbox(10) == []
+
+
+async def test_of_a_stream_one_goes_out_after_the_other(store: Handle) -> None:
+    await store.put_listener(listener())
+    await store.drained([], [posting("w1", "a1"), posting("w1", "a2"), posting("w1", "b1", "i2")])
+    await store.drained([], [posting("w1", "a3")])
+    assert await due(store) == ["a1", "b1"]
+    await store.settle(Settlement(listener_id="w1", delivered=("a1",)))
+    assert await due(store) == ["b1", "a2"] or await due(store) == ["a2", "b1"]
+    await store.settle(Settlement(listener_id="w1", put_off=(("a2", moment(50)),)))
+    assert await due(store) == ["b1"]
+    assert (await store.due_postings(moment(0), most=9, each=9, busy=["w1"])).next_due is None
+    found = await store.due_postings(moment(50), most=9, each=9)
+    assert {each.event_id: each.attempts for each in found.items} == {"a2": 1, "b1": 0}
+    await store.settle(Settlement(listener_id="w1", delivered=("a2", "b1")))
+    assert await due(store) == ["a3"]
+
+
+async def test_it_is_known_when_the_next_is_due(store: Handle) -> None:
+    await store.put_listener(listener())
+    await store.drained([], [posting("w1", "a1", at=5)])
+    found = await store.due_postings(moment(0), most=9, each=9)
+    assert (found.items, found.next_due) == ([], moment(5))
+
+
+async def test_each_listener_has_its_share_and_the_busy_none(store: Handle) -> None:
+    for id in ("w1", "w2", "w3"):
+        await store.put_listener(listener(id))
+    many = [posting("w1", f"e{n}", f"i{n}") for n in range(5)]
+    await store.drained([], [*many, posting("w2", "e1", at=-1), posting("w3", "e1", at=-2)])
+    found = await store.due_postings(moment(0), most=9, each=2)
+    assert [each.listener_id for each in found.items] == ["w3", "w2", "w1", "w1"]
+    few = await store.due_postings(moment(0), most=1, each=9, busy=["w3"])
+    assert [each.listener_id for each in few.items] == ["w2"]
+
+
+async def test_what_is_on_its_way_goes_with_its_listener(store: Handle) -> None:
+    await store.put_listener(listener("w1"))
+    await store.put_listener(listener("w2"))
+    await store.drained([], [posting("w1", "e1"), posting("w2", "e1"), posting("gone", "e1")])
+    backlogs = await store.backlogs("default")
+    assert backlogs == {"w1": (1, NOON), "w2": (1, NOON)}
+    await store.remove_listener("default", "webhook", "w1")
+    assert [
+        each.listener_id for each in (await store.due_postings(NOON, most=9, each=9)).items
+    ] == ["w2"]
+    assert await store.backlogs("elsewhere") == {}
+
+
+async def test_a_disabled_listener_hears_nothing_until_it_is_put_anew(store: Handle) -> None:
+    await store.put_listener(listener(hears_inbox=True))
+    await store.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    await store.settle(Settlement(listener_id="w1", health=b'{"x":1}', is_disabled=True))
+    [kept] = await store.listeners("default")
+    assert (kept.level, kept.hears_inbox, kept.health) == (0, False, b'{"x":1}')
+    assert await due(store) == []
+    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert await store.outbox(10) == []
+    await store.put_listener(listener())
+    await store.commit(turn("t2", told(begin("i2"))))
+    assert len(await store.outbox(10)) == 1
+
+
+async def test_each_part_of_the_outbox_is_one_process_s(shared_place: Place) -> None:
+    one = await shared_place.opened("p1", shared=True)
+    two = await shared_place.opened("p2", shared=True)
+    await one.put_listener(listener())
+    writes = [told(begin(f"i{n}")) for n in range(40)]
+    await one.commit(turn("t1", *writes, process_id="p1"))
+    mine, theirs = await one.outbox(100), await two.outbox(100)
+    assert not {row.number for row in mine} & {row.number for row in theirs}
+    await one.drained([row.number for row in mine], [])
+    await two.drained([row.number for row in theirs], [])
+    while rows := await two.outbox(100):
+        await two.drained([row.number for row in rows], [])
+        mine += rows
+    assert len({row.number for row in mine + theirs}) == 40
+
+
+async def test_what_a_process_had_comes_to_others_once_it_is_gone(shared_place: Place) -> None:
+    one = await shared_place.opened("p1", shared=True)
+    two = await shared_place.opened("p2", shared=True)
+    await one.put_listener(listener())
+    await one.commit(turn("t1", told(begin("i1")), process_id="p1"))
+    await one.drained([], [posting("w1", "e1")])
+    [row] = await one.outbox(10)
+    assert await due(one) == ["e1"]
+    assert await two.outbox(10) == []
+    assert await due(two) == []
+    await shared_place.bury("p1", by=two)
+    assert await two.outbox(10) == [row]
+    assert await due(two) == ["e1"]
+    with pytest.raises(Fenced):
+        await one.drained([row.number], [posting("w1", "e2")])
+    assert await two.outbox(10) == [row]
+
+
+async def test_a_listener_that_was_settled_is_anybody_s(shared_place: Place) -> None:
+    one = await shared_place.opened("p1", shared=True)
+    two = await shared_place.opened("p2", shared=True)
+    await one.put_listener(listener())
+    await one.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    assert await due(one) == ["e1"]
+    await one.settle(Settlement(listener_id="w1", delivered=("e1",)))
+    assert await due(two) == ["e2"]
+    assert await due(one) == []
+
+
+async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handle) -> None:
+    await store.put_listener(listener(level=0, hears_inbox=True))
+    old = [event(f"e{n}", received_at=moment(n), payload=n) for n in range(6)]
+    await store.commit(turn("t1", events=tuple(old)))
+    rows = await store.outbox(10)
+    await store.drained([row.number for row in rows if row.event != old[1]], [])
+    matches = [
+        MatchWrite(event_id=each.id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
+        for each in old[1:]
+    ]
+    await store.commit(turn("t2", matches=tuple(matches)))
+    assert await store.prune_events("default", moment(4), 1) == 1
+    assert await store.prune_events("default", moment(4), 10) == 1
+    assert await store.prune_events("default", moment(4), 10) == 0
+    left = [each.id for _, each in await store.events_since("default", None, NOON)]
+    assert left == ["e0", "e1", "e4", "e5"]
+    assert await store.prune_events("elsewhere", moment(9), 10) == 0
+
+
+async def test_the_number_of_the_newest_event_is_never_used_again(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1"), event("e2"))))
+    matches = [
+        MatchWrite(event_id=id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
+        for id in ("e1", "e2")
+    ]
+    await store.commit(turn("t2", matches=tuple(matches)))
+    before = {each.id: number for number, each in await store.events_since("default", None, NOON)}
+    await store.prune_events("default", moment(9), 10)
+    result = await store.commit(turn("t3", events=(event("e3"),)))
+    assert result.events["e3"].number > max(before.values())
+
+
+async def test_what_a_listener_hears_is_known_to_the_next_process(place: Place) -> None:
+    first = await place.opened(ME)
+    await first.put_listener(listener(hears_inbox=True))
+    await first.close(NOON, clean=True)
+    second = await place.opened("p2")
+    await second.commit(turn("t1", told(begin("i1")), events=(event("e1"),), process_id="p2"))
+    assert len(await second.outbox(10)) == 2
