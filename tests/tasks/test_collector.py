@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenuto import Tenuto
+from tenuto import Tenuto, app as app_module
 from tenuto.store.memory import MemoryStore
 from tenuto.tasks.collector import TOGETHER, Collector
 
@@ -71,7 +71,11 @@ def test_a_program_that_spares_by_itself_is_left_alone() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_app_that_is_closed_leaves_the_collector_as_it_was() -> None:
+async def test_an_app_that_is_closed_leaves_the_collector_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Other tests leave apps behind that were never closed, as a process does that is killed.
+    monkeypatch.setattr(app_module, "COLLECTOR", Collector())
     async with Tenuto(MemoryStore()) as app:
         assert gc.get_freeze_count()
     assert not gc.get_freeze_count()

@@ -56,7 +56,7 @@ async def test_what_the_migrations_make_is_written_down(bare_url: str) -> None:
         ("ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_pkey", "there is no index mailbox"),
         (
             "UPDATE tenuto.schema_info SET version = 4",
-            "schema_info says 4, and there is column mailbox.is_unseen (boolean)",
+            "schema_info says 4, and there is ",
         ),
     ],
 )
