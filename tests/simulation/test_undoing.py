@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from tenuto.testing.weather import AtWrite, Fault
-from tests.kit.simulator.places import InMemory, InSqlite
+from tests.kit.simulator.places import InMemory, InSqlite, Place
+from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Job, Knobs, Scenario, job_of
 from tests.kit.simulator.verdict import (
     assert_kept,
@@ -50,12 +52,18 @@ def job(name: str) -> Job:
     return made
 
 
-def runs_with(name: str, faults: dict[int, Fault], *, cancelled_at: int | None = None) -> int:
+def runs_with(
+    name: str,
+    faults: dict[int, Fault],
+    place: Place | None = None,
+    *,
+    cancelled_at: int | None = None,
+) -> int:
     """Run a shape with these faults; returns how many durable writes it made."""
     made, weather = job(name), AtWrite(faults)
     if cancelled_at is not None:
         made.actions = [Cancel(at_ms=cancelled_at, reason="enough")]
-    finished = run_scenario(Scenario(f"{name} {CALM[name]}", [made], weather))
+    finished = run_scenario(Scenario(f"{name} {CALM[name]}", [made], weather), place)
     assert_kept(finished, f"runs_with({name!r}, {faults!r}, cancelled_at={cancelled_at})")
     if cancelled_at is None:
         counts = counts_of(finished)
@@ -151,6 +159,41 @@ def test_undoing_on_a_disk(tmp_path: Path) -> None:
     for seed in range(2):
         finished = run_scenario(stormy(seed), InSqlite(tmp_path / f"{seed}.db"))
         assert_kept(finished, f"stormy({seed}) on a disk")
+
+
+def breaks_off(name: str, mode: Fault, places: Iterator[Place], every: int) -> None:
+    """Run a shape with a fault at every write, or every so many."""
+    for number in range(1, runs_with(name, {}, next(places)) + 1, every):
+        runs_with(name, {number: mode}, next(places))
+
+
+def files(folder: Path) -> Iterator[Place]:
+    return (InSqlite(folder / f"{number}.db") for number in count())
+
+
+def databases() -> Iterator[Place]:
+    return (InPostgres() for _ in count())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHAPES)
+def test_everything_is_undone_once_from_a_file(name: str, tmp_path: Path) -> None:
+    breaks_off(name, Fault.CRASH_AFTER, files(tmp_path), 7)
+
+
+@pytest.mark.slow
+def test_everything_is_undone_once_from_a_database() -> None:
+    breaks_off("called", Fault.CRASH_AFTER, databases(), 15)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.replace(" ", "-"))
+@pytest.mark.parametrize("name", SHAPES)
+def test_everything_is_undone_once_at_any_write_anywhere(
+    name: str, mode: Fault, tmp_path: Path
+) -> None:
+    breaks_off(name, mode, files(tmp_path), 1)
+    breaks_off(name, mode, databases(), 1)
 
 
 @pytest.mark.soak
