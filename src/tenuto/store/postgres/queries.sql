@@ -1533,16 +1533,37 @@ WHERE namespace.nspname = :schema;
 SELECT set_config('lock_timeout', :patience, true);
 
 -- name: blockers
--- Who holds what a session waits for.
+-- Who holds what a session waits for; a transaction that was prepared has no session, but a name.
 SELECT
     blocking.pid,
-    activity.usename::text,
+    coalesce(activity.usename::text, prepared.owner::text),
     activity.application_name,
     activity.state,
-    activity.xact_start
-FROM unnest(pg_catalog.pg_blocking_pids(:pid)) AS blocking (pid)
+    coalesce(activity.xact_start, prepared.prepared) AS since,
+    prepared.gid
+FROM (SELECT DISTINCT pid FROM unnest(pg_catalog.pg_blocking_pids(:pid)) AS holder (pid)) AS blocking
 LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = blocking.pid
-ORDER BY activity.xact_start, blocking.pid;
+LEFT JOIN (
+    SELECT DISTINCT xact.gid, xact.owner, xact.prepared
+    FROM pg_catalog.pg_locks AS waiting
+    INNER JOIN pg_catalog.pg_locks AS held
+        ON
+            held.granted AND held.pid IS NULL
+            AND held.locktype = waiting.locktype
+            AND held.database IS NOT DISTINCT FROM waiting.database
+            AND held.relation IS NOT DISTINCT FROM waiting.relation
+            AND held.transactionid IS NOT DISTINCT FROM waiting.transactionid
+            AND held.classid IS NOT DISTINCT FROM waiting.classid
+            AND held.objid IS NOT DISTINCT FROM waiting.objid
+    -- Each holds its own id too, under the same virtual one.
+    INNER JOIN pg_catalog.pg_locks AS itself
+        ON
+            itself.granted AND itself.pid IS NULL AND itself.locktype = 'transactionid'
+            AND itself.virtualtransaction = held.virtualtransaction
+    INNER JOIN pg_catalog.pg_prepared_xacts AS xact ON xact.transaction = itself.transactionid
+    WHERE waiting.pid = :pid AND NOT waiting.granted
+) AS prepared ON blocking.pid = 0
+ORDER BY since, blocking.pid;
 
 -- name: schema_info
 -- Which migrations have run, and the oldest program that may use what they made.
