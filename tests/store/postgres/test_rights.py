@@ -30,6 +30,7 @@ async def test_who_may_not_create_is_told_what_to_grant(humble: str) -> None:
     refused = await refusal(PostgresStore(humble))
     assert refused.code == "TEN-4004"
     assert "GRANT CREATE ON DATABASE" in refused.advice
+    assert refused.__cause__ is not refused
 
 
 async def test_who_may_not_enter_the_schema_is_told_what_its_owner_has_to_grant(

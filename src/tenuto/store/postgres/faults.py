@@ -157,6 +157,11 @@ def may_go_again(error: BaseException) -> bool:
     return sqlstate(error) in _AGAIN
 
 
+def was_rolled_back(error: StoreUnavailable) -> bool:
+    """Whether others were in the way of what was to be done, which may do better the next time."""
+    return error.__cause__ is not None and may_go_again(error.__cause__)
+
+
 def is_refused(error: BaseException) -> bool:
     """Whether the data are at fault, and not the weather."""
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES

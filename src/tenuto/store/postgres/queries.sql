@@ -27,6 +27,13 @@ SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
+-- name: begin_look
+-- Start a transaction in which everything that is read is of one moment, pooled or not.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL lock_timeout = '10s';
+SET LOCAL statement_timeout = '30s';
+SET LOCAL idle_in_transaction_session_timeout = '15s';
+
 -- name: begin_migration
 -- Start a transaction that may take its time, and waits for others that do the same.
 BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -1468,20 +1475,45 @@ SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
 CREATE SCHEMA tenuto;
 
 -- name: catalogue
--- What is in the schema: its kind, whose it is, its name, and the type of a column. What is there and
--- does not work, such as an index that was not finished, is left out.
+-- What is in the schema: its kind, whose it is, its name, and more about it, such as the type of a column
+-- or that something is there and does not work. An index that holds rows apart is a key, and is named by
+-- its columns.
 WITH relations AS MATERIALIZED (
     SELECT class.oid, class.relname::text AS name, class.relkind AS kind
     FROM pg_catalog.pg_class AS class
     INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
     WHERE namespace.nspname = :schema
+),
+
+indexes AS MATERIALIZED (
+    SELECT
+        relation.oid AS of_table,
+        relation.name AS table_name,
+        named.relname::text AS name,
+        index.indkey,
+        index.indnkeyatts,
+        index.indisprimary,
+        index.indisvalid,
+        index.indisunique AND index.indimmediate
+        AND index.indpred IS NULL AND index.indexprs IS NULL AS is_key
+    FROM relations AS relation
+    INNER JOIN pg_catalog.pg_index AS index ON index.indrelid = relation.oid
+    INNER JOIN pg_catalog.pg_class AS named ON named.oid = index.indexrelid
 )
 
 SELECT
     CASE kind WHEN 'S' THEN 'sequence' WHEN 'c' THEN 'type' ELSE 'table' END,
     CASE WHEN kind IN ('S', 'c') THEN '-' ELSE name END,
     name,
-    ''
+    CASE
+        WHEN EXISTS (
+            SELECT 1 FROM pg_catalog.pg_depend AS member
+            WHERE
+                member.classid = 'pg_catalog.pg_class'::regclass AND member.objid = relations.oid
+                AND member.objsubid = 0 AND member.deptype = 'e'
+        ) THEN 'of an extension'
+        ELSE ''
+    END
 FROM relations
 WHERE kind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c')
 UNION ALL
@@ -1495,16 +1527,32 @@ FROM relations AS relation
 INNER JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = relation.oid
 WHERE relation.kind IN ('r', 'p', 'v') AND attribute.attnum > 0 AND NOT attribute.attisdropped
 UNION ALL
-SELECT 'index', relation.name, named.relname::text, ''
-FROM relations AS relation
-INNER JOIN pg_catalog.pg_index AS index ON index.indrelid = relation.oid
-INNER JOIN pg_catalog.pg_class AS named ON named.oid = index.indexrelid
-WHERE index.indisvalid
+SELECT 'index', table_name, name, CASE WHEN indisvalid THEN '' ELSE 'invalid' END
+FROM indexes
+WHERE NOT is_key
 UNION ALL
-SELECT 'trigger', relation.name, trigger.tgname::text, ''
+SELECT
+    'key',
+    table_name,
+    (
+        SELECT string_agg(attribute.attname::text, ',' ORDER BY part.place)
+        FROM unnest(indkey::smallint[]) WITH ORDINALITY AS part (attribute, place)
+        INNER JOIN pg_catalog.pg_attribute AS attribute
+            ON attribute.attrelid = of_table AND attribute.attnum = part.attribute
+        WHERE part.place <= indnkeyatts
+    ),
+    CASE WHEN indisprimary THEN 'primary' ELSE 'unique' END
+FROM indexes
+WHERE is_key AND indisvalid
+UNION ALL
+SELECT
+    'trigger',
+    relation.name,
+    trigger.tgname::text,
+    CASE WHEN trigger.tgenabled IN ('O', 'A') THEN '' ELSE 'switched off' END
 FROM relations AS relation
 INNER JOIN pg_catalog.pg_trigger AS trigger ON trigger.tgrelid = relation.oid
-WHERE NOT trigger.tgisinternal AND trigger.tgenabled IN ('O', 'A')
+WHERE NOT trigger.tgisinternal
 UNION ALL
 SELECT 'function', '-', routine.proname::text, ''
 FROM pg_catalog.pg_proc AS routine

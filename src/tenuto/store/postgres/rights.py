@@ -40,11 +40,16 @@ def as_owner(roles: Roles | None) -> str:
     )
 
 
-async def denied(session: Session, error: StoreUnavailable, version: int | None) -> Exception:
-    """A refusal that says what helps in a schema that is of that `version`, if it is known."""
+async def denied(
+    session: Session, error: StoreUnavailable, version: int | None
+) -> StoreUnavailable | None:
+    """A refusal that says what helps in a schema that is of that `version`, if it is known.
+
+    None where there is no schema: then `error` says all there is to say.
+    """
     roles = await roles_of(session)
     if roles is None:
-        return error
+        return None
     schema, user = identifier(session.schema), identifier(roles.user)
     said = first_line(error.__cause__)
     if version:

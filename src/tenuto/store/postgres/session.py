@@ -56,22 +56,18 @@ class Session:
 
     async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
         """One statement that may be repeated, so that a connection that broke is no matter."""
-        has_been_broken = False
-        async with self._in_use:
-            for attempt in range(1, TRIES + 1):
-                connection = await self._connected()
-                try:
-                    return await self._alone(connection, sent, parameters)
-                except BaseException as error:
-                    await self._leave(connection, error)
-                    if not isinstance(error, Exception):
-                        raise
-                    if is_broken(error) and not has_been_broken:
-                        has_been_broken = True
-                    elif not may_go_again(error) or attempt == TRIES:
-                        self._raise_translated(error)
-                        raise
-        raise AssertionError("a loop that returns or raises")
+        return await self._repeatable(lambda connection: self._alone(connection, sent, parameters))
+
+    async def look(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Do `work`, which only reads: all its statements see the same moment."""
+
+        async def once(connection: Connection) -> T:
+            await self._command(connection, "begin_look")
+            found = await work(Transaction(self, connection))
+            await self._command(connection, "rollback")
+            return found
+
+        return await self._repeatable(once)
 
     async def commit(self, sent: Statement, parameters: Parameters) -> list[Row]:
         """One statement that is a transaction by itself, durable when this returns.
@@ -106,6 +102,24 @@ class Session:
                 await self._fail(connection, error, may_be_durable=True)
                 raise
             return result
+
+    async def _repeatable(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        has_been_broken = False
+        async with self._in_use:
+            for attempt in range(1, TRIES + 1):
+                connection = await self._connected()
+                try:
+                    return await work(connection)
+                except BaseException as error:
+                    await self._leave(connection, error)
+                    if not isinstance(error, Exception):
+                        raise
+                    if is_broken(error) and not has_been_broken:
+                        has_been_broken = True
+                    elif not may_go_again(error) or attempt == TRIES:
+                        self._raise_translated(error)
+                        raise
+        raise AssertionError("a loop that returns or raises")
 
     @property
     def _begin(self) -> str:
