@@ -8,7 +8,7 @@ import socket
 from typing import cast
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.address import Address, identifier
+from tenuto.store.postgres.address import Address
 from tenuto.store.postgres.driver import (
     BROKEN,
     ConfigurationError,
@@ -16,6 +16,7 @@ from tenuto.store.postgres.driver import (
     PostgresError,
     ServerError,
 )
+from tenuto.store.postgres.grants import grants_for_work
 from tenuto.store.postgres.tls import without_tls
 from tenuto.store.protocol import DataRefused
 
@@ -67,10 +68,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         "denies this user what it needs",
         (
             "As an owner of the database run: GRANT CREATE ON DATABASE {database} TO {user}; or "
-            "let the owner of the schema migrate, and run as that role: GRANT USAGE ON SCHEMA "
-            "{schema} TO {user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
-            "{schema} TO {user}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} "
-            "TO {user}."
+            "let the owner of the schema migrate, and run as that role: {grants}."
         ),
     ),
     READ_ONLY: (
@@ -174,7 +172,9 @@ def first_line(error: BaseException | None) -> str:
 
 def _filled(advice: str, address: Address) -> str:
     return advice.format(
-        database=address.database, user=address.user, schema=identifier(address.schema)
+        database=address.database,
+        user=address.user,
+        grants=grants_for_work(address.schema, address.user),
     )
 
 
