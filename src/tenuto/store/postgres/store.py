@@ -31,13 +31,14 @@ from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
+from tenuto.store.postgres.faults import may_go_again
 from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
-from tenuto.store.postgres.session import Session
+from tenuto.store.postgres.session import TRIES, Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
@@ -242,7 +243,11 @@ class PostgresStore:
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
             if await self._pool.rows("insert_definition", columns._asdict()):
                 return definition_row(columns)
-            # Somebody else's has this number: perhaps it is the same.
+            # Something else has this number; or it is this, and the answer got lost: then it is not
+            # saved once more, whatever was saved after it.
+            there = await reads.definition(self._connections, tenant, id, version)
+            if there is not None and there.content_hash == content_hash:
+                return there
 
     async def definition(
         self, tenant: str, id: str, version: int | None = None
@@ -350,7 +355,8 @@ class PostgresStore:
         if mail:
             rows = [(*mail_columns(each), each.for_owner) for each in mail]
             sent: dict[str, Column] = {**part("mail_sent", rows).parameters(), "claimed_by": None}
-            await self._connections.rows("mail_sent", sent)
+            async with self._connections.session() as session:
+                await _sent_once(session, sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
@@ -477,3 +483,19 @@ class PostgresStore:
 
 def _order(timer: TimerColumns) -> tuple[int, str, str, str, str]:
     return timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
+async def _sent_once(session: Session, sent: dict[str, Column]) -> None:
+    """Not repeated without a word: what was taken off meanwhile would come, and be done, again."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            await session.commit(statement("mail_sent", session.schema), sent)
+            return
+        except CommitUnknown as error:
+            raise StoreUnavailable(
+                f"the connection broke while letters were sent: {error}"
+            ) from error
+        except StoreUnavailable as error:
+            cause = error.__cause__
+            if cause is None or not may_go_again(cause) or attempt == TRIES:
+                raise
+
+
