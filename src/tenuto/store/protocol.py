@@ -49,7 +49,10 @@ class Fenced(Exception):
 
 
 class DataRefused(Exception):
-    """The store will never take these data; the rest of the turn may be fine."""
+    """The store will never take these data; the rest of the turn may be fine.
+
+    Who looks for something by such data is not told this: it is not there.
+    """
 
 
 class NewInstance(Struct, frozen=True, gc=False, kw_only=True):

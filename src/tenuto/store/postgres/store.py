@@ -26,6 +26,7 @@ from tenuto.store.columns import (
     timer_row,
 )
 from tenuto.store.postgres import reads
+from tenuto.store.looking import looked_for, looked_for_each
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -220,16 +221,20 @@ class PostgresStore:
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
         process_id = self._require_open()
-        return await reads.load(self._pool, process_id, instance_ids, known)
+        return await looked_for_each(
+            instance_ids, lambda ids: reads.load(self._pool, process_id, ids, known)
+        )
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await reads.entries(self._connections, instance_id, after, limit)
+        look = reads.entries(self._connections, instance_id, after, limit)
+        return await looked_for(look, nothing=[])
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await reads.entries_at(self._connections, instance_id, seqs)
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
-        return await reads.instances(self._connections, self._address.schema, query)
+        look = reads.instances(self._connections, self._address.schema, query)
+        return await looked_for(look, nothing=InstancePage([], None))
 
     async def save_definition(
         self, tenant: str, id: str, content: bytes, content_hash: bytes, now: datetime
@@ -252,7 +257,9 @@ class PostgresStore:
     async def definition(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
-        return await reads.definition(self._connections, tenant, id, version)
+        return await looked_for(
+            reads.definition(self._connections, tenant, id, version), nothing=None
+        )
 
     async def definition_ids(self, tenant: str) -> list[str]:
         return await reads.definition_ids(self._connections, tenant)
@@ -266,7 +273,7 @@ class PostgresStore:
         return await reads.waits_for(self._connections, tenant, terms, limit, after)
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await reads.waits(self._connections, instance_id)
+        return await looked_for(reads.waits(self._connections, instance_id), nothing=[])
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await reads.unlooked_waits(self._connections, limit)
@@ -437,7 +444,7 @@ class PostgresStore:
         return await reads.dead_letters(self._connections, tenant, limit)
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await reads.deliveries(self._connections, instance_id)
+        return await looked_for(reads.deliveries(self._connections, instance_id), nothing=[])
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
