@@ -57,6 +57,7 @@ async def _enter(
     latest = max(epoch_ms(now), seen or 0)
     await transaction.rows("see_moment", {"process_id": process_id, "seen_at": latest})
     await transaction.rows("forget_processes")
+    await transaction.rows("forget_moments")
     return from_epoch_ms(latest)
 
 
