@@ -21,7 +21,7 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
-SET LOCAL idle_in_transaction_session_timeout = '15s';
+SET LOCAL idle_in_transaction_session_timeout = '5s';
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;

@@ -7,6 +7,7 @@ is never taken for dead because something else is slow.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -25,14 +26,14 @@ from tenuto.store.columns import (
     mail_row,
     timer_row,
 )
-from tenuto.store.postgres import reads
 from tenuto.store.looking import looked_for, looked_for_each
+from tenuto.store.postgres import reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.faults import may_go_again
 from tenuto.store.postgres.listener import Listener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
-from tenuto.store.postgres.faults import may_go_again
 from tenuto.store.postgres.ownership import Claims, beat, enter, leave
 from tenuto.store.postgres.parts import part
 from tenuto.store.postgres.pool import Pool
@@ -184,15 +185,22 @@ class PostgresStore:
         try:
             await self._listener.stop()
             if self._may_write:
-                await leave(self._heart, self._process_id, now, clean=clean)
-                # Somebody else goes on with what is left: at once, if the hint arrives.
-                with suppress(StoreUnavailable):
-                    await self.hint(())
-            for each in (self._heart, *self._lanes):
-                await each.close()
-            await self._pool.close()
+                await leave(self._heart, self._process_id, now, self._rhythm, clean=clean)
+            await self._say_goodbye()
         finally:
             self.abandon()
+
+    async def _say_goodbye(self) -> None:
+        # All of it is a courtesy, which nobody waits for any longer than for a beat.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._rhythm.patience):
+                if self._may_write:
+                    # Somebody else goes on with what is left: at once, if the hint arrives.
+                    with suppress(StoreUnavailable):
+                        await self.hint(())
+                for each in (self._heart, *self._lanes):
+                    await each.close()
+                await self._pool.close()
 
     def abandon(self) -> None:
         """What SIGKILL does: nothing is handed over, and sockets close without a word."""
@@ -488,8 +496,6 @@ class PostgresStore:
         return self._require_open()
 
 
-def _order(timer: TimerColumns) -> tuple[int, str, str, str, str]:
-    return timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
 async def _sent_once(session: Session, sent: dict[str, Column]) -> None:
     """Not repeated without a word: what was taken off meanwhile would come, and be done, again."""
     for attempt in range(1, TRIES + 1):
@@ -506,3 +512,5 @@ async def _sent_once(session: Session, sent: dict[str, Column]) -> None:
                 raise
 
 
+def _order(timer: TimerColumns) -> tuple[int, str, str, str, str]:
+    return timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
