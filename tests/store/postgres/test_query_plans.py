@@ -36,8 +36,8 @@ FRAGMENTS = re.compile(r"_(?:check|result|then|then_too)$")
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
 
 SMALL = {
-    "processes": "as many rows as processes, for a day",
-    "moments": "as many rows as lanes of processes",
+    "processes": "as many rows as processes; those that are gone for minutes, or a day",
+    "moments": "as many rows as lanes of processes, and one",
     "schema_info": "one row",
 }
 IN_INDEX_ORDER = {

@@ -21,7 +21,7 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
-SET LOCAL idle_in_transaction_session_timeout = '15s';
+SET LOCAL idle_in_transaction_session_timeout = '5s';
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;
@@ -1229,19 +1229,33 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago, own nothing any more and have left no job begun.
-WITH forgotten AS (
-    DELETE FROM tenuto.processes AS process
-    WHERE
-        process.stopped_at < tenuto.clock_ms() - 86400000
-        AND (
-            SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
-        ) IS NULL
-        AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL
-    RETURNING process.id
+-- Processes that stopped a day ago, or in good order and longer ago than any statement of theirs can
+-- last, own nothing any more and have left no job begun: every beat looks at those that are here.
+DELETE FROM tenuto.processes AS process
+WHERE
+    process.stopped_at
+    < tenuto.clock_ms() - CASE WHEN process.is_clean THEN 120000 ELSE 86400000 END
+    AND (
+        SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
+    ) IS NULL
+    AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL;
+
+-- name: forget_moments
+-- How far time had come for processes that are forgotten, but for the one that was the farthest of all
+-- whose clocks are not wrong.
+WITH farthest AS MATERIALIZED (
+    SELECT moment.process_id, moment.lane FROM tenuto.moments AS moment
+    WHERE moment.seen_at <= tenuto.clock_ms() + 86400000
+    ORDER BY moment.seen_at DESC, moment.process_id DESC, moment.lane DESC LIMIT 1
 )
 
-DELETE FROM tenuto.moments AS moment USING forgotten WHERE moment.process_id = forgotten.id;
+DELETE FROM tenuto.moments AS moment
+WHERE
+    (SELECT true FROM tenuto.processes AS known WHERE known.id = moment.process_id) IS NULL
+    AND (
+        SELECT true FROM farthest
+        WHERE farthest.process_id = moment.process_id AND farthest.lane = moment.lane
+    ) IS NULL;
 
 -- name: stop_process
 -- A process lets go.

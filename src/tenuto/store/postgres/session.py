@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from tenuto.store.postgres.driver import Connection, Row
-from tenuto.store.postgres.faults import READ_ONLY, is_broken, may_go_again, sqlstate, translated
+from tenuto.store.postgres.faults import (
+    READ_ONLY,
+    first_line,
+    is_broken,
+    may_go_again,
+    sqlstate,
+    translated,
+)
 from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown
@@ -177,7 +184,7 @@ class Session:
         """Leave, and raise what the store protocol knows instead, unless `error` is no failure."""
         await self._leave(connection, error)
         if may_be_durable and is_broken(error):
-            raise CommitUnknown(str(error)) from error
+            raise CommitUnknown(first_line(error) or type(error).__name__) from error
         if isinstance(error, Exception):
             self._raise_translated(error)
 
