@@ -16,6 +16,8 @@ def test_every_command_that_looks_works_on_a_database(on_postgres: Terminal) -> 
     assert [each["status"] for each in listed] == ["WAITING_FOR_EVENT", "FAILED", "COMPLETED"]
     assert "OUT_OF_STOCK" in on_postgres.call("show", "@last-failed", "--history").out
     assert "OUT_OF_STOCK" in on_postgres.call("dead-letters").out
+    # Bytes that are no text, as they may come from any file's name.
+    assert on_postgres.call("list", "--workflow", "\udcff", "-o", "id").out == ""
     verified = on_postgres.call("verify")
     assert (verified.code, "3 instances" in verified.out) == (0, True), verified.err
     assert "up to date" in on_postgres.call("migrate").out

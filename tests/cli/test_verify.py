@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from weakref import ref
 
 import apsw
@@ -21,9 +21,12 @@ from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
+from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import Store, StoredInstance
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.waiting import until
+from tests.kit.postgres_database import empty_database
 
 WRONG_SNAPSHOT = (
     "UPDATE workflow_snapshots"
@@ -186,3 +189,40 @@ async def test_large_instances_are_verified_in_smaller_portions() -> None:
         assert instances == 40
         assert store.most_bytes <= 2 * MOST_BYTES
         assert store.most_rows <= 2 * MOST_BYTES
+
+
+async def _verified_on_postgres(instances: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    most_rows = 0
+    send = Session._send
+
+    async def counting(session: Session, *sent: Any) -> list[Row]:  # noqa: ANN401
+        nonlocal most_rows
+        rows = await send(session, *sent)
+        most_rows = max(most_rows, len(rows))
+        return rows
+
+    one_step: Object = {"id": "one", "steps": [{"stepId": "a", "type": "DELAY", "duration": 0}]}
+    async with Tenuto(await empty_database("verified")) as app:
+        await app.deploy(one_step)
+        for _ in range(instances // 100):
+            await asyncio.gather(*(app.start("one") for _ in range(100)))
+        monkeypatch.setattr(Session, "_send", counting)
+        store, found = await counted(app)
+    monkeypatch.undo()
+    assert found == instances
+    assert store.most_instances <= MOST_INSTANCES
+    assert most_rows <= MOST_INSTANCES + 1, "the server is asked for a portion at a time"
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_database_is_verified_a_portion_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    await _verified_on_postgres(200, monkeypatch)
+
+
+@pytest.mark.soak
+@pytest.mark.asyncio
+async def test_a_large_database_is_verified_a_portion_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await _verified_on_postgres(10_000, monkeypatch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import Object
 from tests.engine.situations import ONE_WAIT, Moody
+from tests.kit.postgres_database import fresh_database
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,6 +42,24 @@ async def test_text_that_no_store_keeps_is_refused_wherever_it_is_handed_in(text
             assert refused.value.problems[0].code == "TEN-2004"
         assert [each.id for each in await app.instances()] == [waiting.id]
         assert await waiting.status() == "WAITING_FOR_EVENT"
+
+
+@pytest.mark.parametrize("text", [HALF_A_PAIR, "a\0b"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_what_no_store_keeps_is_not_found_in_any(
+    kind: str, text: str, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'tenuto.db'}" if kind == "sqlite" else await fresh_database()
+    async with Tenuto(url) as app:
+        await app.deploy(ONE_WAIT)
+        with pytest.raises(NotFound) as refused:
+            await app.instance(text)
+        assert refused.value.code == "TEN-3001"
+        with pytest.raises(NotFound) as refused:
+            await app.start(text)
+        assert refused.value.code == "TEN-2002"
+        assert await app.instances(workflow=text) == []
+        assert await app.instances(correlation_id=text) == []
 
 
 async def test_an_id_that_is_too_long_is_refused_wherever_it_is_handed_in() -> None:

@@ -83,12 +83,28 @@ def test_who_has_nothing_to_ask_leaves_it_to_others_to_find_out(said: Said) -> N
     assert len(said.lines) == 1
     outage.worked("heart")
     assert said.lines == ["the store is back after 0.0 s"]
-    outage.noticed("lane 0", FULL)
-    outage.rests("lane 0")
-    outage.worked("heart")
-    assert len(said.lines) == 1
-    outage.worked("lane 0")
-    assert said.lines == ["the store is back after 0.0 s"]
+
+
+@pytest.mark.parametrize("asks", ["heart", "mailroom"])
+def test_what_only_one_had_met_is_over_when_that_one_rests_and_others_work(
+    said: Said, asks: str
+) -> None:
+    """Whatever it was, the next outage is said too, and so is its end."""
+    outage = said.outage
+    for error in (FULL, FULL, AWAY):
+        outage.noticed("lane 0", error)
+        outage.noticed("lane 1", error)
+        outage.rests("lane 0")
+        outage.worked(asks)
+        assert len(said.lines) == 1, "the other one still waits"
+        outage.rests("lane 1")
+        outage.worked("lane 0")
+        assert said.lines == []
+        outage.worked(asks)
+        assert said.lines == ["the store is back after 0.0 s"]
+    outage.noticed(asks, AWAY)
+    outage.worked(asks)
+    assert len(said.lines) == 2
 
 
 @pytest.mark.slow

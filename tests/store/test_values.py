@@ -160,6 +160,25 @@ async def test_text_with_a_nul_is_kept_or_refused(store: Handle, text: str) -> N
     assert (await store.commit(turn("t2", begin("i2")))).writes["i2"].outcome is Outcome.WON
 
 
+@pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
+async def test_who_looks_for_what_cannot_be_kept_finds_nothing(store: Handle, text: str) -> None:
+    await store.commit(turn("t1", begin("i1")))
+    assert set(await store.load([text, "i1"])) == {"i1"}
+    assert await store.load([text]) == {}
+    assert await store.entries(text) == []
+    assert await store.definition("default", text) is None
+    assert await store.definition("default", text, 1) is None
+    assert await store.waits(text) == []
+    assert await store.deliveries(text) == []
+    for query in (
+        InstanceQuery(definition_id=text),
+        InstanceQuery(correlation_id=text),
+        InstanceQuery(current_step=text),
+        InstanceQuery(ids=(text,)),
+    ):
+        assert (await store.instances(query)).items == []
+
+
 async def test_bytes_are_kept_exactly(store: Handle) -> None:
     every_byte = bytes(range(256))
     await store.commit(turn("t1", begin("i1", entry(1, payload=every_byte), entry(2, payload=b""))))

@@ -47,8 +47,7 @@ class Outage:
 
     def rests(self, who: str) -> None:
         """`who` has nothing to ask for, and will not be the one to find out."""
-        if self._waiting.get(who) == _AWAY:
-            del self._waiting[who]
+        self._waiting.pop(who, None)
 
     def worked(self, who: str) -> None:
         """The store has done what `who` asked for."""

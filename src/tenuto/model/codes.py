@@ -815,8 +815,10 @@ _STORE = {
     "TEN-4017": Code(
         "No encrypted connection",
         "The URL asks for TLS and the server does not speak it, or shows a certificate that is not "
-        "to be trusted; or the server asks for TLS and the URL does not.",
-        "Do what the message says, in the URL (sslmode, sslrootcert) or on the server.",
+        "to be trusted; or the server asks for TLS and the URL does not; or a file of certificates "
+        "or keys that the URL names cannot be used.",
+        "Do what the message says, in the URL (sslmode, sslrootcert, sslcert, sslkey), with the "
+        "file or on the server.",
     ),
     "TEN-4018": Code(
         "Listens elsewhere",

@@ -49,7 +49,10 @@ class Fenced(Exception):
 
 
 class DataRefused(Exception):
-    """The store will never take these data; the rest of the turn may be fine."""
+    """The store will never take these data; the rest of the turn may be fine.
+
+    Who looks for something by such data is not told this: it is not there.
+    """
 
 
 class NewInstance(Struct, frozen=True, gc=False, kw_only=True):
@@ -748,7 +751,11 @@ class Store(Protocol):
         """Those of these letters that are in the mailbox, whoever has them in hand."""
 
     async def send(self, mail: Sequence[Mail]) -> None:
-        """Leave inputs for instances: the one write that a process without the lock may do."""
+        """Leave inputs for instances: the one write that a process without the lock may do.
+
+        StoreUnavailable leaves open whether they were left, unless only one process writes. A
+        store does not try again by itself: a letter that was taken meanwhile would come again.
+        """
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         """Become the owner of instances whose owner is gone; Fenced."""

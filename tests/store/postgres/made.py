@@ -17,7 +17,7 @@ from tests.kit.postgres_server import running_server
 
 PAGE = Path(tenuto.store.postgres.__file__).parent / "migrations" / "made.txt"
 
-_KINDS = ("table", "column", "index", "function", "trigger")
+_KINDS = ("table", "column", "index", "key", "function", "trigger")
 
 
 async def made(url: str) -> str:

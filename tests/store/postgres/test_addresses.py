@@ -10,6 +10,7 @@ import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres.address import identifier
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import GUARDED_ROLE, SECRETIVE_ROLE, PostgresServer, running_server
 from tests.store.situations import NOON
@@ -139,6 +140,16 @@ async def test_a_setting_that_the_server_does_not_take_is_named(server: Postgres
     wrong = await refused(f"{address}?work_mem={SECRET}")
     assert wrong.code == "TEN-4008"
     assert "sets work_mem to what the server does not take" in wrong.message
+
+
+@pytest.mark.asyncio
+async def test_a_name_that_is_a_word_of_sql_is_quoted(server: PostgresServer) -> None:
+    async with connected(server.url()) as connection:
+        words = await connection.fetch(
+            "SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')"
+        )
+    assert [word for (word,) in words if identifier(word) != f'"{word}"'] == []
+    assert (identifier("orders"), identifier("Orders")) == ("orders", '"Orders"')
 
 
 @pytest.mark.parametrize("schema", ["1st", "a b", 'x"; DROP SCHEMA public; --', "x" * 51, "é"])

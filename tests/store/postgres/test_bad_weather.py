@@ -17,6 +17,7 @@ from tenuto.store.postgres import PostgresStore, server as server_module
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
+from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     CommitUnknown,
@@ -176,6 +177,80 @@ async def test_jobs_of_a_claim_whose_answer_was_lost_are_not_claimed_past_it(
     proxy.mend()
     assert await store.leases(NOON) == [Lease(keys[0], 1)]
     assert (await store.claim_jobs(["ship"], 9, lease, NOON)).granted == [Lease(keys[1], 1)]
+
+
+@pytest.mark.asyncio
+async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
+    url: str, proxy: TcpProxy, opened: Opener
+) -> None:
+    """If somebody has taken it meanwhile, the command in it would be done twice."""
+    sender = await opened(proxy.url(url), connections=1)
+    worker = await opened(url, "p2")
+    await worker.commit(turn("t1", begin("i1"), process_id="p2"))
+    await sender.send([mail("m1", "i1")])  # from now on the statement is known
+    proxy.lose_answers()
+    under_way = asyncio.create_task(sender.send([mail("m2", "i1")]))
+    await proxy.lost.wait()
+    taken = aside("i1", version=1, mail_taken=("m1", "m2"))
+    await worker.commit(turn("t2", taken, process_id="p2"))
+    proxy.mend()
+    proxy.cut()
+    with pytest.raises(StoreUnavailable, match="broke while letters were sent"):
+        await under_way
+    assert await worker.mail(10) == []
+    await sender.send([mail("m3", "i1")])
+    assert [each.id for each in await worker.mail(10)] == ["m3"]
+
+
+@pytest.mark.asyncio
+async def test_letters_that_were_rolled_back_because_of_others_are_sent_again(
+    url: str, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(url)
+    send = Session._send
+    left = 2
+
+    async def rolled_back(session: Session, *sent: Any) -> list[Row]:  # noqa: ANN401
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            error = PostgresError("deadlock detected")
+            error.sqlstate = "40P01"
+            raise error
+        return await send(session, *sent)
+
+    monkeypatch.setattr(Session, "_send", rolled_back)
+    await store.send([mail("m1", "i1")])
+    monkeypatch.undo()
+    assert [each.id for each in await store.mail(10)] == ["m1"]
+
+
+@pytest.mark.asyncio
+async def test_a_definition_of_which_nothing_was_heard_is_saved_once(
+    url: str, proxy: TcpProxy, opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if another was saved meanwhile, which stays the newest."""
+    store = await opened(proxy.url(url), connections=1)
+    other = await opened(url, "p2")
+    await store.save_definition("default", "w", b"1", b"1", NOON)
+    rows = Pool.rows
+
+    async def unanswered(pool: Pool, name: str, *given: Any) -> list[Row]:  # noqa: ANN401
+        if name == "insert_definition":
+            proxy.lose_answers()
+        return await rows(pool, name, *given)
+
+    monkeypatch.setattr(Pool, "rows", unanswered)
+    saving = asyncio.create_task(store.save_definition("default", "w", b"2", b"2", NOON))
+    await proxy.lost.wait()
+    monkeypatch.undo()
+    await other.save_definition("default", "w", b"3", b"3", NOON)
+    proxy.mend()
+    proxy.cut()
+    assert (await saving).version == 2
+    newest = await store.definition("default", "w")
+    assert newest is not None
+    assert (newest.version, newest.content) == (3, b"3")
 
 
 async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,10 +13,22 @@ from tenuto.store.postgres import PostgresStore, blockers, migrations
 from tenuto.store.postgres.migrations import NEWEST
 from tenuto.store.postgres.queries import statement
 from tests.kit.postgres_database import connected
-from tests.store.postgres.conftest import waits_for_lock
+from tests.kit.postgres_server import PostgresServer
+from tests.store.postgres.conftest import run, waits_for_lock
 from tests.store.postgres.test_half_schemas import everything, migrated
 
 pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def server_of_prepared() -> Iterator[PostgresServer]:
+    """A server that lets transactions be prepared, which others do not."""
+    server = PostgresServer(settings={"max_prepared_transactions": "2"})
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
 
 
 async def test_a_migration_gives_up_and_names_who_is_in_the_way(
@@ -44,8 +57,32 @@ async def test_a_migration_gives_up_and_names_who_is_in_the_way(
     assert len(await PostgresStore(bare_url).migrate()) == NEWEST - 4
 
 
-async def test_a_prepared_transaction_is_named_as_what_it_is() -> None:
-    assert "pg_prepared_xacts" in blockers.Blocker(0, None, None, None, None).shown
+async def test_a_prepared_transaction_is_named_with_what_ends_it(
+    monkeypatch: pytest.MonkeyPatch, server_of_prepared: PostgresServer
+) -> None:
+    monkeypatch.setattr(migrations, "_LOCK_PATIENCE", 0.5)
+    monkeypatch.setattr(blockers, "LOOK_EVERY", 0.05)
+    url = server_of_prepared.url()
+    await migrated(url, NEWEST - 1)
+    await run(
+        url,
+        "BEGIN; SELECT count(*) FROM tenuto.mailbox; PREPARE TRANSACTION 'ada''s';"
+        " BEGIN; SELECT 1; PREPARE TRANSACTION 'not in the way'",
+    )
+    with pytest.raises(StoreUnavailable) as refused:
+        await PostgresStore(url).migrate()
+    assert refused.value.code == "TEN-4016"
+    assert "the prepared transaction ada's (user tenuto, since 20" in refused.value.message
+    assert "not in the way" not in str(refused.value)
+    _, _, advised = refused.value.advice.partition("or end it on the server: ")
+    await run(url, advised.partition(" Then run")[0])
+    assert len(await PostgresStore(url).migrate()) == 1
+
+
+async def test_a_prepared_transaction_without_a_name_is_told_as_what_it_is() -> None:
+    nameless = blockers.Blocker(0, None, None, None, None)
+    assert "pg_prepared_xacts" in nameless.shown
+    assert "ROLLBACK PREPARED" in nameless.end
 
 
 async def test_a_migration_that_waits_for_another_says_for_whom(

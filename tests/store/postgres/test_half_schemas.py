@@ -19,6 +19,23 @@ pytestmark = pytest.mark.asyncio
 CATALOGUE = statement("catalogue", "tenuto").sql
 LOG = "tenuto.workflow_execution_history"
 TRIGGER = "workflow_execution_history_leave_place"
+INVALID = "indisvalid = false"
+DROP_KEYS_AND_INDEXES = """
+DO $$ DECLARE name regclass; BEGIN
+    FOR name IN SELECT indexrelid::regclass FROM pg_index
+        INNER JOIN pg_class ON pg_class.oid = indrelid
+        WHERE relnamespace = '"Orders"'::regnamespace AND NOT indisprimary
+        AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid) LOOP
+        EXECUTE format('DROP INDEX %s', name);
+    END LOOP;
+END $$;
+DO $$ DECLARE key record; BEGIN
+    FOR key IN SELECT conrelid::regclass AS of_table, conname FROM pg_constraint
+        WHERE connamespace = '"Orders"'::regnamespace AND contype IN ('p', 'u') LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', key.of_table, key.conname);
+    END LOOP;
+END $$
+"""
 NEWER = f"UPDATE tenuto.schema_info SET version = {NEWEST + 1}"
 
 
@@ -28,9 +45,9 @@ async def migrated(url: str, newest: int = NEWEST) -> None:
     await session.close()
 
 
-async def everything(url: str) -> list[tuple[object, ...]]:
+async def everything(url: str, schema: str = "tenuto") -> list[tuple[object, ...]]:
     """All that the schema holds."""
-    return sorted(tuple(row) for row in await ask(url, CATALOGUE, "tenuto"))
+    return sorted(tuple(row) for row in await ask(url, CATALOGUE, schema))
 
 
 async def test_what_the_migrations_make_is_written_down(bare_url: str) -> None:
@@ -53,7 +70,6 @@ async def test_what_the_migrations_make_is_written_down(bare_url: str) -> None:
             "ALTER TABLE tenuto.events ALTER COLUMN number DROP IDENTITY",
             "column events.number (bigint identity)",
         ),
-        ("ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_pkey", "there is no index mailbox"),
         (
             "UPDATE tenuto.schema_info SET version = 4",
             "schema_info says 4, and there is ",
@@ -92,6 +108,26 @@ async def test_half_a_schema_is_refused_by_everybody(
             "DROP FUNCTION tenuto.contended, tenuto.clock_ms, tenuto.leave_place CASCADE",
             "function clock_ms, no function contended, no function leave_place, no trigger",
         ),
+        (
+            f"ALTER TABLE {LOG} DISABLE TRIGGER ALL",
+            f"schema_info says {NEWEST}, and trigger {TRIGGER} is switched off",
+        ),
+        (
+            f"ALTER TABLE {LOG} ENABLE REPLICA TRIGGER {TRIGGER}; DROP INDEX tenuto.jobs_leased",
+            f"there is no index jobs_leased, and trigger {TRIGGER} is switched off",
+        ),
+        (
+            f"UPDATE pg_index SET {INVALID} WHERE indexrelid = 'tenuto.jobs_offered'::regclass",
+            f"schema_info says {NEWEST}, and index jobs_offered is invalid",
+        ),
+        (
+            "ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_pkey",
+            "there is no primary key of mailbox (number)",
+        ),
+        (
+            "ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_id_instance_id_key",
+            "there is no unique key of mailbox (id, instance_id)",
+        ),
     ],
 )
 async def test_what_no_data_are_lost_with_is_repaired_by_what_is_said(
@@ -109,10 +145,41 @@ async def test_what_no_data_are_lost_with_is_repaired_by_what_is_said(
     assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
-async def test_a_trigger_that_is_switched_off_is_seen(bare_url: str) -> None:
+async def test_every_key_and_index_is_made_again_in_any_schema(
+    empty_url: str, opened: Opener
+) -> None:
+    url = f"{empty_url}?schema=Orders"
+    await PostgresStore(url).migrate()
+    before = await everything(empty_url, "Orders")
+    await run(empty_url, DROP_KEYS_AND_INDEXES)
+    refused = await refusal(PostgresStore(url))
+    await run(empty_url, refused.advice.partition("as the owner of the tables: ")[2])
+    assert await everything(empty_url, "Orders") == before
+    await opened(url)
+
+
+async def test_a_key_may_be_made_again_under_another_name(bare_url: str, opened: Opener) -> None:
     await PostgresStore(bare_url).migrate()
-    await run(bare_url, f"ALTER TABLE {LOG} DISABLE TRIGGER ALL")
-    assert "no trigger" in (await refusal(PostgresStore(bare_url))).message
+    await run(
+        bare_url,
+        "CREATE UNIQUE INDEX lean ON tenuto.mailbox (number);"
+        " ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_pkey,"
+        " ADD CONSTRAINT lean PRIMARY KEY USING INDEX lean;"
+        " CREATE UNIQUE INDEX lean_too ON tenuto.mailbox (id, instance_id);"
+        " ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_id_instance_id_key",
+    )
+    store = await opened(bare_url)
+    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+
+
+async def test_only_the_schema_that_is_half_there_is_dropped(empty_url: str) -> None:
+    for schema in ("Orders", "orders"):
+        await PostgresStore(f"{empty_url}?schema={schema}").migrate()
+    await run(empty_url, 'DROP TABLE "Orders".timers')
+    refused = await refusal(PostgresStore(f"{empty_url}?schema=Orders"))
+    await run(empty_url, refused.advice.partition("run in the database: ")[2].rstrip("."))
+    left = await ask(empty_url, "SELECT nspname FROM pg_namespace WHERE nspname ILIKE 'orders'")
+    assert [tuple(row) for row in left] == [("orders",)]
 
 
 async def test_every_older_schema_is_whole(bare_url: str) -> None:
@@ -175,3 +242,25 @@ async def test_an_empty_schema_that_somebody_made_is_used(bare_url: str, opened:
         " CREATE FUNCTION tenuto.of_an_extension() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     )
     await opened(bare_url)
+
+
+async def test_what_an_extension_has_in_a_schema_is_nobodys_claim(
+    empty_url: str, opened: Opener
+) -> None:
+    await run(
+        empty_url,
+        "CREATE VIEW public.statistics AS SELECT 1 AS one;"
+        " ALTER EXTENSION plpgsql ADD VIEW public.statistics",
+    )
+    await opened(f"{empty_url}?schema=public")
+
+
+async def test_a_name_of_ours_is_in_the_way_though_it_is_of_an_extension(empty_url: str) -> None:
+    await run(
+        empty_url,
+        "CREATE VIEW public.events AS SELECT 1 AS one;"
+        " ALTER EXTENSION plpgsql ADD VIEW public.events",
+    )
+    refused = await refusal(PostgresStore(f"{empty_url}?schema=public"))
+    assert refused.code == "TEN-4006"
+    assert "belongs to another program (it has events)" in refused.message

@@ -19,6 +19,7 @@ from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
 from tests.kit.postgres_plugin import did_not_run
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
 from tests.store.postgres.conftest import Opener
+from tests.store.situations import NOON
 
 QUICK = partial(
     PostgresStore, beat_every=timedelta(milliseconds=100), dead_after=timedelta(seconds=1)
@@ -108,6 +109,24 @@ async def test_a_beat_through_a_pooler_that_has_gone_silent_is_over_in_time(
                 proxy.mend()
                 await heard(store)
             store.abandon()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("unanswered", [b"BEGIN", b"stopped_at", b"COMMIT;", b"pg_notify"])
+async def test_who_stops_while_nobody_answers_waits_no_longer_than_for_a_beat(
+    url: str, proxy: TcpProxy, opened: Opener, unanswered: bytes
+) -> None:
+    """Others find out by themselves that it is gone; that they were not told to is no matter."""
+    store = await opened(proxy.url(url), make=QUICK)
+    await store.load(["i1"])
+    proxy.lose_answers_after(unanswered)
+    async with asyncio.timeout(MUCH_LONGER):
+        if unanswered == b"pg_notify":
+            await store.close(NOON, clean=True)
+        else:
+            with pytest.raises(StoreUnavailable, match="that this process stops"):
+                await store.close(NOON, clean=True)
+    assert not store.is_listening
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, driver, migrations
 from tenuto.store.postgres.address import read_address
-from tenuto.store.postgres.driver import Connection
-from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, migrate
-from tenuto.store.postgres.queries import statement
+from tenuto.store.postgres.driver import Connection, Row
+from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST, checked_version, migrate
+from tenuto.store.postgres.queries import Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
-from tenuto.store.postgres.session import Session
+from tenuto.store.postgres.session import TRIES, Session
 from tenuto.store.sql import Migration
 from tests.kit.postgres_database import connected
 from tests.kit.tcp_proxy import proxy_to
@@ -95,6 +95,71 @@ async def test_a_migration_that_is_killed_in_the_middle_leaves_nothing(
     await session.close()
     monkeypatch.undo()
     await opened(empty_url)
+
+
+def contended(times: int) -> Migration:
+    """A migration that is the victim of a deadlock so many times; sequences are not rolled back."""
+    return Migration(
+        NEWEST + 1,
+        "x",
+        1,
+        f"""
+        DO $$ BEGIN
+            IF nextval('public.tries') <= {times} THEN
+                RAISE EXCEPTION 'deadlock detected' USING ERRCODE = 'deadlock_detected';
+            END IF;
+        END $$;
+        """,
+    )
+
+
+async def test_a_migration_that_is_the_victim_of_a_deadlock_goes_again(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run(empty_url, "CREATE SEQUENCE public.tries")
+    last = contended(TRIES - 1)
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, last])
+    session = Session(Server(read_address(empty_url)))
+    assert await migrate(session, newest=last.version) == [*MIGRATIONS, last]
+    await session.close()
+
+
+async def test_a_migration_that_others_are_always_in_the_way_of_says_so(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run(empty_url, "CREATE SEQUENCE public.tries")
+    last = contended(TRIES)
+    monkeypatch.setattr(migrations, "MIGRATIONS", [*MIGRATIONS, last])
+    session = Session(Server(read_address(empty_url)))
+    with pytest.raises(StoreUnavailable, match="again and again") as refused:
+        await migrate(session, newest=last.version)
+    assert refused.value.code == "TEN-4011"
+    await session.close()
+
+
+async def test_a_migration_that_is_committed_while_somebody_looks_is_no_half_of_one(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Session(Server(read_address(empty_url)))
+    await migrate(other, newest=NEWEST - 1)
+    version = statement("schema_info", "tenuto")
+    send = Session._send
+
+    async def overtaken(
+        session: Session, connection: Connection, sent: Statement, parameters: Parameters
+    ) -> list[Row]:
+        if sent is version and session is not other:
+            await migrate(other)
+        return await send(session, connection, sent, parameters)
+
+    monkeypatch.setattr(Session, "_send", overtaken)
+    session = Session(Server(read_address(empty_url)))
+    assert await checked_version(session) == NEWEST - 1
+    monkeypatch.undo()
+    assert await checked_version(session) == NEWEST
+    assert await migrate(session) == []
+    await session.close()
+    await other.close()
 
 
 async def test_a_migration_whose_answer_was_lost_is_done_once(

@@ -38,8 +38,8 @@ NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
 SMALL = {
     "listeners": "as many rows as there are listeners",
     "shares": "as many rows as there are listeners, and sixteen",
-    "processes": "as many rows as processes, for a day",
-    "moments": "as many rows as lanes of processes",
+    "processes": "as many rows as processes; those that are gone for minutes, or a day",
+    "moments": "as many rows as lanes of processes, and one",
     "schema_info": "one row",
 }
 IN_INDEX_ORDER = {

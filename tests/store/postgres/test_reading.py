@@ -10,7 +10,8 @@ import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.protocol import Ownership
+from tenuto.store.postgres.rhythm import DEAD_AFTER
+from tenuto.store.protocol import BEAT_EVERY, Ownership
 from tests.kit.postgres_database import connected
 from tests.store.postgres.conftest import Opener, waits_for_lock
 from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
@@ -135,6 +136,18 @@ async def test_nobody_stands_still_for_ever_in_the_middle_of_a_transaction(
     for name in ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"):
         [(value,)] = await connection.fetch("SELECT current_setting($1)", name)
         assert value not in {"0", ""}
+
+
+async def test_who_vanishes_in_the_middle_of_a_turn_is_not_kept_from_being_taken_for_dead(
+    url: str, opened: Opener
+) -> None:
+    """Its row is locked until the server ends its turn: that is before the silence is over."""
+    query = (
+        "SELECT setting::int FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'"
+    )
+    connection = await (await opened(url))._heart._connected()
+    [(allowed,)] = await connection.fetch(query)
+    assert timedelta(milliseconds=allowed) <= DEAD_AFTER - BEAT_EVERY
 
 
 async def test_a_store_is_opened_once(url: str, opened: Opener) -> None:

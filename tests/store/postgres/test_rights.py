@@ -10,6 +10,7 @@ import pytest_asyncio
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.migrations import NEWEST
+from tenuto.store.postgres.rights import Roles, as_owner
 from tests.store.postgres.conftest import Opener, refusal, run
 from tests.store.postgres.test_half_schemas import migrated
 from tests.store.situations import NOON, begin, event, mail, turn
@@ -30,6 +31,7 @@ async def test_who_may_not_create_is_told_what_to_grant(humble: str) -> None:
     refused = await refusal(PostgresStore(humble))
     assert refused.code == "TEN-4004"
     assert "GRANT CREATE ON DATABASE" in refused.advice
+    assert refused.__cause__ is not refused
 
 
 async def test_who_may_not_enter_the_schema_is_told_what_its_owner_has_to_grant(
@@ -50,6 +52,46 @@ async def test_who_may_not_enter_the_schema_is_told_what_its_owner_has_to_grant(
     assert len(await store.mail(10)) == 1
     await store.claim_orphans(10)
     await store.close(NOON, clean=True)
+
+
+async def test_who_may_not_call_functions_is_told_what_to_grant(
+    bare_url: str, humble: str, opened: Opener
+) -> None:
+    await PostgresStore(bare_url).migrate()
+    role = humble.partition("://")[2].partition("@")[0]
+    await run(
+        bare_url,
+        "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA tenuto FROM PUBLIC;"
+        f" GRANT USAGE ON SCHEMA tenuto TO {role};"
+        f" GRANT ALL ON ALL TABLES IN SCHEMA tenuto TO {role}",
+    )
+    refused = await refusal(PostgresStore(humble))
+    assert refused.code == "TEN-4004"
+    assert "permission denied for function" in refused.message
+    _, _, grants = refused.advice.partition("and run as that role: ")
+    await run(bare_url, grants.rstrip("."))
+    store = await opened(humble)
+    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+
+
+async def test_what_is_granted_holds_for_what_later_versions_add(
+    bare_url: str, humble: str
+) -> None:
+    await PostgresStore(bare_url).migrate()
+    refused = await refusal(PostgresStore(humble))
+    _, _, grants = refused.advice.partition("As the role tenuto run: ")
+    await run(
+        bare_url,
+        f"{grants.rstrip('.')}; CREATE TABLE tenuto.later (number int);"
+        " CREATE FUNCTION tenuto.later() RETURNS int LANGUAGE sql AS 'SELECT 1';"
+        " REVOKE EXECUTE ON FUNCTION tenuto.later FROM PUBLIC",
+    )
+    await run(humble, "INSERT INTO tenuto.later VALUES (tenuto.later())")
+
+
+async def test_a_role_is_named_as_sql_names_it() -> None:
+    advice = as_owner(Roles(owner="Ada", user="user", is_owner=False))
+    assert 'the role "Ada"; "user" may not' in advice
 
 
 async def test_who_may_not_make_tables_in_a_schema_is_told_so(

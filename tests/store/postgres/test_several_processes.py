@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,14 +13,17 @@ from tenuto.model.log import LogRow
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import (
     Fenced,
+    JobKey,
+    JobRow,
     Mail,
+    Orphan,
     Outcome,
     Ownership,
     TimerRow,
     WriteResult,
 )
 from tests.kit.postgres_database import connected
-from tests.store.postgres.conftest import Opener, waits_for_lock
+from tests.store.postgres.conftest import Opener, ask, run, waits_for_lock
 from tests.store.postgres_place import DEAD_AFTER, let_time_pass
 from tests.store.situations import (
     NOON,
@@ -314,6 +317,63 @@ async def test_old_events_are_never_newer_than_a_wait_that_followed_them(
         await other.execute("ROLLBACK")
     number = (await storing).events["e1"].number
     assert (await second.waits("i1"))[0].follows < number
+
+
+async def test_who_left_in_good_order_and_owns_nothing_is_soon_forgotten(
+    url: str, opened: Opener
+) -> None:
+    """Every beat looks at all who stopped: guests that come and go leave nothing to look at."""
+    guest = PostgresStore(url)
+    await guest.open("guest", NOON, is_guest=True)
+    owner = await opened(url, "owner")
+    own = aside("i1", ownership=Ownership.TAKE)
+    await owner.commit(turn("t1", own, process_id="owner"))
+    dead = await opened(url, "dead")
+    lessee = await opened(url, "lessee")
+    key = JobKey("i2", "a", "", 1)
+    offer = aside("i2", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
+    await lessee.commit(turn("t2", begin("i2"), process_id="lessee"))
+    await lessee.commit(turn("t3", offer, process_id="lessee"))
+    assert (await lessee.claim_jobs(["ship"], 1, timedelta(minutes=1), NOON)).granted
+    later = NOON + timedelta(hours=1)
+    await guest.close(later, clean=True)
+    await owner.close(NOON, clean=True)
+    await lessee.close(NOON, clean=True)
+    await dead.close(NOON, clean=False)
+    await opened(url, "at once")
+    assert await _known(url) == ["at once", "dead", "guest", "lessee", "owner"]
+    await run(url, "UPDATE tenuto.processes SET stopped_at = stopped_at - 180000")
+    heir = PostgresStore(url)
+    opened.stores.append(heir)
+    assert await heir.open("heir", NOON) == later
+    assert await _known(url) == ["at once", "dead", "heir", "lessee", "owner"]
+    assert await heir.claim_orphans(9) == [Orphan("i1", clean=True)]
+    lapsed = (await heir.claim_jobs(["ship"], 1, timedelta(minutes=1), NOON)).lapsed
+    assert [each.clean for each in lapsed] == [True]
+
+
+async def test_how_far_time_has_come_outlives_who_has_seen_it(url: str, opened: Opener) -> None:
+    moments = "SELECT process_id FROM tenuto.moments ORDER BY 1"
+    later, wrong = NOON + timedelta(hours=1), datetime.now(UTC) + timedelta(days=7)
+    for id, left_at in (("a", NOON), ("b", later), ("c", NOON), ("d", wrong)):
+        guest = PostgresStore(url)
+        await guest.open(id, NOON, is_guest=True)
+        await guest.close(left_at, clean=True)
+    await run(url, "UPDATE tenuto.processes SET stopped_at = stopped_at - 180000")
+    await run(url, "UPDATE tenuto.moments SET seen_at = 0 WHERE process_id = 'c'")
+    first = PostgresStore(url)
+    opened.stores.append(first)
+    assert await first.open("p1", NOON) == later
+    assert await ask(url, moments) == [("p1",)]
+    await run(url, "DELETE FROM tenuto.processes WHERE id = 'p1'")
+    await run(url, "UPDATE tenuto.moments SET seen_at = seen_at + 1000")
+    second = PostgresStore(url)
+    opened.stores.append(second)
+    assert await second.open("p2", NOON) == later + timedelta(seconds=1)
+
+
+async def _known(url: str) -> list[str]:
+    return [id for (id,) in await ask(url, "SELECT id FROM tenuto.processes ORDER BY id")]
 
 
 async def test_a_clock_that_was_set_back_is_told_how_far_time_has_come(

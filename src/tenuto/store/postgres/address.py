@@ -17,6 +17,18 @@ _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[\w.%-]*)(?::([0-9]+))?")
 _DIGITS = re.compile(r"[0-9]{1,5}")
 _LAST_PORT = 65_535
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_RESERVED = re.compile(
+    "all|analyse|analyze|and|any|array|as|asc|asymmetric|authorization|binary|both|case|cast"
+    "|check|collate|collation|column|concurrently|constraint|create|cross|current_catalog"
+    "|current_date|current_role|current_schema|current_time|current_timestamp|current_user"
+    "|default|deferrable|desc|distinct|do|else|end|except|false|fetch|for|foreign|freeze|from"
+    "|full|grant|group|having|ilike|in|initially|inner|intersect|into|is|isnull|join|lateral"
+    "|leading|left|like|limit|localtime|localtimestamp|natural|not|notnull|null|offset|on|only"
+    "|or|order|outer|overlaps|placing|primary|references|returning|right|select|session_user"
+    "|similar|some|symmetric|system_user|table|tablesample|then|to|trailing|true|union|unique"
+    "|user|using|variadic|verbose|when|where|window|with"
+)
+"""Words that SQL takes for its own where they stand without quotes."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 _SECRET = re.compile(r"pass(?!file)|pwd|secret|token|\.", re.IGNORECASE)
 """Options that may hold a secret; what a setting with a dot in its name holds, nobody knows."""
@@ -81,10 +93,16 @@ def read_address(url: str, schema: str | None = None, *, what: str = STORE_URL) 
 
 def identifier(name: str) -> str:
     """A name as SQL writes it."""
-    if not name or _PLAIN.fullmatch(name):
+    if not name or (_PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name)):
         return name
     quoted = name.replace('"', '""')
     return f'"{quoted}"'
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"
 
 
 def as_typed(url: str) -> str:

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.address import literal
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 
@@ -24,19 +25,21 @@ LOOK_EVERY = 1.0
 
 
 class Blocker(NamedTuple):
-    """A session that holds what another one waits for."""
+    """A transaction that holds what a session waits for."""
 
     pid: int
     user: str | None
     application: str | None
     state: str | None
     since: datetime | None
-    """When its transaction began; the server tells that only to those who may know."""
+    """When it began, or was prepared; the server tells that only to those who may know."""
+    gid: str | None = None
+    """The name of one that is prepared, which has no session."""
 
     @property
     def shown(self) -> str:
         if not self.pid:
-            return "a prepared transaction (see pg_prepared_xacts)"
+            return self._shown_prepared
         named = ", ".join(
             f"{what} {name}"
             for what, name in (("application", self.application), ("user", self.user))
@@ -45,6 +48,23 @@ class Blocker(NamedTuple):
         since = f", in a transaction since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
         state = f", {self.state}" if self.state else ""
         return f"pid {self.pid} ({named or 'no name given'}{since}{state})"
+
+    @property
+    def _shown_prepared(self) -> str:
+        if self.gid is None:
+            return "a prepared transaction (see pg_prepared_xacts)"
+        user = f"user {self.user}, " if self.user else ""
+        return (
+            f"the prepared transaction {self.gid} ({user}since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+        )
+
+    @property
+    def end(self) -> str:
+        """What ends it."""
+        if self.pid:
+            return f"SELECT pg_terminate_backend({self.pid});"
+        # Its session is over: only its name ends it.
+        return f"ROLLBACK PREPARED {literal(self.gid or 'GID')};"
 
 
 class Watch:
@@ -60,11 +80,11 @@ class Watch:
     @property
     def advice(self) -> str:
         """How to get them out of the way."""
-        ends = " ".join(f"SELECT pg_terminate_backend({each.pid});" for each in self.last)
+        ends = " ".join(each.end for each in self.last)
         if not self.last:
             ends = "look for long transactions in pg_stat_activity."
         return (
-            "Have that transaction committed or rolled back, or end its session on the server: "
+            "Have that transaction committed or rolled back, or end it on the server: "
             f"{ends} Then run `tenuto migrate` again. Nothing was changed."
         )
 
@@ -83,14 +103,14 @@ async def watching(server: Server, pid: int) -> AsyncIterator[Watch]:
 
 async def _look(server: Server, pid: int, watch: Watch, over: asyncio.Event) -> None:
     session = Session(server)
-    told: set[int] = set()
+    told: set[tuple[int, str | None]] = set()
     try:
         while not await _is_over(over):
             found = [Blocker(*row) for row in await session.rows("blockers", {"pid": pid})]
             # What it waited for at last is what it gave up for: an answer from afterwards is empty.
             watch.last = found or watch.last
-            if {each.pid for each in found} - told:
-                told |= {each.pid for each in found}
+            if (now := {(each.pid, each.gid) for each in found}) - told:
+                told |= now
                 log.warning("the migration of %s waits for %s", server.shown, watch.shown)
     except StoreUnavailable as error:
         log.debug("nobody sees whom the migration waits for: %s", error)

@@ -19,8 +19,14 @@ class Item(NamedTuple):
     table: str
     """Whose it is; a dash where it is nobody's."""
     name: str
+    """Of a key its columns, with commas: its index may be made again under another name."""
     detail: str = ""
-    """A column's type."""
+    """A column's type; whether a key is the primary one; why something does not work."""
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether it is there and does not work."""
+        return self.detail in _SPOILT
 
     @property
     def shown(self) -> str:
@@ -29,13 +35,22 @@ class Item(NamedTuple):
                 return self.name
             case "column":
                 return f"column {self.table}.{self.name} ({self.detail})"
+            case "key":
+                return f"{self.detail} key of {self.table} ({self.name.replace(',', ', ')})"
+            case _ if self.is_spoilt:
+                return f"{self.kind} {self.name} is {self.detail}"
             case _:
                 return f"{self.kind} {self.name}"
 
 
 SCHEMA_INFO = "schema_info"
-OF_TABLES = frozenset({"column", "index", "trigger"})
+OF_TABLES = frozenset({"column", "index", "key", "trigger"})
 """Their names are their table's matter."""
+OF_EXTENSION = "of an extension"
+PRIMARY = "primary"
+INVALID = "invalid"
+SWITCHED_OFF = "switched off"
+_SPOILT = frozenset({INVALID, SWITCHED_OFF})
 _MOST_SHOWN = 5
 
 
@@ -52,7 +67,7 @@ def expected(version: int) -> frozenset[Item]:
 @cache
 def names_of_ours() -> frozenset[str]:
     """Every name that a migration gives to a table, index, function or trigger."""
-    return frozenset(item.name for _, _, item in _made() if item.kind != "column")
+    return frozenset(item.name for _, _, item in _made() if item.kind not in ("column", "key"))
 
 
 def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
@@ -64,10 +79,16 @@ def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
 
 
 def missing(version: int, found: frozenset[Item]) -> list[Item]:
-    """What the migrations up to `version` made, and is not there; of a lost table that alone."""
+    """What the migrations up to `version` made, and is not there; of a lost table that alone.
+
+    What is there and does not work says why.
+    """
+    spoilt = {item._replace(detail=""): item for item in found if item.is_spoilt}
     lost = expected(version) - found
     tables = {item.name for item in lost if item.kind == "table"}
-    return sorted(item for item in lost if item.kind == "table" or item.table not in tables)
+    return sorted(
+        spoilt.get(item, item) for item in lost if item.kind == "table" or item.table not in tables
+    )
 
 
 def ahead(version: int, newest: int, found: frozenset[Item]) -> list[Item]:

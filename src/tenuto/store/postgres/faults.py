@@ -8,7 +8,7 @@ import socket
 from typing import cast
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres.address import Address, identifier
+from tenuto.store.postgres.address import Address
 from tenuto.store.postgres.driver import (
     BROKEN,
     ConfigurationError,
@@ -16,6 +16,7 @@ from tenuto.store.postgres.driver import (
     PostgresError,
     ServerError,
 )
+from tenuto.store.postgres.grants import grants_for_work
 from tenuto.store.postgres.tls import without_tls
 from tenuto.store.protocol import DataRefused
 
@@ -67,10 +68,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
         "denies this user what it needs",
         (
             "As an owner of the database run: GRANT CREATE ON DATABASE {database} TO {user}; or "
-            "let the owner of the schema migrate, and run as that role: GRANT USAGE ON SCHEMA "
-            "{schema} TO {user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "
-            "{schema} TO {user}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} "
-            "TO {user}."
+            "let the owner of the schema migrate, and run as that role: {grants}."
         ),
     ),
     READ_ONLY: (
@@ -157,6 +155,11 @@ def may_go_again(error: BaseException) -> bool:
     return sqlstate(error) in _AGAIN
 
 
+def was_rolled_back(error: StoreUnavailable) -> bool:
+    """Whether others were in the way of what was to be done, which may do better the next time."""
+    return error.__cause__ is not None and may_go_again(error.__cause__)
+
+
 def is_refused(error: BaseException) -> bool:
     """Whether the data are at fault, and not the weather."""
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
@@ -169,7 +172,9 @@ def first_line(error: BaseException | None) -> str:
 
 def _filled(advice: str, address: Address) -> str:
     return advice.format(
-        database=address.database, user=address.user, schema=identifier(address.schema)
+        database=address.database,
+        user=address.user,
+        grants=grants_for_work(address.schema, address.user),
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.postgres.address import identifier
 from tenuto.store.postgres.blockers import watching
 from tenuto.store.postgres.catalogue import (
+    OF_EXTENSION,
     OF_TABLES,
     SCHEMA_INFO,
     Item,
@@ -19,8 +21,9 @@ from tenuto.store.postgres.catalogue import (
     shown,
 )
 from tenuto.store.postgres.driver import Row
-from tenuto.store.postgres.faults import LOCKED, sqlstate
+from tenuto.store.postgres.faults import LOCKED, sqlstate, was_rolled_back
 from tenuto.store.postgres.queries import in_schema, statement
+from tenuto.store.postgres.repair import repair_of
 from tenuto.store.postgres.rights import as_owner, denied, is_denied, roles_of
 from tenuto.store.postgres.session import TRIES, Session, Transaction
 from tenuto.store.protocol import CommitUnknown
@@ -46,26 +49,6 @@ def tables_of(migration: Migration) -> list[str]:
     return re.findall(r"^CREATE TABLE tenuto\.(\w+)", migration.sql, re.MULTILINE)
 
 
-def repair_of(lost: Sequence[Item], schema: str) -> str | None:
-    """What makes again what no data are lost with; None where some are."""
-    made = [_statement_that_makes(item) for item in lost]
-    if None in made:
-        return None
-    return in_schema(" ".join(" ".join(sql.split()) for sql in made if sql), schema)
-
-
-def _statement_that_makes(item: Item) -> str | None:
-    pattern = {
-        "index": rf"^CREATE (?:UNIQUE )?INDEX {item.name}\b[^;]*;",
-        "trigger": rf"^CREATE TRIGGER {item.name}\b[^;]*;",
-        "function": rf"^CREATE FUNCTION tenuto\.{item.name}\(.*?AS (?:'[^']*'|\$\$.*?\$\$);",
-    }.get(item.kind)
-    if pattern is None:
-        return None
-    made = [re.search(pattern, each.sql, re.MULTILINE | re.DOTALL) for each in MIGRATIONS]
-    return next((found[0] for found in reversed(made) if found), None)
-
-
 async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
     """Bring the schema up to date, in one transaction; the migrations that were needed.
 
@@ -82,14 +65,16 @@ async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
             in_doubt = needed
         return in_doubt
 
-    for _ in range(TRIES):
+    for attempt in range(1, TRIES + 1):
         with suppress(CommitUnknown):
             try:
                 return await session.transaction(work, begin="begin_migration")
             except StoreUnavailable as error:
-                if not is_denied(error):
-                    raise
-                raise await denied(session, error, version) from error
+                if attempt < TRIES and was_rolled_back(error):
+                    continue
+                if is_denied(error) and (refused := await denied(session, error, version)):
+                    raise refused from error
+                raise
     raise StoreUnavailable(
         f"the connection to {session.server.shown} broke each time that a migration was done",
         advice="Look at the network and at the server's log, and try again: a migration is done "
@@ -99,16 +84,16 @@ async def migrate(session: Session, *, newest: int = NEWEST) -> list[Migration]:
 
 async def checked_version(session: Session) -> int:
     """The schema's version, 0 when it is empty; StoreUnavailable if it is not for this program."""
-    found = await _found(session)
+    try:
+        # Of one moment: a migration that is committed in between is no half of one.
+        found, info = await session.look(_found)
+    except StoreUnavailable as error:
+        if is_denied(error) and (refused := await denied(session, error, None)):
+            raise refused from error
+        raise
     if not _is_ours(found):
         _require_free(session, found)
         return 0
-    try:
-        info = await session.rows("schema_info")
-    except StoreUnavailable as error:
-        if not is_denied(error):
-            raise
-        raise await denied(session, error, None) from error
     if not info:
         raise _half(session, "schema_info is empty")
     version, oldest_program = info[0]
@@ -163,8 +148,7 @@ async def _apply(session: Session, transaction: Transaction, newest: int) -> lis
     if not await transaction.rows("has_schema", {"schema": session.schema}):
         await transaction.rows("create_schema")
     # Another process may have migrated while this one waited.
-    found = await transaction.rows("catalogue", {"schema": session.schema})
-    info = await transaction.rows("schema_info") if _is_ours(_items(found)) else []
+    _, info = await _found(transaction)
     version = info[0][0] if info else 0
     needed = [each for each in MIGRATIONS if version < each.version <= newest]
     for migration in needed:
@@ -177,12 +161,11 @@ async def _apply(session: Session, transaction: Transaction, newest: int) -> lis
     return needed
 
 
-async def _found(session: Session) -> frozenset[Item]:
-    return _items(await session.rows("catalogue", {"schema": session.schema}))
-
-
-def _items(rows: Sequence[Row]) -> frozenset[Item]:
-    return frozenset(Item(*row) for row in rows)
+async def _found(transaction: Transaction) -> tuple[frozenset[Item], list[Row]]:
+    """What is in the schema, and what its schema_info says if it is ours."""
+    rows = await transaction.rows("catalogue", {"schema": transaction.schema})
+    found = frozenset(Item(*row) for row in rows)
+    return found, await transaction.rows("schema_info") if _is_ours(found) else []
 
 
 def _is_ours(found: frozenset[Item]) -> bool:
@@ -194,10 +177,14 @@ def _require_free(session: Session, found: frozenset[Item]) -> None:
     """That nothing is in the way of a schema that is yet to be made."""
     if ours := complete_tables(NEWEST, found):
         raise _half(session, f"{shown(ours)} without the schema_info that Tenuto makes")
-    tables = sorted(item for item in found if item.kind == "table")
-    # What it has beside tables may stay, as that of extensions does, unless it has our names.
-    named = [item for item in found if item.name in names_of_ours() and item.kind not in OF_TABLES]
-    if in_the_way := tables or sorted(named):
+    # What it has beside tables may stay, as all of an extension does, unless it has our names.
+    in_the_way = sorted(
+        item
+        for item in found
+        if (item.kind == "table" and item.detail != OF_EXTENSION)
+        or (item.kind not in OF_TABLES and item.name in names_of_ours())
+    )
+    if in_the_way:
         raise StoreUnavailable(
             f"the schema {session.schema} of {session.server.shown} belongs to another program "
             f"(it has {shown(in_the_way)})",
@@ -215,11 +202,18 @@ def _require_whole(session: Session, version: int, found: frozenset[Item]) -> No
     if lost:
         raise _half(
             session,
-            f"schema_info says {version}, and there is no {shown(lost, ', no ')}",
-            repair=repair_of(lost, session.schema),
+            f"schema_info says {version}, and {_said_of(lost)}",
+            repair=repair_of(lost, session.schema, MIGRATIONS),
         )
     if early := ahead(version, NEWEST, found):
         raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")
+
+
+def _said_of(lost: Sequence[Item]) -> str:
+    spoilt = [item for item in lost if item.is_spoilt]
+    gone = [item for item in lost if not item.is_spoilt]
+    said = [f"there is no {shown(gone, ', no ')}"] if gone else []
+    return ", and ".join([*said, shown(spoilt, ", ")] if spoilt else said)
 
 
 def _half(session: Session, what: str, repair: str | None = None) -> StoreUnavailable:
@@ -230,5 +224,5 @@ def _half(session: Session, what: str, repair: str | None = None) -> StoreUnavai
         if repair
         else "A migration does not help, for it takes what is there as done. Restore a backup; or, "
         "if nothing in it is needed, run in the database: "
-        f"DROP SCHEMA {session.schema} CASCADE.",
+        f"DROP SCHEMA {identifier(session.schema)} CASCADE.",
     )

@@ -57,16 +57,33 @@ async def _enter(
     latest = max(epoch_ms(now), seen or 0)
     await transaction.rows("see_moment", {"process_id": process_id, "seen_at": latest})
     await transaction.rows("forget_processes")
+    await transaction.rows("forget_moments")
     return from_epoch_ms(latest)
 
 
-async def leave(session: Session, process_id: str, now: datetime, *, clean: bool) -> None:
+async def leave(
+    session: Session, process_id: str, now: datetime, rhythm: Rhythm, *, clean: bool
+) -> None:
+    """Say that a process stops, within the rhythm's patience: then silence says it, a little later.
+
+    What is not known to have stopped in good order counts as if it had not.
+    """
+
     async def work(transaction: Transaction) -> None:
         await transaction.rows("stop_process", {"process_id": process_id, "is_clean": clean})
         seen = {"process_id": process_id, "seen_at": epoch_ms(now)}
         await transaction.rows("see_moment", seen)
 
-    await _surely(session.transaction(work))
+    try:
+        async with asyncio.timeout(rhythm.patience):
+            await _surely(session.transaction(work))
+    except TimeoutError as error:
+        raise StoreUnavailable(
+            f"{session.server.shown} has not answered for {rhythm.patience:g} s that this process "
+            "stops",
+            advice="Look at the network. Others take over after "
+            f"{rhythm.dead_after.total_seconds():g} s, as if it had died.",
+        ) from error
 
 
 async def beat(

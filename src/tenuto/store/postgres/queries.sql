@@ -21,11 +21,18 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
-SET LOCAL idle_in_transaction_session_timeout = '15s';
+SET LOCAL idle_in_transaction_session_timeout = '5s';
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_hashjoin = off;
 SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
+
+-- name: begin_look
+-- Start a transaction in which everything that is read is of one moment, pooled or not.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL lock_timeout = '10s';
+SET LOCAL statement_timeout = '30s';
+SET LOCAL idle_in_transaction_session_timeout = '15s';
 
 -- name: begin_migration
 -- Start a transaction that may take its time, and waits for others that do the same.
@@ -1308,19 +1315,33 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago, own nothing any more and have left no job begun.
-WITH forgotten AS (
-    DELETE FROM tenuto.processes AS process
-    WHERE
-        process.stopped_at < tenuto.clock_ms() - 86400000
-        AND (
-            SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
-        ) IS NULL
-        AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL
-    RETURNING process.id
+-- Processes that stopped a day ago, or in good order and longer ago than any statement of theirs can
+-- last, own nothing any more and have left no job begun: every beat looks at those that are here.
+DELETE FROM tenuto.processes AS process
+WHERE
+    process.stopped_at
+    < tenuto.clock_ms() - CASE WHEN process.is_clean THEN 120000 ELSE 86400000 END
+    AND (
+        SELECT true FROM tenuto.owners AS owner WHERE owner.process_id = process.id LIMIT 1
+    ) IS NULL
+    AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL;
+
+-- name: forget_moments
+-- How far time had come for processes that are forgotten, but for the one that was the farthest of all
+-- whose clocks are not wrong.
+WITH farthest AS MATERIALIZED (
+    SELECT moment.process_id, moment.lane FROM tenuto.moments AS moment
+    WHERE moment.seen_at <= tenuto.clock_ms() + 86400000
+    ORDER BY moment.seen_at DESC, moment.process_id DESC, moment.lane DESC LIMIT 1
 )
 
-DELETE FROM tenuto.moments AS moment USING forgotten WHERE moment.process_id = forgotten.id;
+DELETE FROM tenuto.moments AS moment
+WHERE
+    (SELECT true FROM tenuto.processes AS known WHERE known.id = moment.process_id) IS NULL
+    AND (
+        SELECT true FROM farthest
+        WHERE farthest.process_id = moment.process_id AND farthest.lane = moment.lane
+    ) IS NULL;
 
 -- name: stop_process
 -- A process lets go.
@@ -1554,20 +1575,45 @@ SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
 CREATE SCHEMA tenuto;
 
 -- name: catalogue
--- What is in the schema: its kind, whose it is, its name, and the type of a column. What is there and
--- does not work, such as an index that was not finished, is left out.
+-- What is in the schema: its kind, whose it is, its name, and more about it, such as the type of a column
+-- or that something is there and does not work. An index that holds rows apart is a key, and is named by
+-- its columns.
 WITH relations AS MATERIALIZED (
     SELECT class.oid, class.relname::text AS name, class.relkind AS kind
     FROM pg_catalog.pg_class AS class
     INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
     WHERE namespace.nspname = :schema
+),
+
+indexes AS MATERIALIZED (
+    SELECT
+        relation.oid AS of_table,
+        relation.name AS table_name,
+        named.relname::text AS name,
+        index.indkey,
+        index.indnkeyatts,
+        index.indisprimary,
+        index.indisvalid,
+        index.indisunique AND index.indimmediate
+        AND index.indpred IS NULL AND index.indexprs IS NULL AS is_key
+    FROM relations AS relation
+    INNER JOIN pg_catalog.pg_index AS index ON index.indrelid = relation.oid
+    INNER JOIN pg_catalog.pg_class AS named ON named.oid = index.indexrelid
 )
 
 SELECT
     CASE kind WHEN 'S' THEN 'sequence' WHEN 'c' THEN 'type' ELSE 'table' END,
     CASE WHEN kind IN ('S', 'c') THEN '-' ELSE name END,
     name,
-    ''
+    CASE
+        WHEN EXISTS (
+            SELECT 1 FROM pg_catalog.pg_depend AS member
+            WHERE
+                member.classid = 'pg_catalog.pg_class'::regclass AND member.objid = relations.oid
+                AND member.objsubid = 0 AND member.deptype = 'e'
+        ) THEN 'of an extension'
+        ELSE ''
+    END
 FROM relations
 WHERE kind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c')
 UNION ALL
@@ -1581,16 +1627,32 @@ FROM relations AS relation
 INNER JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = relation.oid
 WHERE relation.kind IN ('r', 'p', 'v') AND attribute.attnum > 0 AND NOT attribute.attisdropped
 UNION ALL
-SELECT 'index', relation.name, named.relname::text, ''
-FROM relations AS relation
-INNER JOIN pg_catalog.pg_index AS index ON index.indrelid = relation.oid
-INNER JOIN pg_catalog.pg_class AS named ON named.oid = index.indexrelid
-WHERE index.indisvalid
+SELECT 'index', table_name, name, CASE WHEN indisvalid THEN '' ELSE 'invalid' END
+FROM indexes
+WHERE NOT is_key
 UNION ALL
-SELECT 'trigger', relation.name, trigger.tgname::text, ''
+SELECT
+    'key',
+    table_name,
+    (
+        SELECT string_agg(attribute.attname::text, ',' ORDER BY part.place)
+        FROM unnest(indkey::smallint[]) WITH ORDINALITY AS part (attribute, place)
+        INNER JOIN pg_catalog.pg_attribute AS attribute
+            ON attribute.attrelid = of_table AND attribute.attnum = part.attribute
+        WHERE part.place <= indnkeyatts
+    ),
+    CASE WHEN indisprimary THEN 'primary' ELSE 'unique' END
+FROM indexes
+WHERE is_key AND indisvalid
+UNION ALL
+SELECT
+    'trigger',
+    relation.name,
+    trigger.tgname::text,
+    CASE WHEN trigger.tgenabled IN ('O', 'A') THEN '' ELSE 'switched off' END
 FROM relations AS relation
 INNER JOIN pg_catalog.pg_trigger AS trigger ON trigger.tgrelid = relation.oid
-WHERE NOT trigger.tgisinternal AND trigger.tgenabled IN ('O', 'A')
+WHERE NOT trigger.tgisinternal
 UNION ALL
 SELECT 'function', '-', routine.proname::text, ''
 FROM pg_catalog.pg_proc AS routine
@@ -1619,16 +1681,37 @@ WHERE namespace.nspname = :schema;
 SELECT set_config('lock_timeout', :patience, true);
 
 -- name: blockers
--- Who holds what a session waits for.
+-- Who holds what a session waits for; a transaction that was prepared has no session, but a name.
 SELECT
     blocking.pid,
-    activity.usename::text,
+    coalesce(activity.usename::text, prepared.owner::text),
     activity.application_name,
     activity.state,
-    activity.xact_start
-FROM unnest(pg_catalog.pg_blocking_pids(:pid)) AS blocking (pid)
+    coalesce(activity.xact_start, prepared.prepared) AS since,
+    prepared.gid
+FROM (SELECT DISTINCT pid FROM unnest(pg_catalog.pg_blocking_pids(:pid)) AS holder (pid)) AS blocking
 LEFT JOIN pg_catalog.pg_stat_activity AS activity ON activity.pid = blocking.pid
-ORDER BY activity.xact_start, blocking.pid;
+LEFT JOIN (
+    SELECT DISTINCT xact.gid, xact.owner, xact.prepared
+    FROM pg_catalog.pg_locks AS waiting
+    INNER JOIN pg_catalog.pg_locks AS held
+        ON
+            held.granted AND held.pid IS NULL
+            AND held.locktype = waiting.locktype
+            AND held.database IS NOT DISTINCT FROM waiting.database
+            AND held.relation IS NOT DISTINCT FROM waiting.relation
+            AND held.transactionid IS NOT DISTINCT FROM waiting.transactionid
+            AND held.classid IS NOT DISTINCT FROM waiting.classid
+            AND held.objid IS NOT DISTINCT FROM waiting.objid
+    -- Each holds its own id too, under the same virtual one.
+    INNER JOIN pg_catalog.pg_locks AS itself
+        ON
+            itself.granted AND itself.pid IS NULL AND itself.locktype = 'transactionid'
+            AND itself.virtualtransaction = held.virtualtransaction
+    INNER JOIN pg_catalog.pg_prepared_xacts AS xact ON xact.transaction = itself.transactionid
+    WHERE waiting.pid = :pid AND NOT waiting.granted
+) AS prepared ON blocking.pid = 0
+ORDER BY since, blocking.pid;
 
 -- name: schema_info
 -- Which migrations have run, and the oldest program that may use what they made.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.address import identifier
 from tenuto.store.postgres.faults import DENIED, first_line, sqlstate
+from tenuto.store.postgres.grants import grants_for_work
 from tenuto.store.postgres.session import Session
 
 
@@ -35,17 +36,22 @@ def as_owner(roles: Roles | None) -> str:
     if roles is None or roles.is_owner:
         return "Run `tenuto migrate`, or start the engine once."
     return (
-        f"Run `tenuto migrate` as the owner of its tables, the role {roles.owner}; "
-        f"{roles.user} may not change them."
+        f"Run `tenuto migrate` as the owner of its tables, the role {identifier(roles.owner)}; "
+        f"{identifier(roles.user)} may not change them."
     )
 
 
-async def denied(session: Session, error: StoreUnavailable, version: int | None) -> Exception:
-    """A refusal that says what helps in a schema that is of that `version`, if it is known."""
+async def denied(
+    session: Session, error: StoreUnavailable, version: int | None
+) -> StoreUnavailable | None:
+    """A refusal that says what helps in a schema that is of that `version`, if it is known.
+
+    None where there is no schema: then `error` says all there is to say.
+    """
     roles = await roles_of(session)
     if roles is None:
-        return error
-    schema, user = identifier(session.schema), identifier(roles.user)
+        return None
+    owner, user = identifier(roles.owner), identifier(roles.user)
     said = first_line(error.__cause__)
     if version:
         return StoreUnavailable(
@@ -59,14 +65,12 @@ async def denied(session: Session, error: StoreUnavailable, version: int | None)
             f"{session.server.shown} does not let {roles.user} make tables in the schema "
             f"{session.schema} ({said})",
             code="TEN-4004",
-            advice=f"As the role {roles.owner} run: GRANT USAGE, CREATE ON SCHEMA {schema} TO "
-            f"{user}; or run `tenuto migrate` as {roles.owner}.",
+            advice=f"As the role {owner} run: GRANT USAGE, CREATE ON SCHEMA "
+            f"{identifier(session.schema)} TO {user}; or run `tenuto migrate` as {owner}.",
         )
     return StoreUnavailable(
         f"{session.server.shown} does not let {roles.user} into the schema {session.schema}, "
         f"which belongs to {roles.owner} ({said})",
         code="TEN-4004",
-        advice=f"As the role {roles.owner} run: GRANT USAGE ON SCHEMA {schema} TO {user}; "
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {user}; "
-        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {user}.",
+        advice=f"As the role {owner} run: {grants_for_work(session.schema, user)}.",
     )

@@ -19,8 +19,9 @@ _CONNECT_PATIENCE = 10.0
 
 _SETTINGS = {
     "application_name": "tenuto",
-    # A process that is stopped in the middle of a transaction must not stop the others.
-    "idle_in_transaction_session_timeout": "15s",
+    # A process that is stopped in the middle of a transaction must not stop the others, nor be
+    # kept by it from being taken for dead: this is over before anybody is.
+    "idle_in_transaction_session_timeout": "5s",
     "lock_timeout": "10s",
     "statement_timeout": "30s",
     # What waited for a lock goes on with the row as it is then; a database may have another level

@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from tenuto.store.postgres.driver import Connection, Row
-from tenuto.store.postgres.faults import READ_ONLY, is_broken, may_go_again, sqlstate, translated
+from tenuto.store.postgres.faults import (
+    READ_ONLY,
+    first_line,
+    is_broken,
+    may_go_again,
+    sqlstate,
+    translated,
+)
 from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown
@@ -56,22 +63,18 @@ class Session:
 
     async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
         """One statement that may be repeated, so that a connection that broke is no matter."""
-        has_been_broken = False
-        async with self._in_use:
-            for attempt in range(1, TRIES + 1):
-                connection = await self._connected()
-                try:
-                    return await self._alone(connection, sent, parameters)
-                except BaseException as error:
-                    await self._leave(connection, error)
-                    if not isinstance(error, Exception):
-                        raise
-                    if is_broken(error) and not has_been_broken:
-                        has_been_broken = True
-                    elif not may_go_again(error) or attempt == TRIES:
-                        self._raise_translated(error)
-                        raise
-        raise AssertionError("a loop that returns or raises")
+        return await self._repeatable(lambda connection: self._alone(connection, sent, parameters))
+
+    async def look(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Do `work`, which only reads: all its statements see the same moment."""
+
+        async def once(connection: Connection) -> T:
+            await self._command(connection, "begin_look")
+            found = await work(Transaction(self, connection))
+            await self._command(connection, "rollback")
+            return found
+
+        return await self._repeatable(once)
 
     async def commit(self, sent: Statement, parameters: Parameters) -> list[Row]:
         """One statement that is a transaction by itself, durable when this returns.
@@ -106,6 +109,24 @@ class Session:
                 await self._fail(connection, error, may_be_durable=True)
                 raise
             return result
+
+    async def _repeatable(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        has_been_broken = False
+        async with self._in_use:
+            for attempt in range(1, TRIES + 1):
+                connection = await self._connected()
+                try:
+                    return await work(connection)
+                except BaseException as error:
+                    await self._leave(connection, error)
+                    if not isinstance(error, Exception):
+                        raise
+                    if is_broken(error) and not has_been_broken:
+                        has_been_broken = True
+                    elif not may_go_again(error) or attempt == TRIES:
+                        self._raise_translated(error)
+                        raise
+        raise AssertionError("a loop that returns or raises")
 
     @property
     def _begin(self) -> str:
@@ -163,7 +184,7 @@ class Session:
         """Leave, and raise what the store protocol knows instead, unless `error` is no failure."""
         await self._leave(connection, error)
         if may_be_durable and is_broken(error):
-            raise CommitUnknown(str(error)) from error
+            raise CommitUnknown(first_line(error) or type(error).__name__) from error
         if isinstance(error, Exception):
             self._raise_translated(error)
 

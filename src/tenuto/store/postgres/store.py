@@ -7,6 +7,7 @@ is never taken for dead because something else is slow.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -26,10 +27,12 @@ from tenuto.store.columns import (
     timer_row,
     wait_columns,
 )
+from tenuto.store.looking import looked_for, looked_for_each
 from tenuto.store.postgres import outbox, reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
+from tenuto.store.postgres.faults import may_go_again
 from tenuto.store.postgres.listener import Listener as HintListener, payload_for
 from tenuto.store.postgres.migrations import checked_version, migrate, require_newest
 from tenuto.store.postgres.ownership import Claims, beat, enter, leave
@@ -38,7 +41,7 @@ from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
-from tenuto.store.postgres.session import Session
+from tenuto.store.postgres.session import TRIES, Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
@@ -202,15 +205,22 @@ class PostgresStore:
         try:
             await self._listener.stop()
             if self._may_write:
-                await leave(self._heart, self._process_id, now, clean=clean)
-                # Somebody else goes on with what is left: at once, if the hint arrives.
-                with suppress(StoreUnavailable):
-                    await self.hint(())
-            for each in (self._heart, *self._lanes):
-                await each.close()
-            await self._pool.close()
+                await leave(self._heart, self._process_id, now, self._rhythm, clean=clean)
+            await self._say_goodbye()
         finally:
             self.abandon()
+
+    async def _say_goodbye(self) -> None:
+        # All of it is a courtesy, which nobody waits for any longer than for a beat.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._rhythm.patience):
+                if self._may_write:
+                    # Somebody else goes on with what is left: at once, if the hint arrives.
+                    with suppress(StoreUnavailable):
+                        await self.hint(())
+                for each in (self._heart, *self._lanes):
+                    await each.close()
+                await self._pool.close()
 
     def abandon(self) -> None:
         """What SIGKILL does: nothing is handed over, and sockets close without a word."""
@@ -239,16 +249,20 @@ class PostgresStore:
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
         process_id = self._require_open()
-        return await reads.load(self._pool, process_id, instance_ids, known)
+        return await looked_for_each(
+            instance_ids, lambda ids: reads.load(self._pool, process_id, ids, known)
+        )
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await reads.entries(self._connections, instance_id, after, limit)
+        look = reads.entries(self._connections, instance_id, after, limit)
+        return await looked_for(look, nothing=[])
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await reads.entries_at(self._connections, instance_id, seqs)
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
-        return await reads.instances(self._connections, self._address.schema, query)
+        look = reads.instances(self._connections, self._address.schema, query)
+        return await looked_for(look, nothing=InstancePage([], None))
 
     async def save_definition(
         self,
@@ -271,12 +285,18 @@ class PostgresStore:
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
             if await self._pool.rows("insert_definition", columns._asdict() | arrays):
                 return definition_row(columns)
-            # Somebody else's has this number: perhaps it is the same.
+            # Something else has this number; or it is this, and the answer got lost: then it is not
+            # saved once more, whatever was saved after it.
+            there = await reads.definition(self._connections, tenant, id, version)
+            if there is not None and there.content_hash == content_hash:
+                return there
 
     async def definition(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
-        return await reads.definition(self._connections, tenant, id, version)
+        return await looked_for(
+            reads.definition(self._connections, tenant, id, version), nothing=None
+        )
 
     async def definition_ids(self, tenant: str) -> list[str]:
         return await reads.definition_ids(self._connections, tenant)
@@ -290,7 +310,7 @@ class PostgresStore:
         return await reads.waits_for(self._connections, tenant, terms, limit, after)
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await reads.waits(self._connections, instance_id)
+        return await looked_for(reads.waits(self._connections, instance_id), nothing=[])
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await reads.unlooked_waits(self._connections, limit)
@@ -382,7 +402,8 @@ class PostgresStore:
         if mail:
             rows = [(*mail_columns(each), each.for_owner) for each in mail]
             sent: dict[str, Column] = {**part("mail_sent", rows).parameters(), "claimed_by": None}
-            await self._connections.rows("mail_sent", sent)
+            async with self._connections.session() as session:
+                await _sent_once(session, sent)
 
     async def claim_orphans(self, limit: int) -> list[Orphan]:
         process_id = self._require_writer()
@@ -463,7 +484,7 @@ class PostgresStore:
         return await reads.dead_letters(self._connections, tenant, limit)
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await reads.deliveries(self._connections, instance_id)
+        return await looked_for(reads.deliveries(self._connections, instance_id), nothing=[])
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await reads.deliveries_of(self._connections, event_id)
@@ -544,6 +565,22 @@ class PostgresStore:
                 advice="Ask an engine that has it open: a reader can only send mail.",
             )
         return self._require_open()
+
+
+async def _sent_once(session: Session, sent: dict[str, Column]) -> None:
+    """Not repeated without a word: what was taken off meanwhile would come, and be done, again."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            await session.commit(statement("mail_sent", session.schema), sent)
+            return
+        except CommitUnknown as error:
+            raise StoreUnavailable(
+                f"the connection broke while letters were sent: {error}"
+            ) from error
+        except StoreUnavailable as error:
+            cause = error.__cause__
+            if cause is None or not may_go_again(cause) or attempt == TRIES:
+                raise
 
 
 def _order(timer: TimerColumns) -> tuple[int, str, str, str, str]:

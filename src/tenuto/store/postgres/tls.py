@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres.address import Address
+from tenuto.store.postgres.certificates import may_be_of_file, unusable_file
 from tenuto.store.postgres.driver import ConfigurationError
 
 _REFUSED = "rejected SSL upgrade"
@@ -28,6 +28,12 @@ def without_tls(error: Exception, address: Address) -> StoreUnavailable | None:
     words = str(error)
     if isinstance(error, ssl.SSLCertVerificationError):
         return _mistrusted(error, address, mode)
+    if may_be_of_file(error) and (unusable := unusable_file(_options(address))) is not None:
+        return _refusal(
+            f"the file {unusable.file}, which the URL of {address.shown} names as "
+            f"{unusable.option}, cannot be used ({unusable.why})",
+            f"Correct {unusable.option} in the URL, or the file.",
+        )
     if isinstance(error, ssl.SSLError):
         return _refusal(
             f"no encrypted connection to {address.shown} came about ({error.reason or words})",
@@ -39,12 +45,6 @@ def without_tls(error: Exception, address: Address) -> StoreUnavailable | None:
             f"{address.shown} does not speak TLS, and {mode or 'the URL'} asks for it",
             "Switch it on in the server (ssl = on, ssl_cert_file, ssl_key_file); or, where nobody "
             "can listen in on the way, write sslmode=disable in the URL.",
-        )
-    if isinstance(error, FileNotFoundError) and (named := _file_that_is_not_there(address)):
-        option, file = named
-        return _refusal(
-            f"there is no file {file}, which the URL of {address.shown} names as {option}",
-            "Correct the name in the URL, or put the file there.",
         )
     if isinstance(error, ConfigurationError) and words.startswith(_NO_ROOT):
         return _refusal(
@@ -98,20 +98,12 @@ def _mistrusted(
 
 def _mode(address: Address) -> str:
     """What the URL says, if that can be said again."""
-    given = _option(address, "sslmode")
+    given = _options(address).get("sslmode", "")
     return f"sslmode={given}" if given in _MODES else ""
 
 
-def _file_that_is_not_there(address: Address) -> tuple[str, str] | None:
-    for option in ("sslrootcert", "sslcert", "sslkey", "sslcrl"):
-        file = _option(address, option)
-        if file and not Path(file).exists():
-            return option, file
-    return None
-
-
-def _option(address: Address, name: str) -> str:
-    return parse_qs(urlsplit(address.dsn).query).get(name, [""])[-1]
+def _options(address: Address) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(address.dsn).query))
 
 
 def _refusal(message: str, advice: str) -> StoreUnavailable:

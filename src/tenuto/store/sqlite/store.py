@@ -27,6 +27,7 @@ from tenuto.store.columns import (
     mail_columns,
     timer_row,
 )
+from tenuto.store.looking import looked_for, looked_for_each
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
@@ -229,16 +230,21 @@ class SqliteStore:
     ) -> dict[str, StoredInstance]:
         del known  # nobody else writes: what is read had not been in memory
         left_clean = self._left_clean
-        return await self._read(lambda session: reads.load(session, instance_ids, left_clean))
+        return await looked_for_each(
+            instance_ids,
+            lambda ids: self._read(lambda session: reads.load(session, ids, left_clean)),
+        )
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        return await self._look(lambda session: reads.entries(session, instance_id, after, limit))
+        look = self._look(lambda session: reads.entries(session, instance_id, after, limit))
+        return await looked_for(look, nothing=[])
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await self._look(lambda session: reads.entries_at(session, instance_id, seqs))
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
-        return await self._read(lambda session: reads.instances(session, query))
+        look = self._read(lambda session: reads.instances(session, query))
+        return await looked_for(look, nothing=InstancePage([], None))
 
     async def save_definition(
         self,
@@ -269,7 +275,8 @@ class SqliteStore:
     async def definition(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
-        return await self._look(lambda session: _definition(session, tenant, id, version))
+        look = self._look(lambda session: _definition(session, tenant, id, version))
+        return await looked_for(look, nothing=None)
 
     async def definition_ids(self, tenant: str) -> list[str]:
         return await self._look(
@@ -287,7 +294,8 @@ class SqliteStore:
         )
 
     async def waits(self, instance_id: str) -> list[WaitRow]:
-        return await self._look(lambda session: reads.waits(session, instance_id))
+        look = self._look(lambda session: reads.waits(session, instance_id))
+        return await looked_for(look, nothing=[])
 
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await self._look(lambda session: reads.unlooked_waits(session, limit))
@@ -416,7 +424,8 @@ class SqliteStore:
         return await self._look(lambda session: reads.dead_letters(session, tenant, limit))
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
-        return await self._look(lambda session: reads.deliveries(session, instance_id))
+        look = self._look(lambda session: reads.deliveries(session, instance_id))
+        return await looked_for(look, nothing=[])
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await self._look(lambda session: reads.deliveries_of(session, event_id))

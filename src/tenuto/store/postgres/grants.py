@@ -1,0 +1,24 @@
+"""What a role is granted that works in a schema which another one owns."""
+
+from __future__ import annotations
+
+from tenuto.store.postgres.address import identifier
+
+
+def grants_for_work(schema: str, user: str) -> str:
+    """What the owner runs, for what is there and for what later versions add.
+
+    `user` is as SQL names it.
+    """
+    within = f"IN SCHEMA {identifier(schema)}"
+    rights = (
+        ("SELECT, INSERT, UPDATE, DELETE", "TABLES"),
+        ("USAGE", "SEQUENCES"),
+        # Everybody has it, unless an administrator has taken it from PUBLIC.
+        ("EXECUTE", "FUNCTIONS"),
+    )
+    now = [f"GRANT {may} ON ALL {what} {within} TO {user}" for may, what in rights]
+    later = [
+        f"ALTER DEFAULT PRIVILEGES {within} GRANT {may} ON {what} TO {user}" for may, what in rights
+    ]
+    return "; ".join([f"GRANT USAGE ON SCHEMA {identifier(schema)} TO {user}", *now, *later])
