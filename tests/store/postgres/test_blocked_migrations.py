@@ -63,7 +63,7 @@ async def test_a_prepared_transaction_is_named_with_what_ends_it(
     monkeypatch.setattr(migrations, "_LOCK_PATIENCE", 0.5)
     monkeypatch.setattr(blockers, "LOOK_EVERY", 0.05)
     url = server_of_prepared.url()
-    await migrated(url, NEWEST - 1)
+    await migrated(url, 4)
     await run(
         url,
         "BEGIN; SELECT count(*) FROM tenuto.mailbox; PREPARE TRANSACTION 'ada''s';"

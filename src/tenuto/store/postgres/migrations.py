@@ -195,6 +195,9 @@ def _require_free(session: Session, found: frozenset[Item]) -> None:
 
 def _require_whole(session: Session, version: int, found: frozenset[Item]) -> None:
     """That there is what the migrations have made, and nothing yet of those to come."""
+    # First: a later migration may have taken something away again.
+    if early := ahead(version, NEWEST, found):
+        raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")
     lost = missing(min(version, NEWEST), found)
     if version > NEWEST:
         # A newer program has other indexes, and leaves the tables that this one may use.
@@ -205,8 +208,6 @@ def _require_whole(session: Session, version: int, found: frozenset[Item]) -> No
             f"schema_info says {version}, and {_said_of(lost)}",
             repair=repair_of(lost, session.schema, MIGRATIONS),
         )
-    if early := ahead(version, NEWEST, found):
-        raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")
 
 
 def _said_of(lost: Sequence[Item]) -> str:
