@@ -24,7 +24,7 @@ from tenuto.engine.starting import (
     refuse_unknown_tasks,
 )
 from tenuto.engine.taking import Taking
-from tenuto.events import GivenEvent, Reading, name_problems, read_events
+from tenuto.events import GivenEvent, name_problems
 from tenuto.instances import InstanceRef, Summary
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import InvalidInput, NotFound, Problem, TenutoError
@@ -54,6 +54,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     """How many instances it cancels."""
     started: int = 0
     """How many instances it starts."""
+    is_dry: bool = False
+    """Whether nothing was stored."""
     targets: tuple[Object, ...] = ()
     """Of a dry run: whom the event would reach. Each says `what` would be done, `resumed`,
     `cancelled`, `started` or `refused` with its `reason`, and where."""
@@ -75,6 +77,7 @@ def dry_published(event: Event, found: DryRun) -> Published:
     """What would become of an event."""
     return msgspec.structs.replace(
         _published(event, found.result),
+        is_dry=True,
         targets=tuple(targets_view(found.whom)),
         near_misses=tuple(near_view(found.near)),
     )
@@ -269,14 +272,10 @@ class Tenuto:
         with one is an error in its place and keeps none of the others. InvalidInput when it is no
         such document.
         """
-        value = as_json(document)
-        readings = read_events(value)
-        path = "$[{}]" if isinstance(value, list) else "$"
-        publishing = [
-            self._publish_if_read(reading, path.format(index), dry_run=dry_run)
-            for index, reading in enumerate(readings)
-        ]
-        return await asyncio.gather(*publishing)
+        taken = self._taking.events(as_json(document))
+        return await asyncio.gather(
+            *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
+        )
 
     async def event(self, id: str) -> Object:
         """An event of the inbox; NotFound when there is none.
@@ -286,11 +285,13 @@ class Tenuto:
         """
         return event_view(await self.engine.inspector.event(id))
 
-    async def _publish_if_read(
-        self, reading: Reading, path: str, *, dry_run: bool
+    async def _publish_if_taken(
+        self, taken: Event | TenutoError, *, dry_run: bool
     ) -> Published | TenutoError:
+        if isinstance(taken, TenutoError):
+            return taken
         try:
-            return await self._publish(self._taking.event(reading, path), dry_run=dry_run)
+            return await self._publish(taken, dry_run=dry_run)
         except TenutoError as error:
             return error
 

@@ -254,15 +254,15 @@ async def test_an_event_tells_whom_it_reached_and_whom_nearly(app: Tenuto) -> No
             },
         ],
     }
-    started = draw("d", d=end()) | {
+    big: Object = {"eventPattern": "payment.received", "eventCondition": "event.payload.big"}
+    any_id: Object = {"eventPattern": "payment.received", "inputMapping": {"id": "id"}}
+    schema: Object = {"type": "object", "properties": {"id": {"type": "integer"}}}
+    started: Object = draw("d", d=end()) | {
         "id": "started",
-        "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}},
-        "triggers": [
-            {"eventPattern": "payment.received", "eventCondition": "event.payload.big"},
-            {"eventPattern": "payment.received", "inputMapping": {"id": "id"}},
-        ],
+        "inputSchema": schema,
+        "triggers": [big, any_id],
     }
-    nearly = started | {"id": "nearly", "triggers": [started["triggers"][0]]}  # type: ignore[index]
+    nearly: Object = started | {"id": "nearly", "triggers": [big]}
     for document in (cancelled, started, nearly):
         await app.deploy(document)
     mine, other = [await app.start("waiting", {"orderId": id}) for id in (7, 8)]

@@ -45,8 +45,7 @@ def event_view(report: EventReport) -> Object:
         "cancelled": found.cancelled,
         "started": found.started,
         "deliveries": [
-            _delivery(each, is_start=each.instance_id in report.started)
-            for each in report.deliveries
+            _delivery(each, is_start=each in report.starts) for each in report.deliveries
         ],
         "nearMisses": list(near_view(report.near)),
     }

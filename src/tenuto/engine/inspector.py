@@ -7,12 +7,15 @@ from typing import NamedTuple, TypeAlias
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.near_misses import NearEvent, NearMisses, NearWait
+from tenuto.engine.plans import Plans
 from tenuto.engine.recipients import Recipients, Whom, place_of
+from tenuto.engine.resolver import Resolver
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.wait_finder import WaitFinder
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.events import Event
 from tenuto.model.family import triggered_id
+from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.columns import DEFAULT_TENANT, event_columns
 from tenuto.store.protocol import Delivery, EventResult, InboxEvent, Store, WaitKey
@@ -25,8 +28,8 @@ class EventReport(NamedTuple):
 
     found: InboxEvent
     deliveries: list[Delivery]
-    started: frozenset[str]
-    """Those of the instances that it was to start."""
+    starts: frozenset[Delivery]
+    """Those by which it was to start an instance; that may have taken it as well."""
     near: list[NearWait]
 
 
@@ -64,16 +67,11 @@ class Inspector:
             )
         event = found.event
         deliveries = await self._store.deliveries_of(id)
-        starts = [
-            each
-            for each in deliveries
-            if each.instance_id
-            == triggered_id(event.received_at, DEFAULT_TENANT, event.id, each.node)
-        ]
+        starts = frozenset(each for each in deliveries if _is_start(each, event))
         reached = {(each.instance_id, each.node, each.iteration) for each in deliveries}
         reached |= {("", each.node, DEFAULT_TENANT) for each in starts}
         near = await self._near.of_event(found.number, event, reached)
-        return EventReport(found, deliveries, frozenset(each.instance_id for each in starts), near)
+        return EventReport(found, deliveries, starts, near)
 
     async def dry_run(self, event: Event) -> DryRun:
         """What publishing an event would do; Conflict where its id is taken."""
@@ -100,6 +98,25 @@ class Inspector:
             started=len(whom.starts.letters),
         )
         return DryRun(result, whom, await self._near.of_event(number, event, reached))
+
+
+def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> Inspector:
+    """For who only looks: whether anybody has the tasks is for those to say who work."""
+    resolver = Resolver(
+        plans=plans,
+        clock=clock,
+        report=lambda _: None,
+        is_missing=lambda _: False,
+        limits=Limits(),
+    )
+    triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal)
+    return Inspector(store, loader, triggers, clock)
+
+
+def _is_start(delivery: Delivery, event: Event) -> bool:
+    """Its node is the definition of the instance that the event was to start."""
+    started = triggered_id(event.received_at, DEFAULT_TENANT, event.id, delivery.node)
+    return delivery.instance_id == started and delivery.arm.isdecimal()
 
 
 def _refuse_other_content(first: Event, second: Event) -> None:

@@ -147,6 +147,9 @@ class Postmaster:
             resumed += not self._is_guest and await self._look_back_if_readable(wait)
         told, starts = (*whom.waits, *whom.cancelling), whom.starts
         letters = [_letter(wait, event, now) for wait in told]
+        for start in starts.deliveries:
+            if start.reason is not None:
+                log.warning("event %s does not start %s: %s", event.id, start.node, start.reason)
         match = MatchWrite(
             event_id=event.id,
             mail=tuple(_mail(letter) for letter in (*letters, *starts.letters)),

@@ -1,13 +1,14 @@
-"""Makes an event of what somebody hands in, if it can be taken."""
+"""Makes events of what somebody hands in, if they can be taken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tenuto.engine.starting import json_problems
-from tenuto.events import GivenEvent, Reading
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.events import GivenEvent, Reading, read_events
+from tenuto.model.errors import InvalidInput, Problem, TenutoError
 from tenuto.model.events import Event
+from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock, Ids
 
@@ -19,6 +20,17 @@ class Taking:
         self._clock = clock
         self._ids = ids
         self._limits = limits
+
+    def events(self, document: JSON) -> list[Event | TenutoError]:
+        """The events of a document, or what is wrong with each; InvalidInput if it is none."""
+        form = "$[{}]" if isinstance(document, list) else "$"
+        taken: list[Event | TenutoError] = []
+        for index, reading in enumerate(read_events(document)):
+            try:
+                taken.append(self.event(reading, form.format(index)))
+            except TenutoError as error:
+                taken.append(error)
+        return taken
 
     def event(
         self, reading: Reading, path: str = "$", *, problems: Sequence[Problem] = ()
