@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tenuto import Tenuto
+from tenuto.model.json import JSON, Object
 from tests.cli.conftest import Terminal, one_of_each
 
 DRY = ("events", "send", "--dry-run")
@@ -134,3 +135,48 @@ def test_who_says_both_or_neither_is_told(terminal: Terminal) -> None:
     assert terminal.call("events", "send", "paid", "--from", "events.json").code == 2
     assert terminal.call("events", "send", "--from", "events.json", "--id", "e").code == 2
     assert terminal.call("events", "send", "--from", "nowhere.json").code == 3
+
+
+async def cancelled_started_and_refused(app: Tenuto) -> None:
+    steps: list[JSON] = [
+        {
+            "stepId": "w",
+            "type": "EVENT_WAIT",
+            "arms": [{"id": "yes", "eventPattern": "go"}, {"id": "no", "eventPattern": "stop"}],
+        }
+    ]
+    document: Object = {"id": "order", "steps": steps}
+    trigger: Object = {"eventPattern": "go"}
+    schema: Object = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    asked: Object = {
+        "cancellationTriggers": [{"eventPattern": "go", "eventCondition": "ctx.never"}]
+    }
+    await app.deploy(document | asked)
+    await app.start("order")
+    await app.deploy(document | {"id": "gone", "cancellationTriggers": [trigger]})
+    await app.start("gone")
+    await app.deploy(document | {"id": "made", "triggers": [trigger]})
+    await app.deploy(document | {"id": "picky", "triggers": [trigger], "inputSchema": schema})
+
+
+def test_a_dry_run_and_the_event_name_all_that_it_reaches(terminal: Terminal) -> None:
+    terminal.past(cancelled_started_and_refused)
+    dry = terminal.call(*DRY, "go", '{"n": "one"}').out
+    first, *lines = dry.splitlines()
+    assert first == "go would be stored: 2 waits resumed, 1 instance cancelled, 1 instance started"
+    assert [line.split()[0] for line in lines[:5]] == [
+        *["resumed"] * 2,
+        "cancelled",
+        "started",
+        "refused",
+    ]
+    assert all(line.endswith(" w, arm yes") for line in lines[:2])
+    assert "  started  made" in lines
+    assert any("picky: INVALID_INPUT" in line for line in lines)
+    assert lines[-1].startswith("  nearly cancelled ")
+    terminal.call("events", "send", "go", '{"n": "one"}', "--id", "e")
+    shown = terminal.call("events", "show", "e").out
+    assert "  refused  picky: INVALID_INPUT" in shown
+    assert "  matched  made  " in shown or "  started  made  " in shown
+    again = terminal.call(*DRY, "go", '{"n": "one"}', "--id", "e").out
+    assert again == "go e was sent before; nothing would be done twice\n"
