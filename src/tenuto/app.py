@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -14,24 +15,26 @@ import msgspec
 
 from tenuto.compose import build_engine, open_store
 from tenuto.definition import parse_document
+from tenuto.engine.event_views import event_view, near_view, targets_view
+from tenuto.engine.inspector import DryRun
 from tenuto.engine.settings import Settings
 from tenuto.engine.starting import (
-    json_problems,
     raise_rejection,
     refuse_bad_input,
     refuse_unknown_tasks,
 )
-from tenuto.events import name_problems
+from tenuto.engine.taking import Taking
+from tenuto.events import GivenEvent, name_problems
 from tenuto.instances import InstanceRef, Summary
 from tenuto.model.checks import aware, refuse_bad_ids
-from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.store.protocol import InstanceQuery, Store
+from tenuto.store.protocol import EventResult, InstanceQuery, Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
@@ -54,6 +57,33 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     """How many instances it cancels."""
     started: int = 0
     """How many instances it starts."""
+    is_dry: bool = False
+    """Whether nothing was stored."""
+    targets: tuple[Object, ...] = ()
+    """Of a dry run: whom the event would reach. Each says `what` would be done, `resumed`,
+    `cancelled`, `started` or `refused` with its `reason`, and where."""
+    near_misses: tuple[Object, ...] = ()
+    """Of a dry run: whom it would nearly reach, and which parts of their conditions are false."""
+
+
+def _published(event: Event, result: EventResult) -> Published:
+    return Published(
+        event_id=event.id,
+        duplicate=result.outcome == "duplicate",
+        resumed=result.resumed,
+        cancelled=result.cancelled,
+        started=result.started,
+    )
+
+
+def dry_published(event: Event, found: DryRun) -> Published:
+    """What would become of an event."""
+    return msgspec.structs.replace(
+        _published(event, found.result),
+        is_dry=True,
+        targets=tuple(targets_view(found.whom)),
+        near_misses=tuple(near_view(found.near)),
+    )
 
 
 class Tenuto:
@@ -88,6 +118,8 @@ class Tenuto:
         """Addresses that are told of events: add, list, remove, enable."""
         self.subscriptions = self._listeners(Subscriptions)
         """Addresses that somebody outside has named, until they expire."""
+        engine = self.engine
+        self._taking = Taking(engine.clock, engine.ids, engine.settings.limits)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this app, each with its version."""
         self._spares_program = False
@@ -223,33 +255,61 @@ class Tenuto:
         id: str | None = None,
         correlation_id: str | None = None,
         timestamp: datetime | None = None,
+        dry_run: bool = False,
     ) -> Published:
-        """Publish an event; when this returns it is durable and its targets are recorded."""
+        """Publish an event; when this returns it is durable and its targets are recorded.
+
+        With `dry_run` nothing is stored and nobody hears of it: the answer says what the event
+        would do now, to whom, and to whom nearly.
+        """
         refuse_bad_ids(id=id, correlationId=correlation_id)
-        limits = self.engine.settings.limits
-        problems = [
-            *json_problems(as_json(payload), limits.event_bytes, "$.payload"),
-            *name_problems(pattern, "$.pattern"),
-        ]
-        if problems:
-            raise InvalidInput("the event cannot be taken", problems)
-        now = self.engine.clock.now()
-        event = Event(
-            id=id or self.engine.ids.instance_id(now),
+        given = GivenEvent(
             pattern=pattern,
             payload=as_json(payload),
-            received_at=now,
-            timestamp=aware(timestamp, "timestamp"),
+            id=id,
             correlation_id=correlation_id,
+            timestamp=aware(timestamp, "timestamp"),
         )
-        result = await self.engine.publish(event)
-        return Published(
-            event_id=event.id,
-            duplicate=result.outcome == "duplicate",
-            resumed=result.resumed,
-            cancelled=result.cancelled,
-            started=result.started,
+        wrong = name_problems(pattern, "$.pattern")
+        return await self._publish(self._taking.event(given, problems=wrong), dry_run=dry_run)
+
+    async def publish_all(
+        self, document: Given, *, dry_run: bool = False
+    ) -> list[Published | TenutoError]:
+        """Publish the events of a document: one, or an array of up to 1,000; a result each.
+
+        They have Tenuto's own form, `{id?, pattern, payload?, correlationId?, timestamp?}`, or are
+        CloudEvents in JSON. When this returns all are durable that could be taken; what is wrong
+        with one is an error in its place and keeps none of the others. InvalidInput when it is no
+        such document.
+        """
+        taken = self._taking.events(as_json(document))
+        return await asyncio.gather(
+            *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
         )
+
+    async def event(self, id: str) -> Object:
+        """An event of the inbox; NotFound when there is none.
+
+        With its `deliveries`: whom it woke, cancelled and started, who refused it, and for whom it
+        came too late; and its `nearMisses`: whom that is open now it nearly reached.
+        """
+        return event_view(await self.engine.inspector.event(id))
+
+    async def _publish_if_taken(
+        self, taken: Event | TenutoError, *, dry_run: bool
+    ) -> Published | TenutoError:
+        if isinstance(taken, TenutoError):
+            return taken
+        try:
+            return await self._publish(taken, dry_run=dry_run)
+        except TenutoError as error:
+            return error
+
+    async def _publish(self, event: Event, *, dry_run: bool) -> Published:
+        if dry_run:
+            return dry_published(event, await self.engine.inspector.dry_run(event))
+        return _published(event, await self.engine.publish(event))
 
     def _listeners(self, kind: type[_Listeners]) -> _Listeners:
         engine = self.engine

@@ -11,13 +11,14 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
-from tenuto.core.view import compensation_view, context_of, error_view, state_of, waits_of
+from tenuto.core.view import compensation_view, context_of, error_view, state_of
 from tenuto.engine.approving import (
     decision_asked,
     refuse_bad_form,
     refuse_unless_said_before,
 )
 from tenuto.engine.engine import Engine
+from tenuto.engine.event_views import waits_view
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
@@ -89,9 +90,13 @@ class InstanceRef:
         return state_of(held.plan, held.state)
 
     async def waits(self) -> list[JSON]:
-        """What it waits for, the oldest first: events, and decisions with those who may decide."""
+        """What it waits for, the oldest first: events, and decisions with those who may decide.
+
+        A wait for an event has its `nearMisses`: the latest events of its pattern that it did not
+        take, up to a hundred within 24 hours, each with the parts of the condition that were false.
+        """
         held = await self._engine.state_of(self.id)
-        return waits_of(held.plan, held.state)
+        return waits_view(held, await self._engine.inspector.near_events(held))
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""

@@ -21,6 +21,7 @@ from tests.core.drawing import arms, box, draw, emit, end, wait
 from tests.engine.situations import at_rest, until
 from tests.engine.work import counted_work
 from tests.kit.postgres_database import fresh_database
+from tests.kit.waits import every_wait_has_looked_back
 
 pytestmark = pytest.mark.asyncio
 
@@ -327,6 +328,7 @@ async def test_an_event_costs_whom_it_cancels_and_not_who_could_be(tmp_path: Pat
                 await app.deploy(ORDER)
                 started = [app.start("order", {"id": number}) for number in range(count)]
                 await asyncio.gather(*started)
+                await every_wait_has_looked_back(app)
                 await at_rest(app)
                 work.take()
                 assert (await app.publish("order.cancelled", {"id": 5})).cancelled == 1

@@ -223,14 +223,14 @@ def test_a_near_miss_names_the_parts_that_were_false() -> None:
     source = "event.id === ctx.id && event.amount >= ctx.total && event.name.trim() && ctx.ready"
     split, captured = opened(source, id=1, total=9, ready=True)
     assert split.misses({"id": 1, "amount": 5}, captured) == [
-        Miss("event.amount >= ctx.total", 5, 9),
+        Miss("event.amount >= ctx.total", 5, 9, operator=">="),
         Miss(
             "event.name.trim()",
             error="undefined has no method `trim`. Write `?.trim(…)` if it may be missing.",
         ),
     ]
     assert split.misses({"amount": 10, "name": "x"}, captured) == [
-        Miss("event.id === ctx.id", None, 1)
+        Miss("event.id === ctx.id", None, 1, operator="===")
     ]
     assert split.misses({"id": 1, "amount": 10, "name": "x"}, captured) == []
 

@@ -167,7 +167,7 @@ def triggers_stay_open() -> AbstractContextManager[Any]:
 
 def any_arm_takes_an_event() -> AbstractContextManager[Any]:
     """The first by name wins, and not the first listed."""
-    return patch("tenuto.engine.postmaster._first_arms", lambda waits: waits[:1])
+    return patch("tenuto.engine.recipients._first_arms", lambda waits: waits[:1])
 
 
 def keys_are_shared() -> AbstractContextManager[Any]:

@@ -315,6 +315,9 @@ class Scenario:
         await self.both(lambda store: store.unlooked_waits(100))
         await self.both(lambda store: store.unmatched_events(100))
         await self.both(lambda store: store.definition("default", "d1"))
+        for pattern in (None, "order.paid"):
+            latest = partial(_latest_events, pattern=pattern)
+            await self.both(latest)
         await self.both(lambda store: _inbox(store, None))
         await self.both(lambda store: _inbox(store, "order.paid"))
         for id in IDS:
@@ -326,7 +329,9 @@ class Scenario:
         await self.both(lambda store: store.entries(id))
         await self.both(lambda store: store.waits(id))
         await self.both(lambda store: store.deliveries(id))
-        await self.both(lambda store: store.deliveries_of(f"e{IDS.index(id)}"))
+        event_id = f"e{IDS.index(id)}"
+        await self.both(lambda store: store.deliveries_of(event_id))
+        await self.both(lambda store: _event(store, event_id))
 
     async def compare_tenant(self, tenant: str) -> None:
         await self.both(lambda store: store.dead_letters(tenant))
@@ -338,7 +343,17 @@ async def _found_waits(store: Handle, *, tenant: str, pattern: str) -> list[Any]
     terms = await store.wait_terms(tenant, pattern)
     wanted = [term._replace(term_values=value) for term in terms for value in ("", "1")]
     after = WaitKey("i1", "a", "", "one")
-    return [terms, await store.waits_for(tenant, wanted, limit=3, after=after)]
+    near = await store.waits_near(tenant, terms, limit=2)
+    return [terms, await store.waits_for(tenant, wanted, limit=3, after=after), near]
+
+
+async def _latest_events(store: Handle, *, pattern: str | None) -> list[Any]:
+    return [each for _, each in await store.latest_events("default", pattern, moment(1), limit=3)]
+
+
+async def _event(store: Handle, id: str) -> Any:
+    found = await store.event("default", id)
+    return None if found is None else found[1:]
 
 
 async def _inbox(store: Handle, pattern: str | None) -> list[Any]:

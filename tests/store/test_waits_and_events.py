@@ -9,6 +9,7 @@ import pytest
 from tenuto.store.protocol import (
     Delivery,
     EventResult,
+    InboxEvent,
     LookedBack,
     MatchWrite,
     Outcome,
@@ -272,6 +273,77 @@ async def test_the_inbox_is_read_from_a_moment_in_the_order_received(store: Hand
         assert await read("order.paid", limit) == ["early", "late", "late too"]
         assert await read(None, limit) == ["early", "other", "late", "late too"]
     assert await store.events_since("other", None, NOON) == []
+
+
+async def test_the_latest_events_come_newest_first_and_are_bounded(store: Handle) -> None:
+    given = (
+        event("late", received_at=moment(30)),
+        event("early", received_at=moment(10)),
+        event("other", received_at=moment(20), pattern="order.shipped"),
+        event("old", received_at=moment(9)),
+        event("late too", received_at=moment(30)),
+    )
+    await store.commit(turn("t1", events=given))
+    numbered = {each.id: (number, each) for number, each in enumerate(given, start=1)}
+
+    async def latest(pattern: str | None, limit: int = 9, tenant: str = "default") -> list[str]:
+        found = await store.latest_events(tenant, pattern, moment(10), limit=limit)
+        assert all(numbered[each.id] == (number, each) for number, each in found)
+        return [each.id for _, each in found]
+
+    assert await latest(None) == ["late too", "late", "other", "early"]
+    assert await latest(None, limit=2) == ["late too", "late"]
+    assert await latest("order.paid") == ["late too", "late", "early"]
+    assert await latest("order.paid", limit=1) == ["late too"]
+    assert await latest("order.*") == await latest(None, tenant="other") == []
+
+
+async def test_an_event_is_found_by_its_id_with_what_it_did(store: Handle) -> None:
+    given = event("e1", payload={"a": [1]}, timestamp=moment(-5), correlation_id="c", chain=3)
+    await store.commit(turn("t1", events=(event("e0"), given)))
+    assert await store.event("default", "e1") == InboxEvent(
+        2, given, matched=False, resumed=0, cancelled=0, started=0
+    )
+    match = MatchWrite(
+        event_id="e1",
+        mail=(),
+        deliveries=(),
+        resumed=2,
+        cancelled=1,
+        started=4,
+        matched_at=NOON,
+    )
+    await store.commit(turn("t2", matches=(match,)))
+    assert await store.event("default", "e1") == InboxEvent(
+        2, given, matched=True, resumed=2, cancelled=1, started=4
+    )
+    assert await store.event("default", "nobody") is None
+    assert await store.event("other", "e1") is None
+
+
+async def test_some_waits_of_each_term_are_found_whatever_their_values(store: Handle) -> None:
+    await open_waits(
+        store,
+        *[wait(f"i{n}", term_paths="p", term_values=str(9 - n)) for n in range(5)],
+        wait("i1", "second", term_paths="p", term_values="8"),
+        wait("i7", term_paths="q", term_values="1"),
+        wait("x", pattern="order.*", is_wildcard=True),
+        wait("y", tenant="other", term_paths="p"),
+    )
+    wild, term = WaitTerm("order.*", ""), WaitTerm("order.paid", "p", "values do not matter")
+
+    async def near(*terms: WaitTerm, limit: int) -> list[tuple[str, str]]:
+        found = await store.waits_near("default", terms, limit=limit)
+        return [(each.instance_id, each.node) for each in found]
+
+    assert await near(wild, term, term._replace(term_values=""), limit=3) == [
+        ("x", "w"),
+        ("i4", "w"),
+        ("i3", "w"),
+        ("i2", "w"),
+    ]
+    assert (await near(term, limit=5))[-2:] == [("i1", "second"), ("i1", "w")]
+    assert await near(limit=5) == []
 
 
 async def test_a_moment_is_exact_to_the_millisecond(store: Handle) -> None:

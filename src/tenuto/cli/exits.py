@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from tenuto.model.errors import (
@@ -44,6 +45,12 @@ _OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
 )
 _OF_CODES: Final = {"TEN-4015": ACCEPTED}
 _OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
+
+
+def first_failure(results: Iterable[object]) -> int:
+    """The exit code where several things were asked for: that of the first that went wrong."""
+    errors = (each for each in results if isinstance(each, TenutoError))
+    return next(map(exit_code, errors), DONE)
 
 
 def exit_code(error: TenutoError) -> int:

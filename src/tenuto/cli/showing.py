@@ -12,6 +12,7 @@ from tenuto.cli import exits
 from tenuto.cli.errors import raised_at
 from tenuto.cli.finding import find_instance
 from tenuto.cli.moments import ago, length
+from tenuto.cli.near_lines import near_event_lines
 from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.tables import table_of
@@ -21,7 +22,9 @@ from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import waits_of
+from tenuto.engine.event_views import waits_view
 from tenuto.engine.held import Held
+from tenuto.engine.inspector import NearEvents
 from tenuto.instances import history_view, instance_view
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound, TenutoError
@@ -30,6 +33,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+from tenuto.store.protocol import WaitKey
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,10 +48,12 @@ async def show_instance(
         row = await find_instance(reader.store, text)
         held = await held_instance(reader, row.id)
         history = await _history(reader, row.id) if with_history else None
+        near = await reader.inspector.near_events(held)
         now = reader.clock.now()
     foreseen = undo_plan(held.plan, held.state, CancelAsked(by="cli")) if with_undo_plan else None
     if is_json:
         view = instance_view(held)
+        view["waits"] = waits_view(held, near)
         if foreseen is not None:
             view["undoPlan"] = foreseen
         if history is not None:
@@ -57,7 +63,7 @@ async def show_instance(
         return exits.DONE
     _show_head(held, now)
     show(_steps(held, now))
-    _show_end(held)
+    _show_end(held, near, now)
     if foreseen is not None:
         show_undo_plan(foreseen)
     if history is not None:
@@ -128,9 +134,9 @@ def _steps(held: Held, now: datetime) -> Table:
     return table_of(("  STEP", "", "OUTPUT"), rows, whole=2 if longest < data().width - 20 else 1)
 
 
-def _show_end(held: Held) -> None:
+def _show_end(held: Held, near: NearEvents, now: datetime) -> None:
     state = held.state
-    for wait in waits_of(held.plan, state):
+    for wait in waits_of(held.plan, state, in_full=True):
         assert isinstance(wait, dict)
         if "approval" in wait:
             _show_approval(held, NodeKey(str(wait["stepId"]), str(wait["iteration"])))
@@ -138,7 +144,11 @@ def _show_end(held: Held) -> None:
         condition = f" where {wait['eventCondition']}" if wait["eventCondition"] else ""
         show("")
         show(styled("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
-        show(f"  since {wait['since']}")
+        until = f", until {wait['timeoutAt']}" if wait["timeoutAt"] else ""
+        show(f"  since {wait['since']}{until}")
+        names = (str(wait.get(name, "")) for name in ("stepId", "iteration", "armId"))
+        for line in near_event_lines(near.get(WaitKey(state.id, *names), []), now):
+            show(f"  {line}")
     if state.last_error is not None:
         error = state.last_error
         show("")

@@ -16,6 +16,7 @@ from tenuto.compose import (
     sqlite_path,
     without_password,
 )
+from tenuto.engine.inspector import inspector_of
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import StoreUnavailable
@@ -33,6 +34,7 @@ class Reader:
         self.clock = clock
         self.plans = Plans(store, clock, Registry())
         self.loader = Loader(store, self.plans)
+        self.inspector = inspector_of(store, self.plans, self.loader, clock)
 
 
 @asynccontextmanager

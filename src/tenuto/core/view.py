@@ -68,8 +68,11 @@ def current_steps(state: InstanceState) -> list[str]:
     return list(dict.fromkeys(key.node for key in newest))
 
 
-def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
-    """The open waits, for events and for decisions, the oldest first."""
+def waits_of(plan: Plan, state: InstanceState, *, in_full: bool = False) -> list[JSON]:
+    """The open waits, for events and for decisions, the oldest first.
+
+    With `in_full` also in which iteration they are, and until when.
+    """
     if not state.open_waits:
         return []
     keys = [key for key in state.open_nodes() if state.nodes[key].is_wait]
@@ -84,14 +87,24 @@ def waits_of(plan: Plan, state: InstanceState) -> list[JSON]:
         waits += [
             {
                 "stepId": key.node,
+                **({"iteration": key.iteration} if in_full else {}),
                 **({"armId": arm.id} if arm.id else {}),
                 "eventPattern": arm.event_pattern,
                 "eventCondition": arm.event_condition,
                 "since": iso(started) if started else None,
+                **({"timeoutAt": _deadline(state, key)} if in_full else {}),
             }
             for arm in arms_of(config)
         ]
     return waits
+
+
+def _deadline(state: InstanceState, key: NodeKey) -> str | None:
+    """Until when a wait is open: what comes first, its own time-out or that of its node."""
+    kinds = (TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT)
+    timers = (state.timers.get(TimerKey(kind, key.node, key.iteration)) for kind in kinds)
+    due = min((timer.due for timer in timers if timer), default=None)
+    return iso(due) if due else None
 
 
 def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:

@@ -18,6 +18,7 @@ from tenuto.engine.drafting import Drafter
 from tenuto.engine.facts import facts_for, facts_of
 from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
+from tenuto.engine.inspector import Inspector
 from tenuto.engine.intake import Intake
 from tenuto.engine.jobs import JobOffice
 from tenuto.engine.lane import Lane
@@ -113,6 +114,8 @@ class Engine:
             is_missing=self._is_missing,
             limits=self.settings.limits,
         )
+        triggers = Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal)
+        self.inspector = Inspector(store, self.loader, triggers, clock)
         self.postmaster = Postmaster(
             store,
             clock,
@@ -120,7 +123,7 @@ class Engine:
             errand=self._errand,
             outage=self._outage,
             is_guest=self.settings.is_guest,
-            triggers=Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal),
+            triggers=triggers,
             start=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
         )
         self._left_to_others = LeftToOthers(

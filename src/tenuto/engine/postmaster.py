@@ -21,14 +21,16 @@ from operator import attrgetter
 
 import msgspec
 
+from tenuto.engine.inspector import id_is_taken
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
+from tenuto.engine.recipients import Recipients, key_of, place_of
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.engine.together import Together
-from tenuto.engine.triggers import Starts, Triggers
+from tenuto.engine.triggers import Triggers
 from tenuto.engine.wait_finder import WaitFinder, is_fit
 from tenuto.model.effects import SendMail
-from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched, TriggerMatched
 from tenuto.model.policy import BAD_WEATHER
@@ -41,7 +43,6 @@ from tenuto.store.protocol import (
     Mail,
     MatchWrite,
     Store,
-    WaitKey,
     WaitRow,
 )
 
@@ -77,13 +78,12 @@ class Postmaster:
         """
         self._errand = errand
         self._outage = outage
-        self._triggers = triggers
+        self._recipients = Recipients(WaitFinder(store, DEFAULT_TENANT), triggers, clock)
         self._start = start
         self._is_guest = is_guest
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
-        self._finder = WaitFinder(store, DEFAULT_TENANT)
         self._newest = Together(partial(store.newest_events, DEFAULT_TENANT))
         self.unmatched: set[str] = set()
         """Events that are stored and whose senders wait to hear whom they are for."""
@@ -95,11 +95,7 @@ class Postmaster:
         intake.store_event(EventRequest(event=event, future=future))
         stored = await future
         if stored.outcome == "conflict":
-            raise Conflict(
-                f"event {event.id} was published before with other content",
-                code="TEN-3008",
-                advice="Give each event an id of its own; repeat one only unchanged.",
-            )
+            raise id_is_taken(event.id)
         if stored.outcome == "duplicate" and stored.matched:
             return stored
         self.unmatched.add(event.id)
@@ -144,41 +140,22 @@ class Postmaster:
 
     async def match(self, number: int, event: Event) -> MatchWrite:
         """Find whom an event is for and leave it in their mail; once returned, that is durable."""
-        waits: list[WaitRow] = []
-        cancelling: list[WaitRow] = []
-        starting: list[WaitRow] = []
-        resumed = 0
-        for wait in _first_arms(await self._finder.fitting(event)):
-            if wait.follows < number:
-                kind = waits
-                if wait.is_trigger:
-                    kind = starting
-                elif wait.is_cancellation:
-                    kind = cancelling
-                kind.append(wait)
-            elif wait.is_trigger or wait.is_cancellation:
-                pass  # it came before there was anything to cancel, or to start
-            elif wait.since <= event.received_at and not self._is_guest:
-                # It came first: the wait takes the oldest that it has not had, perhaps another.
-                resumed += await self._look_back_if_readable(wait)
-        now = self._clock.now()
-        letters = [_letter(wait, event, now) for wait in waits]
-        deliveries = [_matched(wait, event) for wait in waits]
-        cancelled = 0
-        if cancelling:
-            cancelling = await self._triggers.cancelled_by(event, cancelling)
-            letters += [_letter(wait, event, now) for wait in cancelling]
-            deliveries += [_matched(wait, event) for wait in cancelling]
-            cancelled = len({wait.instance_id for wait in cancelling})
-        starts = Starts([], [])
-        if starting:
-            starts = await self._triggers.started_by(event, starting, now)
+        whom = await self._recipients.of(number, event)
+        now, resumed = whom.at, len(whom.waits)
+        for wait in whom.later:
+            # It came first: the wait takes the oldest that it has not had, perhaps another.
+            resumed += not self._is_guest and await self._look_back_if_readable(wait)
+        told, starts = (*whom.waits, *whom.cancelling), whom.starts
+        letters = [_letter(wait, event, now) for wait in told]
+        for start in starts.deliveries:
+            if start.reason is not None:
+                log.warning("event %s does not start %s: %s", event.id, start.node, start.reason)
         match = MatchWrite(
             event_id=event.id,
             mail=tuple(_mail(letter) for letter in (*letters, *starts.letters)),
-            deliveries=(*deliveries, *starts.deliveries),
-            resumed=resumed + len(waits),
-            cancelled=cancelled,
+            deliveries=(*(_matched(wait, event) for wait in told), *starts.deliveries),
+            resumed=resumed,
+            cancelled=whom.cancelled,
             started=len(starts.letters),
             matched_at=now,
         )
@@ -283,26 +260,6 @@ class _Stream:
     def drop(self, number: int) -> None:
         if self._page and self._page[0][0] == number:
             self._page.popleft()
-
-
-def key_of(wait: WaitRow) -> WaitKey:
-    return WaitKey(wait.instance_id, wait.node, wait.iteration, wait.arm)
-
-
-def place_of(wait: WaitRow) -> tuple[str, str, str]:
-    """What all arms of a wait share."""
-    return wait.instance_id, wait.node, wait.iteration
-
-
-def _first_arms(waits: Sequence[WaitRow]) -> list[WaitRow]:
-    """Of the arms of one wait the first listed; triggers are sorted out later."""
-    first: dict[WaitKey, WaitRow] = {}
-    for wait in waits:
-        is_arm = bool(wait.arm) and not wait.is_trigger and not wait.is_cancellation
-        key = key_of(wait)._replace(arm="") if is_arm else key_of(wait)
-        if key not in first or wait.position < first[key].position:
-            first[key] = wait
-    return list(first.values())
 
 
 def _report(wait: WaitRow, event: Event) -> EventMatched:

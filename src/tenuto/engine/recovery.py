@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from tenuto.engine.postmaster import Postmaster, key_of, place_of
+from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.recipients import key_of, place_of
 from tenuto.engine.requests import Request, TakenOver
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.protocol import Store, WaitKey, WaitRow

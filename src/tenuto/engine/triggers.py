@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -23,8 +22,6 @@ from tenuto.model.ids import start_letter
 from tenuto.model.inputs import EventCause, Started
 from tenuto.model.json import JSON
 from tenuto.store.protocol import Delivery, WaitRow
-
-log = logging.getLogger("tenuto.events")
 
 _position = attrgetter("position")
 
@@ -78,7 +75,6 @@ class Triggers:
             reason = started if isinstance(started, str) else None
             outcome = Delivery(event.id, id, definition_id, "", "matched", row.arm)
             if reason is not None:
-                log.warning("event %s does not start %s: %s", event.id, definition_id, reason)
                 outcome = outcome._replace(outcome="refused", reason=reason)
             starts.deliveries.append(outcome)
             if isinstance(started, Started):

@@ -89,6 +89,11 @@ def is_fit(wait: WaitRow, event: Event) -> bool:
         return False
 
 
+def term_of(term: WaitTerm, event: Event) -> WaitTerm:
+    """Where in the index waits are that compare the same and find it in the event."""
+    return term._replace(term_values=_term_values(term.term_paths, event.as_value()))
+
+
 def _term_values(term_paths: str, event: Mapping[str, JSON]) -> str:
     if not term_paths:
         return ""

@@ -23,6 +23,8 @@ class Miss:
     left: Value = None
     right: Value = None
     error: str | None = None
+    operator: str | None = None
+    """By which it compares its sides, where it has two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Part:
     source: str
     _whole: Evaluator = field(repr=False, compare=False)
     _sides: tuple[Evaluator, Evaluator] | None = field(repr=False, compare=False)
+    _operator: str | None = field(repr=False, compare=False)
 
     def miss(self, frame: Frame) -> Miss | None:
         """What is wrong with this part, or None when it holds."""
@@ -41,7 +44,12 @@ class Part:
             if self._sides is None:
                 return Miss(self.source)
             left, right = self._sides
-            return Miss(self.source, _shown(left(frame)), _shown(right(frame)))
+            return Miss(
+                self.source,
+                _shown(left(frame)),
+                _shown(right(frame)),
+                operator=self._operator,
+            )
         except ExpressionError as error:
             return Miss(self.source, error=error.message)
 
@@ -58,6 +66,8 @@ def parts_of(tree: Node, source: str) -> Iterator[Part]:
             yield from parts_of(operand, source)
         return
     sides: tuple[Evaluator, Evaluator] | None = None
+    operator: str | None = None
     if isinstance(tree, Binary):
         sides = evaluator(tree.left), evaluator(tree.right)
-    yield Part(source[tree.start : tree.end], evaluator(tree), sides)
+        operator = tree.operator
+    yield Part(source[tree.start : tree.end], evaluator(tree), sides, operator)

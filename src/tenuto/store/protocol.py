@@ -397,6 +397,18 @@ class EventResult(NamedTuple):
     started: int = 0
 
 
+class InboxEvent(NamedTuple):
+    """An event as it lies in the inbox: its place in the order of storing, and what it did."""
+
+    number: int
+    event: Event
+    matched: bool
+    """Whether whom it is for is recorded."""
+    resumed: int
+    cancelled: int
+    started: int
+
+
 class TurnResult(NamedTuple):
     """Outcomes by instance id (writes with rows or `create`) and by event id.
 
@@ -695,6 +707,14 @@ class Store(Protocol):
     ) -> list[WaitRow]:
         """Open waits under exactly these (pattern, term_paths, term_values), in key order."""
 
+    async def waits_near(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int
+    ) -> list[WaitRow]:
+        """Some open waits under these (pattern, term_paths), whatever their values.
+
+        Of each term at most `limit`, ordered by their values and then by key; term after term.
+        """
+
     async def waits(self, instance_id: str) -> list[WaitRow]:
         """The open waits of one instance."""
 
@@ -718,6 +738,14 @@ class Store(Protocol):
 
     async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
         """When the newest event of each of these names was received, in their order."""
+
+    async def latest_events(
+        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+    ) -> list[tuple[int, Event]]:
+        """The inbox from `since`, newest first, of one pattern or all; pairs (number, event)."""
+
+    async def event(self, tenant: str, id: str) -> InboxEvent | None:
+        """One event of the inbox, if it is there."""
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         """Stored events whose matching has not been recorded; pairs (number, event)."""

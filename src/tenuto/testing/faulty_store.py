@@ -19,6 +19,7 @@ from tenuto.store.protocol import (
     DefinitionRow,
     Delivery,
     DuePostings,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
@@ -168,6 +169,11 @@ class FaultyStore:
             lambda: self._inner.waits_for(tenant, terms, limit=limit, after=after)
         )
 
+    async def waits_near(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int
+    ) -> list[WaitRow]:
+        return await self._read(lambda: self._inner.waits_near(tenant, terms, limit=limit))
+
     async def waits(self, instance_id: str) -> list[WaitRow]:
         return await self._read(lambda: self._inner.waits(instance_id))
 
@@ -189,6 +195,16 @@ class FaultyStore:
 
     async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
         return await self._read(lambda: self._inner.newest_events(tenant, patterns))
+
+    async def latest_events(
+        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+    ) -> list[tuple[int, Event]]:
+        return await self._read(
+            lambda: self._inner.latest_events(tenant, pattern, since, limit=limit)
+        )
+
+    async def event(self, tenant: str, id: str) -> InboxEvent | None:
+        return await self._read(lambda: self._inner.event(tenant, id))
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._read(lambda: self._inner.unmatched_events(limit))

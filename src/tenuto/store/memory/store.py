@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
 from itertools import islice
 from operator import attrgetter
 
@@ -43,6 +43,7 @@ from tenuto.store.protocol import (
     Delivery,
     DuePostings,
     Fenced,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
@@ -256,6 +257,18 @@ class MemoryStore:
         )
         return [wait_row(wait) for wait in nsmallest(limit, found, key=_wait_key)]
 
+    async def waits_near(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int
+    ) -> list[WaitRow]:
+        waits = [wait for wait in self._waits() if wait.tenant == tenant]
+        near: list[WaitColumns] = []
+        for pattern, term_paths in dict.fromkeys(term[:2] for term in terms):
+            found = (
+                each for each in waits if (each.pattern, each.term_paths) == (pattern, term_paths)
+            )
+            near += nsmallest(limit, found, key=lambda wait: (wait.term_values, wait.key))
+        return [wait_row(wait) for wait in near]
+
     async def waits(self, instance_id: str) -> list[WaitRow]:
         found = (wait for wait in self._waits() if wait.instance_id == instance_id)
         return [wait_row(wait) for wait in sorted(found, key=_wait_key)]
@@ -292,6 +305,27 @@ class MemoryStore:
             if event.tenant == tenant and event.pattern in newest:
                 newest[event.pattern] = max(newest[event.pattern], event.received_at)
         return [None if newest[name] < 0 else from_epoch_ms(newest[name]) for name in patterns]
+
+    async def latest_events(
+        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+    ) -> list[tuple[int, Event]]:
+        start = epoch_ms(since)
+        found = (
+            ((stored.event.received_at, number), stored.event)
+            for number, stored in self._events()
+            if stored.event.tenant == tenant
+            and stored.event.received_at >= start
+            and pattern in {None, stored.event.pattern}
+        )
+        return [(number, event_value(event)) for (_, number), event in nlargest(limit, found)]
+
+    async def event(self, tenant: str, id: str) -> InboxEvent | None:
+        number = self.disk.event_numbers.get((tenant, id))
+        if number is None:
+            return None
+        stored = unpack(StoredEvent, self.disk.events[number])
+        is_matched = stored.matched_at is not None
+        return InboxEvent(number, event_value(stored.event), is_matched, *stored.counts)
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         found = (item for item in self._events() if item[1].matched_at is None)

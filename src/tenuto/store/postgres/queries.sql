@@ -857,6 +857,27 @@ CROSS JOIN LATERAL (
 ) AS wait
 ORDER BY wait.instance_id, wait.node, wait.iteration, wait.arm LIMIT :limit;
 
+-- name: waits_near
+-- Some open waits under each of these terms, whatever their values, in the order of the index.
+SELECT wait.*
+FROM unnest(:patterns::text[], :term_paths::text[]) WITH ORDINALITY AS term (
+    pattern, term_paths, place
+)
+CROSS JOIN LATERAL (
+    SELECT
+        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
+        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
+        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
+        open.position
+    FROM tenuto.workflow_event_subscriptions AS open
+    WHERE
+        open.tenant = :tenant AND open.pattern = term.pattern
+        AND open.term_paths = term.term_paths
+    ORDER BY open.term_values, open.instance_id, open.node, open.iteration, open.arm LIMIT :limit
+) AS wait
+ORDER BY
+    term.place, wait.term_values, wait.instance_id, wait.node, wait.iteration, wait.arm;
+
 -- name: waits_of_instance
 -- The open waits of one instance.
 SELECT
@@ -922,6 +943,31 @@ CROSS JOIN LATERAL (
     ORDER BY stored.received_at, stored.number LIMIT :limit
 ) AS event
 ORDER BY event.received_at, event.number;
+
+-- name: latest_events_of_pattern
+-- The inbox of one pattern, newest first.
+SELECT
+    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+    chain
+FROM tenuto.events
+WHERE tenant = :tenant AND pattern = :pattern AND received_at >= :since
+ORDER BY received_at DESC, number DESC LIMIT :limit;
+
+-- name: latest_events
+-- The inbox of all patterns, newest first.
+SELECT
+    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+    chain
+FROM tenuto.events
+WHERE tenant = :tenant AND received_at >= :since
+ORDER BY received_at DESC, number DESC LIMIT :limit;
+
+-- name: event
+-- One event, and what it did.
+SELECT
+    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+    chain, matched_at, resumed, cancelled, started
+FROM tenuto.events WHERE tenant = :tenant AND id = :id;
 
 -- name: newest_events
 -- When the newest event of each of these names was received: each is one step in an index.

@@ -30,6 +30,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     JobKey,
@@ -147,6 +148,21 @@ async def waits_for(
     return _waits(await pool.rows("waits_for", page))
 
 
+async def waits_near(
+    pool: Pool, tenant: str, terms: Sequence[WaitTerm], limit: int
+) -> list[WaitRow]:
+    wanted = list(dict.fromkeys((term.pattern, term.term_paths) for term in terms))
+    if not wanted:
+        return []
+    near: dict[str, Column] = {
+        "tenant": tenant,
+        "patterns": [pattern for pattern, _ in wanted],
+        "term_paths": [term_paths for _, term_paths in wanted],
+        "limit": limit,
+    }
+    return _waits(await pool.rows("waits_near", near))
+
+
 async def waits(pool: Pool, instance_id: str) -> list[WaitRow]:
     return _waits(await pool.rows("waits_of_instance", {"instance_id": instance_id}))
 
@@ -167,6 +183,28 @@ async def events_since(
     }
     name = "events_since" if pattern is None else "events_of_pattern_since"
     return _events(await pool.rows(name, page))
+
+
+async def latest_events(
+    pool: Pool, tenant: str, pattern: str | None, since: datetime, limit: int
+) -> list[tuple[int, Event]]:
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "pattern": pattern,
+        "since": epoch_ms(since),
+        "limit": limit,
+    }
+    name = "latest_events" if pattern is None else "latest_events_of_pattern"
+    return _events(await pool.rows(name, page))
+
+
+async def event(pool: Pool, tenant: str, id: str) -> InboxEvent | None:
+    for row in await pool.rows("event", {"tenant": tenant, "id": id}):
+        number, *columns = row[:10]
+        matched_at, *counts = row[10:]
+        found = event_value(EventColumns._make(columns))
+        return InboxEvent(number, found, matched_at is not None, *counts)
+    return None
 
 
 async def newest_events(pool: Pool, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:

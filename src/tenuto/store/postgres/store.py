@@ -51,6 +51,7 @@ from tenuto.store.protocol import (
     DefinitionRow,
     Delivery,
     DuePostings,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
@@ -309,6 +310,11 @@ class PostgresStore:
     ) -> list[WaitRow]:
         return await reads.waits_for(self._connections, tenant, terms, limit, after)
 
+    async def waits_near(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int
+    ) -> list[WaitRow]:
+        return await reads.waits_near(self._connections, tenant, terms, limit)
+
     async def waits(self, instance_id: str) -> list[WaitRow]:
         return await looked_for(reads.waits(self._connections, instance_id), nothing=[])
 
@@ -330,6 +336,14 @@ class PostgresStore:
 
     async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
         return await reads.newest_events(self._connections, tenant, patterns)
+
+    async def latest_events(
+        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+    ) -> list[tuple[int, Event]]:
+        return await reads.latest_events(self._connections, tenant, pattern, since, limit)
+
+    async def event(self, tenant: str, id: str) -> InboxEvent | None:
+        return await reads.event(self._connections, tenant, id)
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await reads.unmatched_events(self._connections, limit)

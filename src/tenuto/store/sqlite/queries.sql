@@ -420,6 +420,22 @@ FROM (
     ORDER BY instance_id, node, iteration, arm LIMIT :limit
 );
 
+-- name: waits_near_term
+-- Some open waits under one term, whatever their values, in the order of the index. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
+            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
+            follows, arm, position
+        )
+    )
+FROM (
+    SELECT * FROM workflow_event_subscriptions
+    WHERE tenant = :tenant AND pattern = :pattern AND term_paths = :term_paths
+    ORDER BY term_values, instance_id, node, iteration, arm LIMIT :limit
+);
+
 -- name: waits_of_instance
 -- The open waits of one instance. Packed.
 SELECT
@@ -554,6 +570,47 @@ FROM (
     SELECT * FROM events WHERE tenant = :tenant AND received_at > :since
     ORDER BY received_at, number LIMIT :limit
 );
+
+-- name: latest_events_of_pattern
+-- The inbox of one pattern, newest first. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash), chain
+        )
+    )
+FROM (
+    SELECT * FROM events
+    WHERE tenant = :tenant AND pattern = :pattern AND received_at >= :since
+    ORDER BY received_at DESC, number DESC LIMIT :limit
+);
+
+-- name: latest_events
+-- The inbox of all patterns, newest first. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash), chain
+        )
+    )
+FROM (
+    SELECT * FROM events
+    WHERE tenant = :tenant AND received_at >= :since
+    ORDER BY received_at DESC, number DESC LIMIT :limit
+);
+
+-- name: event
+-- One event, and what it did. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+            hex(content_hash), chain, matched_at IS NOT NULL, resumed, cancelled, started
+        )
+    )
+FROM events WHERE tenant = ? AND id = ?;
 
 -- name: newest_of_name
 -- When the newest event of a name was received.

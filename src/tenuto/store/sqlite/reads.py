@@ -30,6 +30,7 @@ from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
     DeadLetterRow,
     Delivery,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     InstanceRow,
@@ -143,6 +144,17 @@ def waits_for(
     return [wait_row(wait) for wait in islice(merge(*ranges, key=attrgetter("key")), limit)]
 
 
+def waits_near(
+    session: Session, tenant: str, terms: Sequence[WaitTerm], limit: int
+) -> list[WaitRow]:
+    near: list[WaitRow] = []
+    for pattern, term_paths in dict.fromkeys(term[:2] for term in terms):
+        term: dict[str, Column] = {"pattern": pattern, "term_paths": term_paths}
+        found = session.packed("waits_near_term", term | {"tenant": tenant, "limit": limit})
+        near += [wait_row(wait) for wait in _waits(found)]
+    return near
+
+
 def waits(session: Session, instance_id: str) -> list[WaitRow]:
     found = session.packed("waits_of_instance", (instance_id,))
     return [wait_row(wait) for wait in _waits(found)]
@@ -167,6 +179,23 @@ def events_since(
     if pattern is None:
         return _events(session.packed("events_since", page))
     return _events(session.packed("events_of_pattern_since", page | {"pattern": pattern}))
+
+
+def latest_events(
+    session: Session, tenant: str, pattern: str | None, since: int, limit: int
+) -> list[tuple[int, Event]]:
+    page: dict[str, Column] = {"tenant": tenant, "since": since, "limit": limit}
+    if pattern is None:
+        return _events(session.packed("latest_events", page))
+    return _events(session.packed("latest_events_of_pattern", page | {"pattern": pattern}))
+
+
+def event(session: Session, tenant: str, id: str) -> InboxEvent | None:
+    for row in session.packed("event", (tenant, id)):
+        [(number, found)] = _events([row[:10]])
+        is_matched, *counts = row[10:]
+        return InboxEvent(number, found, bool(is_matched), *counts)
+    return None
 
 
 def newest_events(session: Session, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:

@@ -37,6 +37,7 @@ from tenuto.store.protocol import (
     DefinitionRow,
     Delivery,
     DuePostings,
+    InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
@@ -293,6 +294,11 @@ class SqliteStore:
             lambda session: reads.waits_for(session, tenant, terms, limit, after)
         )
 
+    async def waits_near(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int
+    ) -> list[WaitRow]:
+        return await self._look(lambda session: reads.waits_near(session, tenant, terms, limit))
+
     async def waits(self, instance_id: str) -> list[WaitRow]:
         look = self._look(lambda session: reads.waits(session, instance_id))
         return await looked_for(look, nothing=[])
@@ -318,6 +324,17 @@ class SqliteStore:
 
     async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
         return await self._look(lambda session: reads.newest_events(session, tenant, patterns))
+
+    async def latest_events(
+        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+    ) -> list[tuple[int, Event]]:
+        start = epoch_ms(since)
+        return await self._look(
+            lambda session: reads.latest_events(session, tenant, pattern, start, limit)
+        )
+
+    async def event(self, tenant: str, id: str) -> InboxEvent | None:
+        return await self._look(lambda session: reads.event(session, tenant, id))
 
     async def unmatched_events(self, limit: int) -> list[tuple[int, Event]]:
         return await self._look(lambda session: reads.unmatched_events(session, limit))

@@ -1,0 +1,52 @@
+"""Makes events of what somebody hands in, if they can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenuto.engine.starting import json_problems
+from tenuto.events import GivenEvent, Reading, read_events
+from tenuto.model.errors import InvalidInput, Problem, TenutoError
+from tenuto.model.events import Event
+from tenuto.model.json import JSON
+from tenuto.model.policy import Limits
+from tenuto.ports import Clock, Ids
+
+
+class Taking:
+    """Knows how large an event may be, what time it is, and what to call one without a name."""
+
+    def __init__(self, clock: Clock, ids: Ids, limits: Limits) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+
+    def events(self, document: JSON) -> list[Event | TenutoError]:
+        """The events of a document, or what is wrong with each; InvalidInput if it is none."""
+        form = "$[{}]" if isinstance(document, list) else "$"
+        taken: list[Event | TenutoError] = []
+        for index, reading in enumerate(read_events(document)):
+            try:
+                taken.append(self.event(reading, form.format(index)))
+            except TenutoError as error:
+                taken.append(error)
+        return taken
+
+    def event(
+        self, reading: Reading, path: str = "$", *, problems: Sequence[Problem] = ()
+    ) -> Event:
+        """The event, received now; InvalidInput with all that is wrong with it."""
+        if not isinstance(reading, GivenEvent):
+            raise InvalidInput("the event cannot be taken", reading)
+        too_large = json_problems(reading.payload, self._limits.event_bytes, f"{path}.payload")
+        if too_large or problems:
+            raise InvalidInput("the event cannot be taken", [*too_large, *problems])
+        now = self._clock.now()
+        return Event(
+            id=reading.id or self._ids.instance_id(now),
+            pattern=reading.pattern,
+            payload=reading.payload,
+            received_at=now,
+            timestamp=reading.timestamp,
+            correlation_id=reading.correlation_id,
+        )
