@@ -43,7 +43,9 @@ def each_is_undone_once_in_its_turn(rest: Rest) -> Iterator[str]:
     outcomes: list[Place] = []
     attempts: dict[Place, int] = {}
     has_ended = False
-    for row in rest.rows:
+    # A plan without anything in it may have ended before a retry took the failure back.
+    retried = max((row.seq for row in rest.rows if row.type == "RETRY_REQUESTED"), default=0)
+    for row in rest.rows[retried:]:
         place = (row.node or "", row.iteration)
         if row.type == "COMPENSATION_DISPATCHED":
             is_retried = has_ended and place in outcomes
