@@ -16,9 +16,10 @@ from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
+from tenuto.engine import postmaster, wait_finder
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.timekeeper import Timekeeper
-from tenuto.model.effects import Effect, OpenWait, StartAttempt
+from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerDue
@@ -144,14 +145,25 @@ def recovery_forgets_attempts() -> Iterator[None]:
         yield
 
 
-def every_event_fits() -> AbstractContextManager[Any]:
+@contextmanager
+def every_event_fits() -> Iterator[None]:
     """The condition of a wait is not read."""
-    return patch.object(Postmaster, "_fits", lambda _self, _wait, _event: True)
+    with (
+        patch.object(wait_finder, "is_fit", lambda _wait, _event: True),
+        patch.object(postmaster, "is_fit", lambda _wait, _event: True),
+    ):
+        yield
 
 
 def published_events_are_forgotten() -> AbstractContextManager[Any]:
     """What a step publishes is not written with its entry."""
-    return patch.object(commit, "events_of", lambda turn, _won: list(turn.events))
+    order = Deciding.order
+
+    def forgetful(self: Deciding, effect: Effect) -> None:
+        if not isinstance(effect, PublishEvent):
+            order(self, effect)
+
+    return patch.object(Deciding, "order", forgetful)
 
 
 def triggers_stay_open() -> AbstractContextManager[Any]:
