@@ -184,6 +184,15 @@ def test_terminate_undoes_when_it_fails_and_not_when_it_completes() -> None:
     assert failed.succeed("undo_a").code == "TERMINATED"
 
 
+def test_a_cancel_overtakes_a_terminate_that_has_not_come_to_its_end() -> None:
+    document = undoing(draw("s>a s>b a>t", s=start(), t=terminate()), a={})
+    run = play(document).start().succeed("a")
+    assert run.status is Status.RUNNING, "b has its grace"
+    run.cancel("enough").fail("b", "CANCELLED")
+    assert run.running == ["undo_a"]
+    assert run.succeed("undo_a").status is Status.CANCELLED
+
+
 def test_a_handled_failure_is_not_undone() -> None:
     """A handled failure is NODE_FAILED of that attempt and one NODE_COMPLETED with `nodeStatus:
     error`, handle `error`, output `{error: {code, message, details, attempts}}`; the step's

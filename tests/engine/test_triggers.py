@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -169,6 +170,26 @@ async def test_an_event_starts_one_instance_of_a_definition(shop: Shop) -> None:
     assert await outcomes(app, "small") == [("1", "started")]
     history = await receipt.history()
     assert history[0]["payload"]["eventId"] == "small"  # type: ignore[index,call-overload]
+
+
+async def test_an_event_that_is_sent_again_before_it_is_matched_starts_no_second_instance(
+    shop: Shop,
+) -> None:
+    app = shop.app
+    await app.deploy(RECEIPT)
+    sent: JSON = {"id": 7, "big": True}
+    engine = app.engine
+    earlier = engine.clock.now() - timedelta(seconds=1)
+    first = Event(id="big", pattern="order.paid", payload=sent, received_at=earlier)
+    turn = Turn(id="t", process_id=engine.process_id, at=earlier, events=(first,))
+    number = (await engine.store.commit(turn)).events["big"].number
+    again = await app.publish("order.paid", sent, id="big")
+    assert (again.duplicate, again.started) == (True, 1)
+    await engine.postmaster.match(number, first)
+    await until(app, lambda: ended(app, 1))
+    await at_rest(app)
+    [only] = await app.instances()
+    assert only.id == triggered_id(earlier, "default", "big", "receipt")
 
 
 async def ended(app: Tenuto, count: int) -> bool:

@@ -95,8 +95,11 @@ def _should_compensate(d: Deciding) -> bool:
     if d.state.cancellation is not None:
         return d.state.cancellation.should_compensate
     ending = d.state.ending
-    has_failed = ending is not None and ending.status is Status.FAILED
-    return not has_failed or d.plan.definition.options.compensate_on_failure is not False
+    if ending is None:
+        return True
+    if ending.status is Status.COMPLETED:
+        return False
+    return d.plan.definition.options.compensate_on_failure is not False
 
 
 def depth_below(d: Deciding) -> int:

@@ -82,7 +82,8 @@ def cancel(d: Deciding, asked: CancelAsked) -> Rejection | None:
         return Rejection(
             code=NOT_THIS_STATUS, message=f"a {d.state.status} instance cannot be cancelled"
         )
-    if d.state.ending is not None and d.state.pause is None:
+    ending = d.state.ending
+    if ending is not None and ending.status is not Status.COMPLETED and d.state.pause is None:
         return None
     d.emit(
         CancelRequested(

@@ -112,14 +112,13 @@ def _approval(state: InstanceState, key: NodeKey, config: Approval) -> Object:
     node = state.nodes[key]
     asked, started = node.approval, node.started_at
     assert asked is not None
-    deadline = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
     return {
         "stepId": key.node,
         "iteration": key.iteration,
         "eventPattern": None,
         "eventCondition": None,
         "since": iso(started) if started else None,
-        "timeoutAt": iso(deadline.due) if deadline else None,
+        "timeoutAt": _deadline(state, key),
         "approval": {
             "users": list(asked.assignees.users),
             "roles": list(asked.assignees.roles),

@@ -107,6 +107,8 @@ class Postmaster:
     async def _matched_in_the_end(self, stored: EventResult, event: Event) -> EventResult:
         while True:
             try:
+                if stored.outcome == "duplicate":
+                    event = await self._first_of(event)
                 match = await self.match(stored.number, event)
                 return stored._replace(
                     resumed=match.resumed, cancelled=match.cancelled, started=match.started
@@ -118,6 +120,11 @@ class Postmaster:
                     self._errand(self._match_in_the_end(stored.number, event))
                     raise
                 await self._clock.sleep(BAD_WEATHER)
+
+    async def _first_of(self, event: Event) -> Event:
+        """The event as it was stored the first time: its moment says which instances it starts."""
+        known = await self._store.event(DEFAULT_TENANT, event.id)
+        return event if known is None else known.event
 
     async def _match_in_the_end(self, number: int, event: Event) -> None:
         """Its sender knows what is wrong; once somebody has put it right, it is matched."""

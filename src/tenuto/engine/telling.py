@@ -62,9 +62,12 @@ class Telling:
     async def run_once(self) -> datetime | None:
         """Tell what there is; when something else is due."""
         async with self._passing:
-            while await self.drainer.run_once():
-                pass
-            return None if self._deliverer is None else await self._deliverer.run_once()
+            while True:
+                # In turn: whatever goes on coming, what is there goes out.
+                is_more = await self.drainer.run_once()
+                due = None if self._deliverer is None else await self._deliverer.run_once()
+                if not is_more:
+                    return due
 
     async def finish(self, seconds: float) -> None:
         """Have sent what can be, for so long at most: the rest is sent by whoever goes on."""
