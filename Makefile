@@ -34,13 +34,17 @@ $(STAMP): requirements/dev.txt pyproject.toml
 run: setup  ## Show what Tenuto promises, in the terminal
 	$(BIN)/python -m tenuto.demo
 
-# Slow tests that repeat the same code thousands of times are not measured: it would double their time.
 .PHONY: test
 test: lint types contracts  ## Run every check
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
+	$(BIN)/python -m pytest $(PARALLEL) -m slow
+
+# Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
+.PHONY: coverage
+coverage: setup  ## Measure how much of the code the tests reach
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not slow and not soak"
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m slow tests/cli tests/examples
-	$(BIN)/python -m pytest $(PARALLEL) -m slow --ignore=tests/cli --ignore=tests/examples
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
