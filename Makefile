@@ -37,14 +37,14 @@ run: setup  ## Show what Tenuto promises, in the terminal
 .PHONY: test
 test: lint types contracts  ## Run every check
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
-	$(BIN)/python -m pytest $(PARALLEL) -m slow
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak"
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
 .PHONY: coverage
 coverage: setup  ## Measure how much of the code the tests reach
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not slow and not soak"
-	$(BIN)/coverage run -m pytest $(PARALLEL) -m slow tests/cli tests/examples
+	$(BIN)/coverage run -m pytest $(PARALLEL) -m "slow and not soak" tests/cli tests/examples
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -76,6 +76,7 @@ bench: setup  ## Measure
 
 .PHONY: soak
 soak: setup  ## Run the long tests, for MINUTES (30) in all
+	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak" -o faulthandler_timeout=0 tests/simulation
 	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0
 
 .PHONY: lock

@@ -71,6 +71,7 @@ def test_what_others_end_is_seen_by_those_who_go_on_with_it(on_postgres: Termina
         assert worker.returncode == 1
 
 
+@pytest.mark.soak
 def test_a_command_reaches_an_instance_whose_process_was_killed(on_postgres: Terminal) -> None:
     on_postgres.write("hang.py", HANG)
     steps = [{"stepId": "hang", "type": "TASK", "taskId": "hang"}]

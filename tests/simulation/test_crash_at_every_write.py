@@ -8,6 +8,7 @@ from tenuto.testing.weather import AtWrite, Fault
 from tests.core.play import decisions_of
 from tests.kit.checker.graph import read
 from tests.kit.simulator.scenario import Job, Scenario, plain_jobs
+from tests.kit.simulator.thinning import some_of
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, status_of
 from tests.kit.workload import (
     Behaviour,
@@ -69,7 +70,7 @@ def test_nothing_is_lost_at_any_write(shape: str, mode: Fault) -> None:
     """
     writes = runs_with(shape, {})
     assert writes >= 4
-    for number in range(1, writes + 1):
+    for number in some_of(writes, mode):
         runs_with(shape, {number: mode})
 
 
@@ -82,7 +83,7 @@ def test_no_iteration_is_lost_or_done_twice_at_any_write(shape: str, mode: Fault
     """
     writes = runs_with(shape, {})
     assert writes >= 8
-    for number in range(1, writes + 1):
+    for number in some_of(writes, mode):
         runs_with(shape, {number: mode})
 
 
@@ -97,7 +98,7 @@ def test_every_promise_is_kept_where_decisions_stop_early(shape: str) -> None:
 @pytest.mark.parametrize("shape", ["parallel-loop", "nested-loops", "first-item-wins"])
 def test_what_a_decision_left_over_is_not_lost_at_any_write(shape: str, mode: Fault) -> None:
     with decisions_of(2):
-        for number in range(1, runs_with(shape, {}) + 1):
+        for number in some_of(runs_with(shape, {}), mode):
             runs_with(shape, {number: mode})
 
 
@@ -161,5 +162,5 @@ def retried_and_rerun(shape: str, faults: dict[int, Fault]) -> int:
 @pytest.mark.parametrize("shape", FAILS_FIRST)
 def test_nothing_is_lost_around_a_retry_and_a_rerun(shape: str, mode: Fault) -> None:
     """ "crash at every durable write of each"."""
-    for number in range(1, retried_and_rerun(shape, {}) + 1):
+    for number in some_of(retried_and_rerun(shape, {}), mode):
         retried_and_rerun(shape, {number: mode})
