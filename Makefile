@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 PARALLEL := -n $(WORKERS) --dist worksteal
+# Slow tests wait for processes and servers much of their time.
+WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -37,7 +39,7 @@ run: setup  ## Show what Tenuto promises, in the terminal
 .PHONY: test
 test: lint types contracts  ## Run every check
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
-	$(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak"
+	$(BIN)/python -m pytest $(WAITING) -m "slow and not soak"
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
 .PHONY: coverage
