@@ -23,9 +23,10 @@ def test_every_example_on_the_page_is_valid(number: int) -> None:
 
 def test_the_page_has_examples_of_all_three_forms() -> None:
     graphs = [compile_definition(parse_document(each, "page")) for each in EXAMPLES]
-    assert {each.spelling for each in graphs} == {"steps", "graph"}
-    assert any("dependsOn" in each for each in EXAMPLES)
-    assert any("compensationSteps" in each for each in EXAMPLES)
+    assert [each.spelling for each in graphs] == ["steps", "steps", "graph", "steps", "steps"]
+    assert "dependsOn" in EXAMPLES[1]
+    assert "APPROVAL" in EXAMPLES[3]
+    assert "compensationSteps" in EXAMPLES[4]
 
 
 def test_the_page_lists_every_type_and_every_field() -> None:

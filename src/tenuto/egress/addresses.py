@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_NAT64 = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
+_UNICAST = IPv6Network("2000::/3")
+"""All that is given out of the newer network: whatever lies outside leads somewhere special."""
+_DOCUMENTATION = IPv6Network("3fff::/20")
+"""Older programs take it for public."""
 
 
 def address_problem(text: str) -> str | None:
@@ -15,9 +19,17 @@ def address_problem(text: str) -> str | None:
     except ValueError:
         return None
     for each in _meant(address):
-        if not each.is_global or each.is_multicast:
+        if not _is_public(each):
             return f"{text} is not an address of the public network"
     return None
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if not address.is_global or address.is_multicast:
+        return False
+    return isinstance(address, IPv4Address) or (
+        address in _UNICAST and address not in _DOCUMENTATION
+    )
 
 
 def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
@@ -27,7 +39,7 @@ def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address
     inner = address.ipv4_mapped or address.sixtofour
     if inner is None and address.teredo is not None:
         inner = address.teredo[1]
-    if inner is None and any(address in network for network in (*_NAT64, _COMPATIBLE)):
+    if inner is None and any(address in network for network in (_NAT64, _COMPATIBLE)):
         inner = IPv4Address(int(address) & 0xFFFF_FFFF)
     if inner is None:
         return [address]
