@@ -839,6 +839,26 @@ _ACCESS = {
         "The approval is for other people, or for those with other roles.",
         "Let one of them decide; `tenuto show` says who may. Or wait until it escalates.",
     ),
+    "TEN-5010": Code(
+        "No credential",
+        "The request says nothing of who asks, and the service answers only those it knows.",
+        "Send the header `Authorization: Bearer` with an API key or a token.",
+    ),
+    "TEN-5011": Code(
+        "Wrong credential",
+        "The credential is not one that the service takes. Which part of it is wrong is not told.",
+        "Check that it was copied whole, and that it is one for this service.",
+    ),
+    "TEN-5012": Code(
+        "Credential no longer valid",
+        "The key or token has expired, is not valid yet, or was revoked.",
+        "Get a new one: `tenuto keys create`, or another token from the identity provider.",
+    ),
+    "TEN-5013": Code(
+        "Not permitted",
+        "The credential is known, and its role or its scopes do not have the named permission.",
+        "Use a credential with that permission, or ask an admin of the tenant for one.",
+    ),
 }
 
 CATALOGUE: Mapping[str, Code] = MappingProxyType(

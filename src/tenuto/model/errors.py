@@ -91,6 +91,12 @@ class Forbidden(TenutoError):
     code = "TEN-5001"
 
 
+class Unauthenticated(TenutoError):
+    """Whoever asks has not shown who they are; which part was wrong is not told."""
+
+    code = "TEN-5010"
+
+
 class Overloaded(TenutoError):
     """Too much is waiting; nothing was accepted."""
 

@@ -1,0 +1,48 @@
+"""What there is to be allowed: a thing and a verb each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Permission(StrEnum):
+    """One of the things that a principal may be allowed to do."""
+
+    WORKFLOWS_READ = "workflows:read"
+    WORKFLOWS_WRITE = "workflows:write"
+    INSTANCES_READ = "instances:read"
+    INSTANCES_START = "instances:start"
+    INSTANCES_CONTROL = "instances:control"
+    INSTANCES_DECIDE = "instances:decide"
+    EVENTS_READ = "events:read"
+    EVENTS_PUBLISH = "events:publish"
+    TASKS_READ = "tasks:read"
+    TASKS_WRITE = "tasks:write"
+    TASKS_EXECUTE = "tasks:execute"
+    EXECUTIONS_WORK = "executions:work"
+    LISTENERS_READ = "listeners:read"
+    LISTENERS_WRITE = "listeners:write"
+    DEAD_LETTERS_READ = "dead-letters:read"
+    DEAD_LETTERS_WRITE = "dead-letters:write"
+    AUDIT_READ = "audit:read"
+    KEYS_MANAGE = "keys:manage"
+    STATS_READ = "stats:read"
+    TEST_RUNS_RUN = "test-runs:run"
+
+    @property
+    def thing(self) -> str:
+        """What it is about: the part before the colon."""
+        return self.value.partition(":")[0]
+
+
+SCOPES: frozenset[str] = frozenset(
+    {permission.value for permission in Permission}
+    | {f"{permission.thing}:*" for permission in Permission}
+)
+"""What a key's scopes may say: a permission, or all of one thing."""
+
+
+def within_scopes(permission: Permission, scopes: Iterable[str]) -> bool:
+    """Whether any of the scopes names the permission, or all of its thing."""
+    return any(scope in (permission.value, f"{permission.thing}:*") for scope in scopes)

@@ -1,0 +1,60 @@
+"""The four roles, and what each may do: each may do all that the one before it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from tenuto.access.permissions import Permission
+
+
+class Role(StrEnum):
+    """What somebody is in a tenant."""
+
+    VIEWER = "viewer"
+    """Sees everything but who has access."""
+    OPERATOR = "operator"
+    """Also runs workflows: starts, steers and decides."""
+    EDITOR = "editor"
+    """Also changes what is run."""
+    ADMIN = "admin"
+    """Also decides who has access, and sees what they did."""
+
+
+_VIEWER = frozenset(
+    {
+        Permission.WORKFLOWS_READ,
+        Permission.INSTANCES_READ,
+        Permission.EVENTS_READ,
+        Permission.TASKS_READ,
+        Permission.LISTENERS_READ,
+        Permission.DEAD_LETTERS_READ,
+        Permission.STATS_READ,
+    }
+)
+_OPERATOR = _VIEWER | {
+    Permission.INSTANCES_START,
+    Permission.INSTANCES_CONTROL,
+    Permission.INSTANCES_DECIDE,
+    Permission.EVENTS_PUBLISH,
+    Permission.TASKS_EXECUTE,
+    Permission.EXECUTIONS_WORK,
+    Permission.DEAD_LETTERS_WRITE,
+}
+_EDITOR = _OPERATOR | {
+    Permission.WORKFLOWS_WRITE,
+    Permission.TASKS_WRITE,
+    Permission.LISTENERS_WRITE,
+    Permission.TEST_RUNS_RUN,
+}
+_ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE}
+
+ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
+    {
+        Role.VIEWER: _VIEWER,
+        Role.OPERATOR: _OPERATOR,
+        Role.EDITOR: _EDITOR,
+        Role.ADMIN: _ADMIN,
+    }
+)
