@@ -29,6 +29,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
+from tenuto.store.access_protocol import AccessStore
 
 BEAT_EVERY = timedelta(seconds=3)
 """How often a process beats unless its store says otherwise."""
@@ -610,7 +611,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(Protocol):
+class Store(AccessStore, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int

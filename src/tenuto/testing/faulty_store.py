@@ -11,6 +11,13 @@ from typing import Never, Protocol, TypeVar
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.store.access_protocol import (
+    AuditEntry,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    KeyRow,
+)
 from tenuto.store.protocol import (
     NOTHING_KNOWN,
     Backlog,
@@ -284,6 +291,36 @@ class FaultyStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await self._read(lambda: self._inner.backlogs(tenant))
+
+    async def put_key(self, key: KeyRow) -> bool:
+        return await self._write("put key", lambda: self._inner.put_key(key))
+
+    async def key(self, id: str) -> KeyRow | None:
+        return await self._read(lambda: self._inner.key(id))
+
+    async def has_keys(self) -> bool:
+        return await self._read(self._inner.has_keys)
+
+    async def keys(self, tenant: str) -> list[KeyRow]:
+        return await self._read(lambda: self._inner.keys(tenant))
+
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+        return await self._write("revoke key", lambda: self._inner.revoke_key(tenant, id, now))
+
+    async def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        await self._write("touch keys", lambda: self._inner.touch_keys(used))
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+        return await self._write("append audit", lambda: self._inner.append_audit(entries))
+
+    async def audit(self, query: AuditQuery) -> list[AuditRow]:
+        return await self._read(lambda: self._inner.audit(query))
+
+    async def audit_lines(self, tenant: str, *, after: int, limit: int) -> list[AuditRow]:
+        return await self._read(lambda: self._inner.audit_lines(tenant, after=after, limit=limit))
+
+    async def audit_head(self, tenant: str) -> AuditHead:
+        return await self._read(lambda: self._inner.audit_head(tenant))
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))

@@ -109,6 +109,13 @@ INSERT INTO tenuto.webhook_deliveries (
 )
 SELECT 'l' || n % 30, 'e' || n, 'i' || n % 90, '', n, 0, CASE WHEN n % 9 = 0 THEN n END
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.access_keys
+SELECT 'k' || n, 't' || n % 50, '', '', NULL, '', n, '', NULL, NULL, NULL
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.audit_log
+SELECT 't' || n % 50, n, 'a' || n, n, '', '', '', '', '', '', '', NULL, NULL, '', ''
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """
 

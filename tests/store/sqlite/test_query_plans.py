@@ -19,6 +19,7 @@ from tenuto.store.sqlite.session import Session
 NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
 
 SMALL = {
+    "access_keys": "the first row of them, if there is one",
     "listeners": "as many rows as there are listeners",
     "processes": "as many rows as processes own something",
     "schema_info": "one row",

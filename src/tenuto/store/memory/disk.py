@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from tenuto.store.access_protocol import AuditHead
 from tenuto.store.columns import EventColumns
 from tenuto.store.protocol import DataRefused, DeliveryOutcome, JobKey
 
@@ -120,6 +121,10 @@ class MemoryDisk:
         self.outbox: dict[int, bytes] = {}
         self.postings: dict[int, bytes] = {}
         self.posting_numbers: dict[tuple[str, str], int] = {}
+        self.access_keys: dict[str, bytes] = {}
+        self.audit_log: dict[tuple[str, int], bytes] = {}
+        self.audit_numbers: dict[tuple[str, str], int] = {}
+        self.audit_heads: dict[str, AuditHead] = {}
         self.shares: dict[str, str] = {}
         """Parts of the outbox, and listeners → the process that has them in hand."""
         self._last_number = 0

@@ -14,6 +14,13 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.store.access_protocol import (
+    AuditEntry,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    KeyRow,
+)
 from tenuto.store.columns import (
     DeadLetterColumns,
     DefinitionColumns,
@@ -29,7 +36,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
-from tenuto.store.memory import outbox
+from tenuto.store.memory import access, outbox
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -536,6 +543,40 @@ class MemoryStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return outbox.backlogs(self.disk, tenant)
+
+    async def put_key(self, key: KeyRow) -> bool:
+        self._require_open()
+        return access.put_key(self.disk, key)
+
+    async def key(self, id: str) -> KeyRow | None:
+        return access.key(self.disk, id)
+
+    async def has_keys(self) -> bool:
+        return bool(self.disk.access_keys)
+
+    async def keys(self, tenant: str) -> list[KeyRow]:
+        return access.keys(self.disk, tenant)
+
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+        self._require_open()
+        return access.revoke_key(self.disk, tenant, id, now)
+
+    async def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        self._require_open()
+        access.touch_keys(self.disk, used)
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+        self._require_open()
+        return access.append_audit(self.disk, entries)
+
+    async def audit(self, query: AuditQuery) -> list[AuditRow]:
+        return access.audit(self.disk, query)
+
+    async def audit_lines(self, tenant: str, *, after: int, limit: int) -> list[AuditRow]:
+        return access.audit_lines(self.disk, tenant, after, limit)
+
+    async def audit_head(self, tenant: str) -> AuditHead:
+        return access.audit_head(self.disk, tenant)
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_open()

@@ -52,7 +52,7 @@ async def remove_listener(pool: Pool, tenant: str, kind: str, id: str) -> bool:
             await transaction.rows("release_listener", {"listener_id": id})
         return was_there
 
-    return await _together(pool, work)
+    return await together(pool, work)
 
 
 async def listeners(pool: Pool, tenant: str) -> list[Listener]:
@@ -81,7 +81,7 @@ async def drained(
         await transaction.rows("delete_outbox", {"numbers": list(numbers)})
         await transaction.rows("release_shares", {"process_id": process_id})
 
-    await _together(pool, work)
+    await together(pool, work)
 
 
 async def due_postings(
@@ -125,7 +125,7 @@ async def settle(pool: Pool, settlement: Settlement) -> None:
             await transaction.rows("put_health", {**id, **health})
         await transaction.rows("release_listener", id)
 
-    await _together(pool, work)
+    await together(pool, work)
 
 
 async def backlogs(pool: Pool, tenant: str) -> dict[str, Backlog]:
@@ -160,7 +160,7 @@ async def _promote(transaction: Transaction, streams: Collection[tuple[str, str]
         await transaction.rows("promote_postings", which)
 
 
-async def _together(pool: Pool, work: Callable[[Transaction], Awaitable[T]]) -> T:
+async def together(pool: Pool, work: Callable[[Transaction], Awaitable[T]]) -> T:
     """In one transaction; for what is looked at anew when it is not known to be durable."""
     for attempt in range(1, TRIES + 1):
         try:

@@ -2076,3 +2076,123 @@ deliveries_gone AS (
 )
 
 SELECT count(*) FROM old;
+
+-- name: insert_access_key
+-- Keep a new key; nothing where its id is another's.
+INSERT INTO tenuto.access_keys (
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+)
+VALUES (
+    :id, :tenant, :name, :role, :scopes, :hash, :created_at, :created_by, :expires_at,
+    :revoked_at, :last_used_at
+)
+ON CONFLICT (id) DO NOTHING RETURNING 1;
+
+-- name: access_key
+-- One key.
+SELECT
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+FROM tenuto.access_keys WHERE id = :id;
+
+-- name: any_access_key
+-- Whether there has ever been a key.
+SELECT 1 FROM tenuto.access_keys WHERE id > '' ORDER BY id LIMIT 1;
+
+-- name: access_keys
+-- The keys of a tenant, oldest first.
+SELECT
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+FROM tenuto.access_keys WHERE tenant = :tenant ORDER BY tenant, created_at, id;
+
+-- name: revoke_access_key
+-- Revoke a key, unless it was revoked before; the key.
+UPDATE tenuto.access_keys SET revoked_at = coalesce(revoked_at, :now)
+WHERE id = :id AND tenant = :tenant
+RETURNING
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at;
+
+-- name: touch_access_keys
+-- When keys were last used; all locked in one order.
+WITH used AS MATERIALIZED (
+    SELECT known.id, used.at
+    FROM unnest(:ids::text[], :at::bigint[]) AS used (id, at)
+    INNER JOIN tenuto.access_keys AS known ON known.id = used.id
+    ORDER BY known.id FOR UPDATE OF known
+)
+
+UPDATE tenuto.access_keys AS known SET last_used_at = greatest(known.last_used_at, used.at)
+FROM used WHERE known.id = used.id;
+
+-- name: lock_audit_heads
+-- Where chains end; nobody else goes on with them before the transaction is over; all in one order.
+SELECT tenant, number, hash FROM tenuto.audit_heads
+WHERE tenant = ANY(:tenants::text[]) ORDER BY tenant FOR UPDATE;
+
+-- name: begin_audit
+-- Ends of chains that have nothing yet.
+INSERT INTO tenuto.audit_heads (tenant, number, hash)
+SELECT wanted.tenant, 0, ''::bytea FROM unnest(:tenants::text[]) AS wanted (tenant)
+ORDER BY wanted.tenant
+ON CONFLICT (tenant) DO NOTHING;
+
+-- name: audit_by_id
+-- Those of these entries that are written.
+SELECT
+    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
+    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
+INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
+
+-- name: insert_audit
+-- Write lines of the audit log, and where their chains end.
+WITH ended AS (
+    UPDATE tenuto.audit_heads AS head SET number = after.number, hash = after.hash
+    FROM unnest(
+        :head_tenants::text[], :head_numbers::bigint[], :head_hashes::bytea[]
+    ) AS after (tenant, number, hash)
+    WHERE head.tenant = after.tenant
+)
+
+INSERT INTO tenuto.audit_log (
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+)
+SELECT
+    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
+    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+FROM unnest(
+    :tenant::text[], :number::bigint[], :id::text[], :at::bigint[], :actor::text[], :kind::text[],
+    :action::text[], :target::text[], :outcome::text[], :source::text[], :request_id::text[],
+    :before::bytea[], :after::bytea[], :previous_hash::bytea[], :hash::bytea[]
+) AS line (
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+);
+
+-- name: audit_head
+-- Where a chain ends.
+SELECT number, hash FROM tenuto.audit_heads WHERE tenant = :tenant;
+
+-- name: audit
+-- Lines of a tenant's audit log, newest first.
+SELECT
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+FROM tenuto.audit_log
+WHERE
+    tenant = :tenant AND number < :below AND at >= :since AND at < :until
+    AND (:actor::text IS NULL OR actor = :actor)
+    AND (:action::text IS NULL OR action = :action)
+    AND (:target::text IS NULL OR target = :target)
+ORDER BY tenant DESC, number DESC LIMIT :limit;
+
+-- name: audit_lines
+-- Lines of a tenant's audit log, ascending.
+SELECT
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+FROM tenuto.audit_log WHERE tenant = :tenant AND number > :after ORDER BY tenant, number LIMIT :limit;

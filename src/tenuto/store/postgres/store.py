@@ -17,6 +17,13 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.store.access_protocol import (
+    AuditEntry,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    KeyRow,
+)
 from tenuto.store.columns import (
     DefinitionColumns,
     MailColumns,
@@ -28,7 +35,7 @@ from tenuto.store.columns import (
     wait_columns,
 )
 from tenuto.store.looking import looked_for, looked_for_each
-from tenuto.store.postgres import outbox, reads
+from tenuto.store.postgres import access, outbox, reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -538,6 +545,38 @@ class PostgresStore:
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
         return await outbox.prune_events(self._pool, tenant, epoch_ms(before), limit)
+
+    async def put_key(self, key: KeyRow) -> bool:
+        return await access.put_key(self._connections, key)
+
+    async def key(self, id: str) -> KeyRow | None:
+        return await looked_for(access.key(self._connections, id), nothing=None)
+
+    async def has_keys(self) -> bool:
+        return await access.has_keys(self._connections)
+
+    async def keys(self, tenant: str) -> list[KeyRow]:
+        return await looked_for(access.keys(self._connections, tenant), nothing=[])
+
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+        return await looked_for(access.revoke_key(self._connections, tenant, id, now), nothing=None)
+
+    async def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        await access.touch_keys(self._connections, used)
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+        return await access.append_audit(self._connections, entries)
+
+    async def audit(self, query: AuditQuery) -> list[AuditRow]:
+        return await looked_for(access.audit(self._connections, query), nothing=[])
+
+    async def audit_lines(self, tenant: str, *, after: int, limit: int) -> list[AuditRow]:
+        return await looked_for(
+            access.audit_lines(self._connections, tenant, after, limit), nothing=[]
+        )
+
+    async def audit_head(self, tenant: str) -> AuditHead:
+        return await access.audit_head(self._connections, tenant)
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""

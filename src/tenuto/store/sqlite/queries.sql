@@ -1083,3 +1083,88 @@ DELETE FROM events WHERE number IN (SELECT value FROM json_each(?));
 -- name: delete_deliveries
 -- Forget whom events went to.
 DELETE FROM event_deliveries WHERE event_id IN (SELECT value FROM json_each(?));
+
+-- name: insert_access_key
+-- Keep a new key; nothing where its id is another's.
+INSERT INTO access_keys (
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO NOTHING RETURNING 1;
+
+-- name: access_key
+-- One key.
+SELECT
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+FROM access_keys WHERE id = ?;
+
+-- name: any_access_key
+-- Whether there has ever been a key.
+SELECT 1 FROM access_keys LIMIT 1;
+
+-- name: access_keys
+-- The keys of a tenant, oldest first.
+SELECT
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at
+FROM access_keys WHERE tenant = ? ORDER BY created_at, id;
+
+-- name: revoke_access_key
+-- Revoke a key, unless it was revoked before; the key.
+UPDATE access_keys SET revoked_at = coalesce(revoked_at, :now)
+WHERE id = :id AND tenant = :tenant
+RETURNING
+    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
+    last_used_at;
+
+-- name: touch_access_keys
+-- When keys were last used.
+UPDATE access_keys SET last_used_at = max(coalesce(last_used_at, 0), used.value ->> 1)
+FROM json_each(?) AS used WHERE access_keys.id = used.value ->> 0;
+
+-- name: audit_by_id
+-- Those of these entries that are written.
+SELECT
+    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
+    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+FROM json_each(?) AS wanted
+INNER JOIN audit_log AS line
+    ON line.tenant = wanted.value ->> 0 AND line.id = wanted.value ->> 1;
+
+-- name: insert_audit
+-- Write lines of the audit log.
+INSERT INTO audit_log (
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+
+-- name: put_audit_head
+-- Where a chain ends from now on.
+INSERT OR REPLACE INTO audit_heads (tenant, number, hash) VALUES (?, ?, ?);
+
+-- name: audit_head
+-- Where a chain ends.
+SELECT number, hash FROM audit_heads WHERE tenant = ?;
+
+-- name: audit
+-- Lines of a tenant's audit log, newest first.
+SELECT
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+FROM audit_log
+WHERE
+    tenant = :tenant AND number < :below AND at >= :since AND at < :until
+    AND (:actor IS NULL OR actor = :actor)
+    AND (:action IS NULL OR action = :action)
+    AND (:target IS NULL OR target = :target)
+ORDER BY number DESC LIMIT :limit;
+
+-- name: audit_lines
+-- Lines of a tenant's audit log, ascending.
+SELECT
+    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+FROM audit_log WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?;

@@ -20,6 +20,13 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.store.access_protocol import (
+    AuditEntry,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    KeyRow,
+)
 from tenuto.store.columns import (
     DefinitionColumns,
     TimerColumns,
@@ -60,7 +67,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import jobs, outbox, reads
+from tenuto.store.sqlite import access, jobs, outbox, reads
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
@@ -492,6 +499,45 @@ class SqliteStore:
         return await self._write(
             lambda session: outbox.prune_events(session, tenant, moment, limit)
         )
+
+    async def put_key(self, key: KeyRow) -> bool:
+        self._require_open()
+        return await self._write(lambda session: access.put_key(session, key))
+
+    async def key(self, id: str) -> KeyRow | None:
+        look = self._look(lambda session: access.key(session, id))
+        return await looked_for(look, nothing=None)
+
+    async def has_keys(self) -> bool:
+        return await self._look(access.has_keys)
+
+    async def keys(self, tenant: str) -> list[KeyRow]:
+        look = self._look(lambda session: access.keys(session, tenant))
+        return await looked_for(look, nothing=[])
+
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+        self._require_open()
+        look = self._write(lambda session: access.revoke_key(session, tenant, id, now))
+        return await looked_for(look, nothing=None)
+
+    async def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        self._require_open()
+        await self._write(lambda session: access.touch_keys(session, used))
+
+    async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+        self._require_open()
+        return await self._write(lambda session: access.append_audit(session, entries))
+
+    async def audit(self, query: AuditQuery) -> list[AuditRow]:
+        look = self._look(lambda session: access.audit(session, query))
+        return await looked_for(look, nothing=[])
+
+    async def audit_lines(self, tenant: str, *, after: int, limit: int) -> list[AuditRow]:
+        look = self._look(lambda session: access.audit_lines(session, tenant, after, limit))
+        return await looked_for(look, nothing=[])
+
+    async def audit_head(self, tenant: str) -> AuditHead:
+        return await self._look(lambda session: access.audit_head(session, tenant))
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""
