@@ -633,6 +633,12 @@ _REQUESTS = {
         "It names its time zone and is not over yet.",
         "Write a moment that is to come, such as 2030-01-31T12:00:00Z.",
     ),
+    "TEN-2401": Code(
+        "Key that cannot be made",
+        "A key has a name, one of the roles viewer, operator, editor and admin, perhaps scopes "
+        "that there are, and perhaps a moment to come at which it expires.",
+        "Correct what the message names.",
+    ),
 }
 
 _INSTANCES = {
@@ -858,6 +864,24 @@ _ACCESS = {
         "Not permitted",
         "The credential is known, and its role or its scopes do not have the named permission.",
         "Use a credential with that permission, or ask an admin of the tenant for one.",
+    ),
+    "TEN-5014": Code(
+        "Identity provider not reached",
+        "The provider that signs tokens does not answer, or not with what OpenID Connect asks for, "
+        "and its keys are not known from before; who asks cannot be told.",
+        "Try again in a moment; look at the issuer's URL and at the provider. API keys go on "
+        "working.",
+    ),
+    "TEN-5015": Code(
+        "Audit log is not as it was written",
+        "A line of the log was changed, taken out, moved or put in: the chain of hashes breaks "
+        "there.",
+        "Keep a copy of the store, and compare it with an export from before.",
+    ),
+    "TEN-5016": Code(
+        "No such key",
+        "The tenant has no API key of that id.",
+        "`tenuto keys list` shows those that there are.",
     ),
 }
 

@@ -110,6 +110,12 @@ class StoreUnavailable(TenutoError):
     code = "TEN-4001"
 
 
+class ProviderUnavailable(StoreUnavailable):
+    """The identity provider cannot be reached, so that nobody can tell who asks."""
+
+    code = "TEN-5014"
+
+
 class WorkflowFailed(TenutoError):
     """The instance ended FAILED."""
 

@@ -1,0 +1,71 @@
+"""Whether an audit log is as it was written: nothing changed, taken out, moved or put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tenuto.store.access_protocol import NO_HEAD, AccessStore, AuditHead, AuditRow
+from tenuto.store.audit_chain import line_hash
+
+_PAGE = 1_000
+
+
+class ChainFault(NamedTuple):
+    """The first line at which a chain is not what it was."""
+
+    number: int
+    what: str
+
+
+class Verdict(NamedTuple):
+    """How far a chain was read, and where it is broken, if it is."""
+
+    head: AuditHead
+    """The last line that is as it was: worth keeping elsewhere."""
+    fault: ChainFault | None
+
+
+class ChainReader:
+    """Reads lines in their order, from the first on."""
+
+    def __init__(self) -> None:
+        self.head = NO_HEAD
+
+    def read(self, rows: Iterable[AuditRow]) -> ChainFault | None:
+        """The first of these lines that does not follow; whatever comes after it is not read."""
+        for row in rows:
+            number = self.head.number + 1
+            if row.number != number:
+                return ChainFault(number, f"line {number} is missing: {row.number} comes instead")
+            if row.previous_hash != self.head.hash:
+                return ChainFault(number, f"line {number} does not follow the one before it")
+            if row.hash != line_hash(number, row.entry, row.previous_hash):
+                return ChainFault(number, f"line {number} was changed")
+            self.head = AuditHead(number, row.hash)
+        return None
+
+    def end(self, head: AuditHead) -> ChainFault | None:
+        """Whether a chain that was read to its end has the end that it should have."""
+        if self.head == head:
+            return None
+        if self.head.number < head.number:
+            number = self.head.number + 1
+            return ChainFault(number, f"lines {number} to {head.number} are missing")
+        return ChainFault(head.number + 1, f"what follows line {head.number} was not written here")
+
+
+async def verify_chain(store: AccessStore, tenant: str) -> Verdict:
+    """Read a tenant's log from its beginning; lines may be written meanwhile."""
+    reader = ChainReader()
+    while True:
+        rows = await store.audit_lines(tenant, after=reader.head.number, limit=_PAGE)
+        if fault := reader.read(rows):
+            return Verdict(reader.head, fault)
+        if rows:
+            continue
+        # Lines and end are written together: an end that is read later is never behind them.
+        head = await store.audit_head(tenant)
+        more = await store.audit_lines(tenant, after=reader.head.number, limit=1)
+        if not more:
+            return Verdict(reader.head, reader.end(head))

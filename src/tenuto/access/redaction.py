@@ -1,0 +1,64 @@
+"""What is recorded of a value: no secrets, and not more than can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from tenuto.model.json import JSON
+
+_SECRET_NAME = re.compile(
+    r"key|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_SECRET_TEXT = re.compile(
+    r"tnt_[0-9a-f]+_\w+|whsec_[\w+/=]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?<=://)[^/@\s]+(?=@)"
+)
+"""Keys of ours, secrets of webhooks, tokens, and who somebody is in a URL."""
+_HIDDEN = "…"
+_MOST_BYTES = 16_000
+_MOST_TEXT = 500
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def recorded(value: object) -> bytes | None:
+    """A value as the audit log keeps it; None where there is none."""
+    if value is None:
+        return None
+    text = _encode(_without_secrets(msgspec.to_builtins(value, str_keys=True)))
+    if len(text) > _MOST_BYTES:
+        return _encode({"tooLarge": len(text)})
+    return text
+
+
+def storable(text: str) -> str:
+    """A text that every store takes, and that is not endless."""
+    cut = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
+    return _text(cut.replace("\0", "\\u0000"))
+
+
+def _text(text: str) -> str:
+    """Without what is no character: half of one, as JavaScript may send it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _without_secrets(value: object) -> JSON:
+    match value:
+        case str():
+            return _SECRET_TEXT.sub(_HIDDEN, _text(value))
+        case Mapping():
+            return {
+                _text(str(name)): _HIDDEN
+                if each is not None and _SECRET_NAME.fullmatch(str(name))
+                else _without_secrets(each)
+                for name, each in value.items()
+            }
+        case list() | tuple():
+            return [_without_secrets(each) for each in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return str(value)
