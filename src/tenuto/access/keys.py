@@ -1,0 +1,173 @@
+"""API keys: made, listed and revoked. The whole of one is shown once and kept by nobody here."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from tenuto.access.permissions import SCOPES, Permission
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.access.tenants import tenant_problem
+from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
+from tenuto.ports import Clock, Ids
+from tenuto.store.access_protocol import AccessStore, KeyRow
+
+_KEY = re.compile(r"tnt_([0-9a-f]{16})_([0-9a-f]{64})\Z")
+PREFIX = "tnt_"
+_NO_HASH = hashlib.sha256(b"").digest()
+_LONGEST_NAME = 100
+
+
+class KeyText(NamedTuple):
+    """A key as its holder sends it, taken apart."""
+
+    id: str
+    secret: str
+
+
+class NewKey(NamedTuple):
+    """A key that was just made; `text` is in here and nowhere else."""
+
+    row: KeyRow
+    text: str
+
+
+class KeyWish(Struct, frozen=True, kw_only=True):
+    """A key as it is asked for."""
+
+    name: str
+    role: str
+    scopes: Sequence[str] | None = None
+    """What it may do of what its role may; None: all of it."""
+    expires_at: datetime | None = None
+    tenant: str | None = None
+    """None: that of whoever asks."""
+
+
+def read_key(text: str) -> KeyText | None:
+    """A key's parts; None where a text is no key."""
+    found = _KEY.match(text)
+    return None if found is None else KeyText(found.group(1), found.group(2))
+
+
+def secret_hash(secret: str) -> bytes:
+    """What is kept of a secret: it has 256 bits by chance, so that nothing slower is needed."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_secret_of(key: KeyRow | None, secret: str) -> bool:
+    """Whether it is; asking about a key that is not there takes as long."""
+    expected = _NO_HASH if key is None else key.hash
+    return hmac.compare_digest(expected, secret_hash(secret)) and key is not None
+
+
+class Keys:
+    """The keys of a store, as principals who may manage them see them."""
+
+    def __init__(
+        self,
+        store: AccessStore,
+        clock: Clock,
+        ids: Ids,
+        *,
+        changed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`changed` is told the id of a key that is not what it was."""
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._changed = changed
+
+    async def create(self, principal: Principal, wish: KeyWish) -> NewKey:
+        """Make a key that may do no more than whoever asks; InvalidInput lists all problems."""
+        tenant = principal.tenant if wish.tenant is None else wish.tenant
+        now = self._clock.now()
+        if problems := _problems(wish, tenant, now):
+            raise InvalidInput("the key cannot be made", problems)
+        _refuse_more(principal, tenant, wish)
+        secret = "".join(self._ids.short() for _ in range(4))
+        row = KeyRow(
+            id=self._ids.short(),
+            tenant=tenant,
+            name=wish.name,
+            role=wish.role,
+            scopes=None if wish.scopes is None else tuple(sorted(set(wish.scopes))),
+            hash=secret_hash(secret),
+            created_at=now,
+            created_by=principal.name,
+            expires_at=wish.expires_at,
+        )
+        if not await self._store.put_key(row):
+            raise RuntimeError(f"two keys have the id {row.id}")
+        self._changed(row.id)
+        return NewKey(row, f"{PREFIX}{row.id}_{secret}")
+
+    async def list(self, tenant: str) -> list[KeyRow]:
+        """All keys of a tenant, also revoked ones, oldest first."""
+        return await self._store.keys(tenant)
+
+    async def revoke(self, tenant: str, id: str) -> KeyRow:
+        """Let a key open nothing any more: here at once, elsewhere within a second; NotFound."""
+        revoked = await self._store.revoke_key(tenant, id, self._clock.now())
+        if revoked is None:
+            raise NotFound(
+                f"there is no key {id}",
+                code="TEN-5016",
+                advice="`tenuto keys list` shows those that there are.",
+            )
+        self._changed(id)
+        return revoked
+
+
+def _refuse_more(principal: Principal, tenant: str, wish: KeyWish) -> None:
+    """A key never opens what its maker could not open."""
+    if tenant != principal.tenant:
+        raise Forbidden(
+            f"{principal.name!r} belongs to another tenant",
+            code="TEN-5013",
+            advice="Make keys for your own tenant.",
+        )
+    scopes = None if wish.scopes is None else frozenset(wish.scopes)
+    made = Principal(tenant=tenant, name=wish.name, role=Role(wish.role), scopes=scopes, kind="key")
+    missing = [each for each in Permission if made.may(each) and not principal.may(each)]
+    if missing:
+        raise Forbidden(
+            f"{principal.name!r} lacks {', '.join(missing)} and cannot hand it on",
+            code="TEN-5013",
+            advice="Ask for a weaker role, or for scopes within your own.",
+        )
+
+
+def _problems(wish: KeyWish, tenant: str, now: datetime) -> list[Problem]:
+    return [
+        Problem(code="TEN-2401", path=path, message=message, advice=advice)
+        for path, message, advice in _complaints(wish, tenant, now)
+    ]
+
+
+def _complaints(wish: KeyWish, tenant: str, now: datetime) -> Iterable[tuple[str, str, str]]:
+    if not wish.name.strip() or len(wish.name) > _LONGEST_NAME or not wish.name.isprintable():
+        yield (
+            "$.name",
+            f"a name has 1 to {_LONGEST_NAME} characters, all of which can be printed",
+            "Say what the key is for.",
+        )
+    if wish.role not in set(Role):
+        yield "$.role", f"{wish.role!r} is no role", f"Choose one of {', '.join(Role)}."
+    for at, scope in enumerate(wish.scopes or ()):
+        if scope not in SCOPES:
+            advice = f"A scope is a permission or all of a thing: {', '.join(sorted(SCOPES))}."
+            yield f"$.scopes[{at}]", f"{scope!r} is no scope", advice
+    if wish.scopes is not None and not wish.scopes:
+        yield "$.scopes", "with no scopes a key opens nothing", "Leave them out, or name some."
+    if wish.expires_at is not None and wish.expires_at <= now:
+        yield "$.expiresAt", "this has been already", "Name a moment that is to come."
+    if problem := tenant_problem(tenant):
+        yield "$.tenant", problem, "Write it with letters, digits, dots, dashes and underscores."

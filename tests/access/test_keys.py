@@ -1,0 +1,302 @@
+"""API keys: shown once, kept as a hash, scoped, expiring, revoked."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.keys import Keys, KeyWish, NewKey
+from tenuto.access.permissions import Permission
+from tenuto.access.principal import LOCAL, Principal
+from tenuto.access.roles import Role
+from tenuto.model.errors import (
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    StoreUnavailable,
+    Unauthenticated,
+)
+from tenuto.ports import SystemIds
+from tests.access.conftest import CountingStore
+from tests.access.hand_clock import BEGIN, HandClock
+
+pytestmark = pytest.mark.asyncio
+
+ADMIN = Principal(tenant="acme", name="ada", role=Role.ADMIN, kind="key")
+
+
+@pytest.fixture
+def keys(store: CountingStore, clock: HandClock) -> Keys:
+    return Keys(store, clock, SystemIds())
+
+
+@pytest.fixture
+def gate(store: CountingStore, clock: HandClock) -> Gatekeeper:
+    return Gatekeeper(store, clock)
+
+
+async def made(keys: Keys, role: str = "operator", **wish: object) -> NewKey:
+    return await keys.create(ADMIN, KeyWish(name="build", role=role, **wish))  # type: ignore[arg-type]
+
+
+async def refusal(gate: Gatekeeper, credential: str | None, clock: HandClock) -> Unauthenticated:
+    with pytest.raises(Unauthenticated) as refused:
+        await gate.admit(credential, clock.now())
+    return refused.value
+
+
+async def test_a_key_opens_what_it_was_made_for(
+    keys: Keys, gate: Gatekeeper, clock: HandClock
+) -> None:
+    new = await made(keys, scopes=("instances:*", "events:publish"))
+    principal = await gate.admit(f"Bearer {new.text}", clock.now())
+    assert (principal.tenant, principal.name, principal.kind) == ("acme", "build", "key")
+    assert [each.value for each in Permission if principal.may(each)] == [
+        "instances:read",
+        "instances:start",
+        "instances:control",
+        "instances:decide",
+        "events:publish",
+    ]
+
+
+async def test_a_secret_is_kept_by_nobody(keys: Keys, store: CountingStore) -> None:
+    new = await made(keys)
+    secret = new.text.rpartition("_")[2]
+    assert len(bytes.fromhex(secret)) == 32
+    everything = b"".join(store.disk.access_keys.values())
+    assert secret.encode() not in everything
+    assert bytes.fromhex(secret) not in everything
+    assert (await made(keys)).text.rpartition("_")[2] != secret
+
+
+async def test_where_there_is_no_key_everybody_is_local_until_there_is_one(
+    keys: Keys, gate: Gatekeeper, clock: HandClock
+) -> None:
+    assert await gate.admit(None, clock.now()) == LOCAL
+    new = await made(keys)
+    clock.move(0.5)
+    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+    await keys.revoke("acme", new.row.id)
+    clock.move(60)
+    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        *("", "Bearer", "Bearer ", "Bearer x", "Basic eDp5", "tnt_1_2", "Bearer a.b.c", "Bearer é"),
+        "Bearer tnt_0_1",
+        f"Bearer tnt_{'0' * 16}_{'0' * 64}",
+        "Bearer a b",
+        f"Bearer {'a' * 99999}",
+    ],
+)
+async def test_a_wrong_credential_is_refused_also_where_none_is_needed(
+    gate: Gatekeeper, clock: HandClock, credential: str
+) -> None:
+    assert (await refusal(gate, credential, clock)).code == "TEN-5011"
+
+
+async def test_a_refusal_does_not_tell_which_part_was_wrong(
+    keys: Keys, gate: Gatekeeper, clock: HandClock
+) -> None:
+    new = await made(keys)
+    revoked = await made(keys)
+    await keys.revoke("acme", revoked.row.id)
+    head, _, secret = new.text.rpartition("_")
+    other = "1" if secret[0] != "1" else "2"
+    refusals = [
+        await refusal(gate, f"Bearer {text}", clock)
+        for text in (
+            f"{head}_{other}{secret[1:]}",
+            f"tnt_{'f' * 16}_{secret}",
+            f"{head}_{secret[:-1]}",
+            new.text.upper(),
+            f"{revoked.text[:-1]}{'0' if revoked.text[-1] != '0' else '1'}",
+            "nothing like it",
+        )
+    ]
+    assert {str(each) for each in refusals} == {str(refusals[0])}
+    assert refusals[0].code == "TEN-5011"
+
+
+async def test_a_key_opens_nothing_from_the_moment_it_expires(
+    keys: Keys, gate: Gatekeeper, clock: HandClock
+) -> None:
+    new = await made(keys, expires_at=BEGIN + timedelta(seconds=10))
+    clock.move(9.999)
+    await gate.admit(f"bearer {new.text}", clock.now())
+    clock.move(0.001)
+    assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
+
+
+async def test_a_known_key_is_not_looked_up_again_for_half_a_second(
+    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+) -> None:
+    new = await made(keys)
+    for _ in range(50):
+        await gate.admit(f"Bearer {new.text}", clock.now())
+        clock.move(0.009)
+    assert store.looks == 1
+    clock.move(0.1)
+    await asyncio.gather(*(gate.admit(f"Bearer {new.text}", clock.now()) for _ in range(50)))
+    assert store.looks == 2
+
+
+async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
+    keys: Keys,
+    gate: Gatekeeper,
+    store: CountingStore,
+    clock: HandClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tenuto.access.key_ring._MOST", 10)
+    new = await made(keys)
+    await gate.admit(f"Bearer {new.text}", clock.now())
+    for number in range(40):
+        await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
+        await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
+    assert store.looks == 41
+    await gate.admit(f"Bearer {new.text}", clock.now())
+    assert store.looks == 41
+    assert len(gate.ring._unknown) <= 10
+
+
+async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
+    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+) -> None:
+    elsewhere = Gatekeeper(store, clock)
+    here = Keys(store, clock, SystemIds(), changed=gate.ring.forget)
+    new = await made(keys)
+    for each in (gate, elsewhere):
+        await each.admit(f"Bearer {new.text}", clock.now())
+    await here.revoke("acme", new.row.id)
+    assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
+    clock.move(0.5)
+    assert (await refusal(elsewhere, f"Bearer {new.text}", clock)).code == "TEN-5012"
+
+
+async def test_without_the_store_nobody_is_let_in_on_old_knowledge(
+    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+) -> None:
+    new = await made(keys)
+    await gate.admit(f"Bearer {new.text}", clock.now())
+    store.is_away = True
+    await gate.admit(f"Bearer {new.text}", clock.now())
+    clock.move(0.5)
+    with pytest.raises(StoreUnavailable):
+        await gate.admit(f"Bearer {new.text}", clock.now())
+    store.is_away = False
+    await gate.admit(f"Bearer {new.text}", clock.now())
+
+
+async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
+    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+) -> None:
+    one, other = await made(keys), await made(keys)
+
+    async def used() -> list[float | None]:
+        return [
+            None if row.last_used_at is None else (row.last_used_at - BEGIN).total_seconds()
+            for row in sorted(await store.keys("acme"), key=lambda row: row.id != one.row.id)
+        ]
+
+    await gate.admit(f"Bearer {one.text}", clock.now())
+    clock.move(1)
+    await gate.admit(f"Bearer {other.text}", clock.now())
+    assert await used() == [None, None]
+    clock.move(4)
+    assert gate._uses._writing is not None
+    await gate._uses._writing
+    assert await used() == [0, 1]
+    clock.move(50)
+    await gate.admit(f"Bearer {one.text}", clock.now())
+    assert not gate._uses._waiting
+    clock.move(10)
+    await gate.admit(f"Bearer {one.text}", clock.now())
+    await gate.close()
+    assert await used() == [65, 1]
+
+
+async def test_the_admin_key_opens_every_tenant_and_no_other_names_one(
+    keys: Keys, store: CountingStore, clock: HandClock
+) -> None:
+    gate = Gatekeeper(store, clock, admin_key="a long secret".replace(" ", "-"))
+    now = clock.now()
+    admin = await gate.admit("Bearer a-long-secret", now)
+    assert (admin.tenant, admin.role, admin.kind) == ("default", Role.ADMIN, "system")
+    assert (await gate.admit("Bearer a-long-secret", now, tenant="acme")).tenant == "acme"
+    with pytest.raises(InvalidInput):
+        await gate.admit("Bearer a-long-secret", now, tenant="../acme")
+    assert (await refusal(gate, "Bearer a-long-secre", clock)).code == "TEN-5011"
+    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+    new = await made(keys)
+    assert (await gate.admit(f"Bearer {new.text}", now, tenant="acme")).tenant == "acme"
+    with pytest.raises(Forbidden):
+        await gate.admit(f"Bearer {new.text}", now, tenant="default")
+
+
+async def test_a_local_user_names_no_other_tenant(gate: Gatekeeper, clock: HandClock) -> None:
+    with pytest.raises(Forbidden):
+        await gate.admit(None, clock.now(), tenant="acme")
+
+
+async def test_where_auth_is_required_nobody_is_local(
+    store: CountingStore, clock: HandClock
+) -> None:
+    gate = Gatekeeper(store, clock, is_required=True)
+    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+
+
+async def test_everything_wrong_with_a_key_that_is_asked_for_is_told(keys: Keys) -> None:
+    wish = KeyWish(
+        name="a\nb",
+        role="king",
+        scopes=("instances:*", "instances:fly", "*"),
+        expires_at=BEGIN,
+        tenant="/",
+    )
+    with pytest.raises(InvalidInput) as refused:
+        await keys.create(ADMIN, wish)
+    assert [problem.path for problem in refused.value.problems] == [
+        *("$.name", "$.role", "$.scopes[1]", "$.scopes[2]", "$.expiresAt", "$.tenant")
+    ]
+    with pytest.raises(InvalidInput, match="opens nothing"):
+        await made(keys, scopes=())
+
+
+async def test_nobody_hands_on_what_they_do_not_have(keys: Keys) -> None:
+    narrow = Principal(
+        tenant="acme",
+        name="ops",
+        role=Role.ADMIN,
+        scopes=frozenset({"keys:manage", "instances:*"}),
+        kind="key",
+    )
+    wishes = [
+        KeyWish(name="x", role="admin"),
+        KeyWish(name="x", role="viewer"),
+        KeyWish(name="x", role="admin", scopes=("audit:read",)),
+        KeyWish(name="x", role="viewer", scopes=("instances:read",), tenant="other"),
+    ]
+    for wish in wishes:
+        with pytest.raises(Forbidden) as refused:
+            await keys.create(narrow, wish)
+        assert refused.value.code == "TEN-5013"
+    assert await keys.list("acme") == []
+    await keys.create(narrow, KeyWish(name="x", role="editor", scopes=("instances:start",)))
+
+
+async def test_a_key_of_another_tenant_is_not_there(keys: Keys) -> None:
+    new = await made(keys)
+    with pytest.raises(NotFound) as refused:
+        await keys.revoke("other", new.row.id)
+    assert refused.value.code == "TEN-5016"
+    with pytest.raises(NotFound) as unknown:
+        await keys.revoke("other", "f" * 16)
+    assert str(unknown.value).replace("f" * 16, "") == str(refused.value).replace(new.row.id, "")
+    assert [row.revoked_at for row in await keys.list("acme")] == [None]
