@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tenuto.access.gatekeeper import Gatekeeper, Tokens
+from tenuto.access.oidc import OidcSettings
 from tenuto.egress import LateSender
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import Clock, Ids, Sender, SystemClock, SystemIds
+from tenuto.store.access_protocol import AccessStore
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -129,3 +132,28 @@ def build_engine(
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
     )
+
+
+def build_gatekeeper(
+    store: AccessStore,
+    clock: Clock,
+    *,
+    admin_key: str | None = None,
+    oidc: OidcSettings | None = None,
+    is_required: bool = False,
+    may_be_private: bool = False,
+) -> Gatekeeper:
+    """Whoever knows people by their credentials; with `oidc` also by tokens of a provider.
+
+    With `may_be_private` that provider may be one of no public network, such as this machine.
+    """
+    tokens: Tokens | None = None
+    if oidc is not None:
+        # What reads tokens and fetches keys is loaded where there are any.
+        from tenuto.access.provider import Provider  # noqa: PLC0415
+        from tenuto.access.tokens import OidcTokens  # noqa: PLC0415
+        from tenuto.egress.fetcher import HttpFetcher  # noqa: PLC0415
+
+        fetcher = HttpFetcher(may_be_private=may_be_private)
+        tokens = OidcTokens(oidc, Provider(oidc.issuer, fetcher, clock))
+    return Gatekeeper(store, clock, admin_key=admin_key, tokens=tokens, is_required=is_required)

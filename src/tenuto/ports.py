@@ -73,6 +73,24 @@ class Reply(NamedTuple):
     error: str | None = None
 
 
+class Page(NamedTuple):
+    """What came of asking for something: a status and a body, or why there is neither."""
+
+    status: int | None
+    body: bytes = b""
+    error: str | None = None
+
+
+class Fetcher(Protocol):
+    """What gets things from addresses outside."""
+
+    async def get(self, url: str, *, seconds: float, most: int) -> Page:
+        """Get at most so many bytes within so many seconds; it does not raise."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 class Sender(Protocol):
     """What sends requests to addresses outside."""
 
