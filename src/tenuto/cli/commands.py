@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal
 
 import typer
 
 from tenuto import __version__
+from tenuto.cli.access_commands import audit, keys
 from tenuto.cli.defaults import STORE
+from tenuto.cli.options import ListOutput, Output, Store, perform as _perform
 
 app = typer.Typer(
     name="tenuto",
@@ -30,23 +31,9 @@ subscriptions = typer.Typer(
     help="Addresses that are notified of events until they expire.", no_args_is_help=True
 )
 app.add_typer(subscriptions, name="subscriptions")
+app.add_typer(keys, name="keys")
+app.add_typer(audit, name="audit")
 
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="TENUTO_STORE",
-        metavar="URL",
-        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
-    ),
-]
-Output = Annotated[
-    Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
-]
-ListOutput = Annotated[
-    Literal["table", "json", "id"],
-    typer.Option("--output", "-o", help="What is printed on stdout."),
-]
 Instance = Annotated[
     str,
     typer.Argument(
@@ -697,12 +684,6 @@ def explain(
     from tenuto.cli.explaining import explain_code
 
     _perform(lambda: explain_code(code, is_json=output == "json"), output)
-
-
-def _perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
-    from tenuto.cli.guard import perform
-
-    raise typer.Exit(perform(work, is_json=output == "json"))
 
 
 def _one_of(

@@ -15,6 +15,7 @@ from tenuto.model.errors import (
     Overloaded,
     StoreUnavailable,
     TenutoError,
+    Unauthenticated,
     WorkflowCancelled,
     WorkflowFailed,
 )
@@ -39,6 +40,7 @@ _OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
     (NotAvailable, REFUSED),
     (Overloaded, REFUSED),
     (Forbidden, REFUSED),
+    (Unauthenticated, REFUSED),
     (NotFound, NOT_FOUND),
     (Conflict, CONFLICT),
     (StoreUnavailable, NO_STORE),

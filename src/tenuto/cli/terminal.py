@@ -103,8 +103,13 @@ def show_json(value: object, *, lines: bool = False) -> None:
     text = msgspec.json.encode(value)
     if not lines:
         text = msgspec.json.format(text, indent=2)
+    show_as_it_is(text.decode())
+
+
+def show_as_it_is(text: str) -> None:
+    """Text for programs: nothing in it is wrapped, coloured or replaced."""
     try:
-        sys.stdout.write(text.decode() + "\n")
+        sys.stdout.write(text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)

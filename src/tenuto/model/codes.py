@@ -639,6 +639,12 @@ _REQUESTS = {
         "that there are, and perhaps a moment to come at which it expires.",
         "Correct what the message names.",
     ),
+    "TEN-2402": Code(
+        "Question about the audit log that cannot be read",
+        "Lines are asked for by moments that name their time zone, and compared with a number and "
+        "a hash, as `tenuto audit verify` says them.",
+        "Write 2030-01-31T12:00:00Z, or NUMBER:HASH.",
+    ),
 }
 
 _INSTANCES = {

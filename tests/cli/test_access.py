@@ -1,0 +1,127 @@
+"""Keys and the audit log, from a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import apsw
+
+from tenuto.access.audit import AuditLog
+from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.principal import LOCAL
+from tenuto.compose import open_store
+from tenuto.ports import SystemClock, SystemIds
+from tests.cli.conftest import Terminal
+
+
+def database(terminal: Terminal) -> apsw.Connection:
+    return apsw.Connection(str(terminal.folder / "store.db"))
+
+
+def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None:
+    made = terminal.call("keys", "create", "build", "--role", "operator", "--scope", "instances:*")
+    assert made.code == 0
+    text = next(word for word in made.out.split() if word.startswith("tnt_"))
+    listed = terminal.call("keys", "list")
+    assert all(word in listed.out for word in ("build", "operator", "instances:*", "active"))
+    assert text.rpartition("_")[2] not in listed.out
+    [item] = terminal.call("keys", "list", "-o", "json").json["items"]
+    assert (item["name"], item["state"], item["createdBy"]) == ("build", "active", "cli")
+    assert "hash" not in item
+    assert terminal.call("keys", "list", "-o", "id").out.strip() == item["id"]
+    assert terminal.call("keys", "revoke", item["id"]).code == 0
+    assert "revoked" in terminal.call("keys", "list").out
+    again = terminal.call("keys", "revoke", "0" * 16)
+    assert (again.code, "TEN-5016" in again.err) == (3, True)
+    assert "no keys" in terminal.call("keys", "list", "--tenant", "acme").err
+
+
+def test_a_key_opens_the_store_that_it_was_made_for(terminal: Terminal) -> None:
+    made = terminal.call(
+        *("keys", "create", "x", "--role", "admin", "--tenant", "acme", "--expires", "P90D"),
+        *("-o", "json"),
+    ).json
+    assert made["expiresAt"] > made["createdAt"]
+
+    async def who() -> tuple[str, str]:
+        clock = SystemClock()
+        store = open_store(terminal.store)
+        await store.open("p1", clock.now())
+        gate = Gatekeeper(store, clock)
+        principal = await gate.admit(f"Bearer {made['key']}", clock.now())
+        await gate.close()
+        await store.close(clock.now(), clean=True)
+        return principal.tenant, principal.role
+
+    assert asyncio.run(who()) == ("acme", "admin")
+
+
+def test_what_is_wrong_with_a_key_is_told_with_its_code(terminal: Terminal) -> None:
+    refused = terminal.call("keys", "create", " ", "--role", "viewer", "--scope", "all")
+    assert refused.code == 2
+    assert refused.err.count("TEN-2401") >= 2
+    late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", "tomorrow")
+    assert (late.code, "TEN-2401" in late.err) == (2, True)
+    assert terminal.call("keys", "create", "x", "--role", "king").code == 2
+
+
+def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None:
+    for name in ("one", "two", "three"):
+        terminal.call("keys", "create", name, "--role", "viewer")
+    listed = terminal.call("audit", "list", "--action", "keys.create")
+    assert listed.out.count("keys.create") == 3
+    page = terminal.call("audit", "list", "--limit", "2", "-o", "json").json
+    assert ([item["number"] for item in page["items"]], page["nextCursor"]) == ([3, 2], "2")
+    rest = terminal.call("audit", "list", "--cursor", "2", "-o", "json").json
+    assert ([item["number"] for item in rest["items"]], rest["nextCursor"]) == ([1], None)
+    assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
+    wrong = terminal.call("audit", "list", "--to", "yesterday")
+    assert (wrong.code, "TEN-2402" in wrong.err) == (2, True)
+    lines = [json.loads(line) for line in terminal.call("audit", "export").out.splitlines()]
+    assert [line["after"]["name"] for line in lines] == ["one", "two", "three"]
+    assert [line["previousHash"] for line in lines] == ["", lines[0]["hash"], lines[1]["hash"]]
+    proved = terminal.call("audit", "verify", "-o", "json").json
+    assert (proved["lines"], proved["hash"]) == (3, lines[2]["hash"])
+    assert "3 lines" in terminal.call("audit", "verify").out
+
+
+def test_a_log_that_was_changed_is_found_out(terminal: Terminal) -> None:
+    for name in ("one", "two"):
+        terminal.call("keys", "create", name, "--role", "viewer")
+    proved = terminal.call("audit", "verify", "-o", "json").json
+    known = f"2:{proved['hash']}"
+    assert terminal.call("audit", "verify", "--known", known).code == 0
+    assert terminal.call("audit", "verify", "--known", f"1:{proved['hash']}").code == 1
+    assert terminal.call("audit", "verify", "--known", "2").code == 1
+    assert terminal.call("audit", "verify", "--known", "two:abc").code == 2
+    connection = database(terminal)
+    connection.execute("UPDATE audit_log SET actor = 'eve' WHERE number = 1")
+    connection.close()
+    refused = terminal.call("audit", "verify")
+    assert (refused.code, "line 1 was changed" in refused.err) == (1, True)
+    told = terminal.call("audit", "verify", "-o", "json")
+    assert (told.code, told.json["problem"]["number"]) == (1, 1)
+
+
+def test_a_name_does_nothing_to_the_terminal(terminal: Terminal) -> None:
+    terminal.call("migrate")
+
+    async def written() -> None:
+        clock = SystemClock()
+        store = open_store(terminal.store)
+        await store.open("p1", clock.now())
+        name = "i1\r\n2 done admin\x1b[31m\u202e :smile:"
+        await AuditLog(store, clock, SystemIds()).record(
+            principal=LOCAL, action="cancel", target=name, outcome="done", after={"n": name}
+        )
+        await store.close(clock.now(), clean=True)
+
+    asyncio.run(written())
+    for command in ("list", "export"):
+        out = terminal.call("audit", command).out
+        assert not {"\r", "\x1b", "\u202e"} & set(out)
+        assert "\\u000d\\u000a2 done admin\\u001b" in out or "\\r\\n2 done admin\\u001b" in out
+        assert ":smile:" in out
+    [line] = terminal.call("audit", "export").out.splitlines()
+    assert json.loads(line)["target"] == "i1\r\n2 done admin\x1b[31m\u202e :smile:"
