@@ -15,6 +15,7 @@ import msgspec
 from tenuto.definition import parse_document
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
+from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
 from tenuto.engine.taking import Taking
@@ -198,9 +199,19 @@ class Workspace:
             raise not_there(id)
         return self.known(id)
 
-    def at(self, id: str) -> InstanceRef:
-        """A reference to an instance that may not be there: it says so when it is asked."""
-        return InstanceRef(self.engine, id, tenant=self.tenant, by=self.actor)
+    def at(self, id: str, *, by: str | None = None) -> InstanceRef:
+        """A reference to an instance that may not be there: it says so when it is asked.
+
+        `by` is in whose name it is asked, where that is not the actor's.
+        """
+        return InstanceRef(self.engine, id, tenant=self.tenant, by=by or self.actor)
+
+    async def held(self, id: str) -> Held:
+        """An instance as its log says it is now; NotFound when there is none."""
+        held = await self.engine.state_of(id)
+        if held.tenant != self.tenant:
+            raise not_there(id)
+        return held
 
     def known(self, id: str) -> InstanceRef:
         """A reference to an instance that is there, and this tenant's."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -156,3 +157,10 @@ def tasks() -> Registry:
 @pytest.fixture
 def serve() -> Serve:
     return served
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Ask again and again; each question goes to the service and back."""
+    async with asyncio.timeout(60):
+        while not await is_so():
+            pass

@@ -6,9 +6,27 @@ from collections.abc import Iterable
 from types import ModuleType
 
 from tenuto.api.operation import Operation
-from tenuto.api.operations import health, instances, starting, workflows
+from tenuto.api.operations import (
+    commanding,
+    documents,
+    events,
+    health,
+    instances,
+    listeners,
+    starting,
+    workflows,
+)
 
-MODULES: tuple[ModuleType, ...] = (workflows, starting, instances, health)
+MODULES: tuple[ModuleType, ...] = (
+    workflows,
+    starting,
+    instances,
+    commanding,
+    events,
+    listeners,
+    health,
+    documents,
+)
 
 PUBLIC = frozenset({"health", "ready", "openapi", "docs"})
 """By name, those that answer anybody; that one calls itself public is not enough."""

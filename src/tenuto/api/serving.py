@@ -28,7 +28,8 @@ class _Server(uvicorn.Server):
 def bind(config: ServiceConfig) -> socket.socket:
     """The socket of the address; TenutoError when somebody else has it."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Only of a socket that says it is TCP does asyncio send small answers at once.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((config.host.strip("[]"), config.port))
