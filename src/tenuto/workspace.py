@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -16,6 +17,7 @@ from tenuto.definition import parse_document
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
+from tenuto.engine.plans import is_there
 from tenuto.engine.requests import Answer
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
 from tenuto.engine.taking import Taking
@@ -26,13 +28,22 @@ from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, 
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
-from tenuto.model.status import Status
+from tenuto.model.status import FINAL, Status
 from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import DefinitionRow, InstancePage, InstanceQuery
+from tenuto.store.protocol import (
+    DeadLetterPlace,
+    DeadLetterRow,
+    DefinitionRow,
+    InstancePage,
+    InstanceQuery,
+)
 from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
+
+_AT_ONCE = 500
+"""So many instances are cancelled together."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -100,22 +111,50 @@ class Workspace:
         definition_id = engine.plans.compile(document).definition.id
         before = await engine.store.definition(self.tenant, definition_id)
         newest = 0 if before is None else before.version
-        if only_after is not None and newest != only_after:
-            raise Conflict(
-                f"the newest version of {definition_id} is {newest}, not {only_after}",
-                code="TEN-3010",
-                advice="Look at the newest version, and make your change to that one.",
-            )
-        saved = await engine.plans.save(self.tenant, document)
+        saved = await engine.plans.save(self.tenant, document, only_after=only_after)
         return Saved(definition_id, saved.version, saved.version != newest)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition as it was saved, without a version the newest; NotFound."""
         found = await self.engine.store.definition(self.tenant, id, version)
-        if found is None:
+        if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
         return found
+
+    async def versions(self, id: str, versions: Iterable[int]) -> list[DefinitionRow]:
+        """Those of some versions of a definition that are there, in their order."""
+        store = self.engine.store
+        rows = await asyncio.gather(
+            *(store.definition(self.tenant, id, version) for version in versions)
+        )
+        return list(filter(is_there, rows))
+
+    async def newest(self, ids: Iterable[str]) -> list[DefinitionRow]:
+        """The newest versions of those definitions that are there, in their order."""
+        store = self.engine.store
+        rows = await asyncio.gather(*(store.definition(self.tenant, id) for id in ids))
+        return list(filter(is_there, rows))
+
+    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+        """Let a definition be as if it were not there; its instances keep their versions.
+
+        Conflict while instances of it run, unless `force` cancels them first and undoes what they
+        have done.
+        """
+        await self.definition(id)
+        if force:
+            await self._cancel_all(id)
+        elif (await self._open_of(id, limit=1)).items:
+            raise Conflict(
+                f"instances of {id} have not ended",
+                code="TEN-3011",
+                advice="Wait for them, or cancel them with force.",
+            )
+        await self.engine.plans.hide(self.tenant, id)
+        if force:
+            # Those that were started while the others were being cancelled.
+            await self._cancel_all(id)
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
@@ -244,6 +283,44 @@ class Workspace:
         query = msgspec.structs.replace(query, tenant=self.tenant)
         return await self.engine.store.instances(query)
 
+    # -- what could not be done
+
+    async def dead_letters(
+        self, limit: int, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        """Dead letters, newest first."""
+        return await self.engine.store.dead_letters(self.tenant, limit, below=below)
+
+    async def dead_letter(self, id: str) -> DeadLetterRow:
+        """A dead letter; NotFound when there is none."""
+        instance_id = id.partition(":")[0]
+        found = await self.engine.store.dead_letter(self.tenant, instance_id, id)
+        if found is None:
+            raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
+        return found
+
+    async def retry_dead_letter(self, id: str) -> Status:
+        """Try again what could not be done; its letter is gone then. Conflict where it cannot."""
+        letter = await self.dead_letter(id)
+        instance = self.known(letter.instance_id)
+        if letter.kind == "late-result":
+            raise Conflict(
+                "a result that came too late cannot be tried again",
+                code="TEN-3041",
+                advice="Look at what it did, undo that by hand if need be, and discard the letter.",
+            )
+        if letter.kind == "compensation-failed":
+            status = await instance.retry_compensation(letter.node, letter.iteration)
+        else:
+            status = await instance.retry()
+        await self.discard_dead_letter(id)
+        return status
+
+    async def discard_dead_letter(self, id: str) -> None:
+        """Forget a dead letter; NotFound when there is none."""
+        letter = await self.dead_letter(id)
+        await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+
     # -- events
 
     async def publish(
@@ -299,6 +376,25 @@ class Workspace:
         return self._listeners(Subscriptions)
 
     # -- inner
+
+    async def _open_of(self, id: str, *, limit: int, after: str | None = None) -> InstancePage:
+        open_ones = tuple(each for each in Status if each not in FINAL)
+        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit, after=after)
+        return await self.page(query)
+
+    async def _cancel_all(self, id: str) -> None:
+        after: str | None = None
+        while True:
+            page = await self._open_of(id, limit=_AT_ONCE, after=after)
+            await asyncio.gather(*(self._cancel(row.id) for row in page.items))
+            after = page.next_after
+            if after is None:
+                return
+
+    async def _cancel(self, id: str) -> None:
+        # One that has ended meanwhile needs no cancelling.
+        with suppress(Conflict):
+            await self.known(id).cancel("its workflow was removed")
 
     async def _begin_if_it_can(self, asked: Start) -> Answer | TenutoError:
         try:

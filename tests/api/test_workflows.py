@@ -92,3 +92,32 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
         )
         instance = (await call.get(f"/instances/{started.json['instanceId']}")).json
         assert instance["definitionVersion"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve) -> None:
+    """DELETE hides the definition; versions stay while an instance has them."""
+    triggered = {**WAIT, "triggers": [{"eventPattern": "order.placed"}]}
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", triggered)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        refused = await call("DELETE", "/workflows/wait")
+        assert (refused.status, refused.json["code"]) == (409, "TEN-3011")
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
+        assert (await call("DELETE", "/workflows/wait?force=true")).status == 204
+        for instance in (await call.get("/instances?workflowId=wait")).json["items"]:
+            assert instance["status"] == "CANCELLED"
+        assert (await call.get(f"/instances/{id}")).json["cancellation"]["requestedBy"] == "local"
+        assert (await call("DELETE", "/workflows/wait")).status == 404
+        assert (await call.get("/workflows/wait")).status == 404
+        assert (await call.get("/workflows/wait/versions")).status == 404
+        assert (await call.post("/workflows/wait/start", {})).status == 404
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 0
+        listed = (await call.get("/workflows")).json["items"]
+        assert [each["id"] for each in listed] == ["double"]
+        again = await call.post("/workflows", triggered)
+        assert (again.status, again.json["version"]) == (201, 3)
+        versions = (await call.get("/workflows/wait/versions")).json["items"]
+        assert [each["version"] for each in versions] == [3, 1]
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1

@@ -8,6 +8,7 @@ from types import ModuleType
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
     commanding,
+    dead_letters,
     documents,
     events,
     health,
@@ -24,6 +25,7 @@ MODULES: tuple[ModuleType, ...] = (
     commanding,
     events,
     listeners,
+    dead_letters,
     health,
     documents,
 )

@@ -708,6 +708,11 @@ _INSTANCES = {
         "Somebody has saved a newer version of the definition than the one that was changed.",
         "Look at the newest version, and make your change to that one.",
     ),
+    "TEN-3011": Code(
+        "Workflow with running instances",
+        "A definition is not removed while instances of it have not ended.",
+        "Wait for them, or cancel them with force.",
+    ),
     "TEN-3020": Code(
         "No such approval",
         "The workflow has no approval step of this name, or it is in a loop and the iteration is "
@@ -725,6 +730,16 @@ _INSTANCES = {
         "The event fitted when it came, but the trigger's condition is not true in the instance's "
         "context as it is by now; nothing changed.",
         "Nothing; publish another event, or cancel the instance.",
+    ),
+    "TEN-3040": Code(
+        "No such dead letter",
+        "Nothing is kept under this id: it was tried again, or discarded.",
+        "List those that there are: `tenuto dead-letters`.",
+    ),
+    "TEN-3041": Code(
+        "Cannot be tried again",
+        "A result that came too late is there to be looked at; there is nothing to try again.",
+        "Look at what it did, undo that by hand if need be, and discard the letter.",
     ),
     "TEN-3100": Code(
         "The workflow failed",

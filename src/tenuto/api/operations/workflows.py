@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from typing import Any
 
@@ -66,6 +65,13 @@ class VersionQuery(Query, frozen=True, kw_only=True, rename="camel"):
     """Which version; without it the newest."""
 
     version: Version | None = None
+
+
+class RemoveQuery(Query, frozen=True, kw_only=True, rename="camel"):
+    """What becomes of its instances."""
+
+    force: bool = False
+    """Cancel those that run, and undo what they have done."""
 
 
 @operation(
@@ -141,11 +147,10 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     after = read_cursor(call.query.cursor, str)
     start = 0 if after is None else bisect_right(ids, after)
     wanted = ids[start : start + call.query.limit]
-    store, tenant = call.workspace.engine.store, call.workspace.tenant
-    rows = await asyncio.gather(*(store.definition(tenant, each) for each in wanted))
+    rows = await call.workspace.newest(wanted)
     has_more = start + len(wanted) < len(ids)
     return Page(
-        items=[_item(row) for row in rows if row is not None],
+        items=list(map(_item, rows)),
         next_cursor=write_cursor(wanted[-1]) if has_more else None,
     )
 
@@ -187,12 +192,25 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     newest = (await call.workspace.definition(id)).version
     below = read_cursor(call.query.cursor, int) or newest + 1
     wanted = range(below - 1, 0, -1)[: call.query.limit]
-    store, tenant = call.workspace.engine.store, call.workspace.tenant
-    rows = await asyncio.gather(*(store.definition(tenant, id, each) for each in wanted))
+    rows = await call.workspace.versions(id, wanted)
     return Page(
-        items=[_item(row) for row in rows if row is not None],
+        items=list(map(_item, rows)),
         next_cursor=write_cursor(wanted[-1]) if wanted and wanted[-1] > 1 else None,
     )
+
+
+@operation(
+    "DELETE",
+    f"{API}/workflows/{{id}}",
+    summary="Remove a definition and its triggers; with force its instances are cancelled first.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_WRITE,
+    query=RemoveQuery,
+    status=204,
+    other_statuses=(409,),
+)
+async def remove_workflow(call: Call[RemoveQuery]) -> None:
+    await call.workspace.remove_definition(call.path["id"], force=call.query.force)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
