@@ -59,7 +59,9 @@ async def test_what_looks_like_a_key_in_text_is_none(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_a_body_says_that_it_is_json(serve: Serve) -> None:
-    """Writes need `content-type: application/json`."""
+    """Writes need `content-type: application/json` (or CloudEvents' types); a foreign `Origin` is
+    refused.
+    """
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
         for said in (

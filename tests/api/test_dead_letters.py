@@ -11,7 +11,9 @@ from tests.api.conftest import REFUSE, Serve
 
 @pytest.mark.asyncio
 async def test_dead_letters_are_listed_tried_again_and_discarded(serve: Serve) -> None:
-    """`/dead-letters` items, actions `retry`, `discard`."""
+    """`/dead-letters` items: `{id, kind, instanceId, stepId, iteration, taskId, input, error,
+    attempts, at}`, actions `retry {input?}`, `discard`.
+    """
     async with serve() as call:
         await call.post("/workflows", REFUSE)
         ids = [(await call.start("refuse", {}, "?wait=30"))["instanceId"] for _ in range(3)]

@@ -13,7 +13,9 @@ PAID = {"pattern": "payment.received", "payload": {"orderId": 7}}
 
 @pytest.mark.asyncio
 async def test_an_event_wakes_who_waits_and_answers_how_many(serve: Serve) -> None:
-    """`POST /events` answers `{eventId, duplicate, resumed, cancelled, started}` (counts)."""
+    """`POST /events` answers `{eventId, duplicate, resumed, cancelled, started}` (counts); with
+    `dryRun` also `targets` and `nearMisses`.
+    """
     async with serve() as call:
         await call.post("/workflows", WAIT)
         id = (await call.start("wait", {"orderId": 7}))["instanceId"]
@@ -45,6 +47,9 @@ async def test_an_event_wakes_who_waits_and_answers_how_many(serve: Serve) -> No
 
 @pytest.mark.asyncio
 async def test_many_events_have_a_result_each(serve: Serve) -> None:
+    """`POST /events` (one, or an array of at most 1,000 with a result each) answers when the event
+    is stored and its targets are recorded.
+    """
     async with serve() as call:
         reply = await call.post("/events", [{**PAID, "id": "a"}, {"pattern": "workflow.x"}, 3])
         good, bad, worse = reply.json
@@ -68,6 +73,7 @@ async def test_many_events_have_a_result_each(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_cloud_events_are_taken_in_each_of_their_forms(serve: Serve) -> None:
+    """CloudEvents are deduped by (`source`, `id`)."""
     cloud = {"specversion": "1.0", "id": "1", "source": "/s", "type": "order.placed", "data": 1}
     async with serve() as call:
         structured = await call(

@@ -26,6 +26,7 @@ async def test_a_workflow_is_saved_started_and_followed_to_its_end(serve: Serve)
 
 @pytest.mark.asyncio
 async def test_a_wait_that_runs_out_answers_202_and_the_instance_goes_on(serve: Serve) -> None:
+    """`start` takes `version?`; `?wait` that runs out answers 202."""
     async with serve() as call:
         await call.post("/workflows", WAIT)
         started = await call.post("/workflows/wait/start?wait=0.01", {"input": {"orderId": 7}})

@@ -154,7 +154,9 @@ async def test_who_asks_is_said_by_the_credential_alone(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_foreign_hosts_and_origins_are_refused(serve: Serve) -> None:
-    """A foreign `Origin` is refused."""
+    """Writes need `content-type: application/json` (or CloudEvents' types); a foreign `Origin` is
+    refused.
+    """
     config = ServiceConfig(port=0, origins=frozenset({"https://ui.example.com"}), drain_seconds=2)
     async with serve(config=config) as call:
         for origin in ("https://evil.example.com", "null", "https://ui.example.com.evil.com"):

@@ -59,6 +59,11 @@ async def at_rest(call: Caller, id: str) -> Any:  # noqa: ANN401 - JSON
 
 @pytest.mark.asyncio
 async def test_an_instance_shows_its_log_context_graph_waits_and_undo_plan(serve: Serve) -> None:
+    """`/instances/{id}/waits` items: `{stepId, iteration, armId?, eventPattern, eventCondition,
+    since, timeoutAt, nearMisses: [{eventId, at, failed: [{expression, left, right}]}]}`.
+    `/instances/{id}/undo-plan`: `{plan: [{stepId, compensationFor, iteration, input}], skipped:
+    [{stepId, reason}]}`.
+    """
     async with serve() as call:
         await call.post("/workflows", UNDO)
         id = (await call.start("undo", {"number": 2}))["instanceId"]
@@ -85,7 +90,9 @@ async def test_an_instance_shows_its_log_context_graph_waits_and_undo_plan(serve
 
 @pytest.mark.asyncio
 async def test_a_log_is_read_page_by_page_both_ways(serve: Serve) -> None:
-    """`/history` is ascending, takes `after=<seq>` and `order=desc`."""
+    """Lists answer `{items: […], nextCursor: string | null}` and take `limit` (≤ 1,000) and
+    `cursor`; `/history` is ascending, takes `after=<seq>` and `order=desc`.
+    """
     async with serve() as call:
         await call.post("/workflows", WAIT)
         id = (await call.start("wait", {"orderId": 1}))["instanceId"]
@@ -112,6 +119,10 @@ async def test_a_log_is_read_page_by_page_both_ways(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_lists_are_filtered_and_paged_and_stay_stable_under_inserts(serve: Serve) -> None:
+    """Lists answer `{items: […], nextCursor: string | null}` and take `limit` (≤ 1,000) and
+    `cursor`; `/history` is ascending, takes `after=<seq>` and `order=desc`.
+    `GET /instances?ids=a,b`.
+    """
     async with serve() as call:
         await call.post("/workflows", WAIT)
         body = {"items": [{"workflowId": "wait", "input": {"orderId": n}} for n in range(5)]}
@@ -203,7 +214,9 @@ async def test_an_approval_is_decided(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_a_start_is_made_once_under_a_key(serve: Serve) -> None:
-    """The same key with other content gets 409 with the first id."""
+    """`Idempotency-Key` (Python `key=`) is per tenant and lives as long as the instance; the same
+    key with other content gets 409 with the first id.
+    """
     async with serve() as call:
         await call.post("/workflows", WAIT)
 
@@ -247,7 +260,7 @@ async def test_a_batch_has_a_result_each(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_input_that_does_not_fit_is_422(serve: Serve) -> None:
-    """Input that fails `inputSchema`: 422."""
+    """Input that fails `inputSchema`: 422, by trigger or schedule a recorded refusal."""
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
         reply = await call.post("/workflows/double/start", {"input": {}})

@@ -11,7 +11,9 @@ NEWER = {**DOUBLE, "description": "twice"}
 
 @pytest.mark.asyncio
 async def test_unchanged_content_makes_no_version(serve: Serve) -> None:
-    """PUT of unchanged content makes no version; PUT takes `If-Match`."""
+    """PUT of unchanged content makes no version; PUT takes `If-Match`; only the newest version's
+    triggers start instances.
+    """
     async with serve() as call:
         assert (await call("PUT", "/workflows/double", DOUBLE)).status == 201
         again = await call("PUT", "/workflows/double", DOUBLE)
@@ -55,7 +57,9 @@ async def test_the_path_and_the_definition_name_the_same(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_everything_wrong_with_a_definition_is_told_at_once(serve: Serve) -> None:
-    """`POST /workflows/validate` answers 200 `{valid, problems}`; saving it is 422."""
+    """`POST /workflows/validate` answers 200 `{valid, problems: [{code, path, message, advice,
+    severity}]}`; saving something invalid is 422 with the same `problems`.
+    """
     bad = {
         "id": "bad",
         "steps": [
@@ -84,6 +88,7 @@ async def test_everything_wrong_with_a_definition_is_told_at_once(serve: Serve) 
 
 @pytest.mark.asyncio
 async def test_running_instances_keep_their_version(serve: Serve) -> None:
+    """`start` takes `version?`; `?wait` that runs out answers 202."""
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
         await call.post("/workflows", NEWER)
@@ -96,7 +101,9 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve) -> None:
-    """DELETE hides the definition; versions stay while an instance has them."""
+    """DELETE hides the definition and stops its triggers and schedules; versions stay while an
+    instance has them; `force` first cancels with compensation.
+    """
     triggered = {**WAIT, "triggers": [{"eventPattern": "order.placed"}]}
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
