@@ -76,12 +76,20 @@ AllowPrivate = Annotated[
     ),
 ]
 Host = Annotated[
-    str, typer.Option("--host", envvar="TENUTO_HOST", help="The address to listen on.")
+    str,
+    typer.Option(
+        "--host", envvar="TENUTO_HOST", metavar="ADDRESS", help="The address to listen on."
+    ),
 ]
 Port = Annotated[
     int,
     typer.Option(
-        "--port", envvar="TENUTO_PORT", min=0, max=65535, help="0 takes one that is free."
+        "--port",
+        envvar="TENUTO_PORT",
+        metavar="NUMBER",
+        min=0,
+        max=65535,
+        help="0 takes one that is free.",
     ),
 ]
 Tasks = Annotated[
