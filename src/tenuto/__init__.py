@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tenuto.app import Published, Tenuto
+    from tenuto.app import Tenuto
     from tenuto.engine.settings import Settings
     from tenuto.instances import InstanceRef, Summary
     from tenuto.model.errors import (
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WorkflowFailed,
     )
     from tenuto.model.status import Status
+    from tenuto.published import Published
     from tenuto.python_form.barriers import publish, sleep, terminate, wait_event
     from tenuto.python_form.blocks import otherwise, repeat_while, when
     from tenuto.python_form.child import child
@@ -52,7 +53,7 @@ _HOMES = {
     "NotFound": "tenuto.model.errors",
     "Overloaded": "tenuto.model.errors",
     "Problem": "tenuto.model.errors",
-    "Published": "tenuto.app",
+    "Published": "tenuto.published",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
     "Settings": "tenuto.engine.settings",

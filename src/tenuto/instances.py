@@ -36,7 +36,8 @@ from tenuto.model.inputs import (
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.columns import DEFAULT_TENANT
+from tenuto.store.protocol import InstanceQuery, InstanceRow
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
@@ -71,10 +72,22 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstanceRef:
-    """One instance, by its id."""
+    """One instance of a tenant, by its id; one of another tenant is not there."""
 
-    def __init__(self, engine: Engine, id: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        id: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        by: str = EMBEDDED,
+        is_known: bool = False,
+    ) -> None:
+        """`by` is who asks, for its log; `is_known` where it is known to be the tenant's."""
         self._engine = engine
+        self._tenant = tenant
+        self._by = by
+        self._is_known = is_known
         self.id = id
 
     def __repr__(self) -> str:
@@ -82,11 +95,11 @@ class InstanceRef:
 
     async def status(self) -> Status:
         """Where it stands now."""
-        return (await self._engine.state_of(self.id)).state.status
+        return (await self._held()).state.status
 
     async def state(self) -> Object:
         """Its input, variables, steps and open waits."""
-        held = await self._engine.state_of(self.id)
+        held = await self._held()
         return state_of(held.plan, held.state)
 
     async def waits(self) -> list[JSON]:
@@ -95,20 +108,21 @@ class InstanceRef:
         A wait for an event has its `nearMisses`: the latest events of its pattern that it did not
         take, up to a hundred within 24 hours, each with the parts of the condition that were false.
         """
-        held = await self._engine.state_of(self.id)
+        held = await self._held()
         return waits_view(held, await self._engine.inspector.near_events(held))
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""
-        held = await self._engine.state_of(self.id)
+        held = await self._held()
         return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
 
     async def details(self) -> Object:
         """The whole instance as JSON."""
-        return instance_view(await self._engine.state_of(self.id))
+        return instance_view(await self._held())
 
     async def history(self) -> list[Object]:
         """Its log, oldest first."""
+        await self._refuse_unless_known()
         items: list[Object] = []
         while True:
             after = items[-1]["seq"] if items else 0
@@ -116,7 +130,7 @@ class InstanceRef:
             rows = await self._engine.store.entries(self.id, after=after)
             if not rows:
                 if not items:
-                    raise NotFound(f"there is no instance {self.id}")
+                    raise not_there(self.id)
                 return items
             items += [history_view(row) for row in rows]
 
@@ -127,6 +141,7 @@ class InstanceRef:
         """
         try:
             async with asyncio.timeout(timeout):
+                await self._refuse_unless_known()
                 held = await self._engine.final_state(self.id)
         except TimeoutError:
             message = f"instance {self.id} has not ended within {timeout} s; it goes on"
@@ -143,7 +158,7 @@ class InstanceRef:
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
         """End it, and undo what it has done unless that is to stay; asking again is no mistake."""
         refuse_bad_text(reason=reason)
-        asked = CancelAsked(by=EMBEDDED, reason=reason, should_compensate=should_compensate)
+        asked = CancelAsked(by=self._by, reason=reason, should_compensate=should_compensate)
         return await self._ask(asked)
 
     async def undo_plan(self, reason: str | None = None) -> Object:
@@ -152,22 +167,22 @@ class InstanceRef:
         `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`.
         """
         refuse_bad_text(reason=reason)
-        held = await self._engine.state_of(self.id)
-        return undo_plan(held.plan, held.state, CancelAsked(by=EMBEDDED, reason=reason))
+        held = await self._held()
+        return undo_plan(held.plan, held.state, CancelAsked(by=self._by, reason=reason))
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
         refuse_bad_text(reason=reason)
-        asked = PauseAsked(by=EMBEDDED, reason=reason, until=aware(until, "until"))
+        asked = PauseAsked(by=self._by, reason=reason, until=aware(until, "until"))
         return await self._ask(asked)
 
     async def resume(self) -> Status:
         """Go on after a pause."""
-        return await self._ask(ResumeAsked(by=EMBEDDED))
+        return await self._ask(ResumeAsked(by=self._by))
 
     async def retry(self) -> Status:
         """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
-        return await self._ask(RetryAsked(by=EMBEDDED))
+        return await self._ask(RetryAsked(by=self._by))
 
     async def decide(
         self,
@@ -189,7 +204,7 @@ class InstanceRef:
         """
         asked = decision_asked(step, decision, by=by, roles=roles, form=form, iteration=iteration)
         engine = self._engine
-        held = await engine.state_of(self.id)
+        held = await self._held()
         refuse_bad_form(held, asked, engine.clock.now(), engine.settings.limits)
         answer = await engine.ask(self.id, asked)
         if answer.rejection is not None:
@@ -199,7 +214,7 @@ class InstanceRef:
     async def retry_compensation(self, step: str, iteration: str = "") -> Status:
         """Try a compensation again that was given up; the status stays what it is."""
         refuse_bad_text(step=step, iteration=iteration)
-        asked = CompensationRetryAsked(by=EMBEDDED, step_id=step, iteration=iteration)
+        asked = CompensationRetryAsked(by=self._by, step_id=step, iteration=iteration)
         return await self._ask(asked)
 
     async def rerun(
@@ -215,7 +230,7 @@ class InstanceRef:
         everything runs again. `input` and `version` replace those of this instance.
         """
         engine = self._engine
-        earlier = await engine.state_of(self.id)
+        earlier = await self._held()
         rerun = await plan_rerun(
             engine.store,
             engine.plans,
@@ -230,13 +245,38 @@ class InstanceRef:
         refuse_bad_input(plan, rerun.started.input, engine.settings.limits)
         answer = await engine.start(plan, rerun.started, tenant=rerun.tenant)
         raise_rejection(answer)
-        return InstanceRef(engine, answer.instance_id)
+        return InstanceRef(
+            engine, answer.instance_id, tenant=self._tenant, by=self._by, is_known=True
+        )
 
     async def _ask(self, input: Input) -> Status:
+        await self._refuse_unless_known()
         answer = await self._engine.ask(self.id, input)
-        if answer.rejection is not None:
-            raise Conflict(answer.rejection.message, code=answer.rejection.code)
+        rejection = answer.rejection
+        if rejection is not None:
+            raise Conflict(rejection.message, code=rejection.code, status=answer.status)
         return answer.status
+
+    async def _held(self) -> Held:
+        held = await self._engine.state_of(self.id)
+        if held.tenant != self._tenant:
+            raise not_there(self.id)
+        self._is_known = True
+        return held
+
+    async def _refuse_unless_known(self) -> None:
+        """NotFound unless it is this tenant's, which never changes: it is looked up once."""
+        if self._is_known:
+            return
+        query = InstanceQuery(ids=(self.id,), limit=1, tenant=self._tenant)
+        if not (await self._engine.store.instances(query)).items:
+            raise not_there(self.id)
+        self._is_known = True
+
+
+def not_there(id: str) -> NotFound:
+    """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
+    return NotFound(f"there is no instance {id}")
 
 
 def instance_view(held: Held) -> Object:

@@ -23,9 +23,8 @@ from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.engine.signing import new_secret
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.ports import Clock, Ids
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import Backlog, Listener, Store
-
-TENANT = "default"
 
 State: TypeAlias = Literal["active", "failing", "disabled"]
 
@@ -76,6 +75,7 @@ class _Listeners:
         *,
         may_be_private: bool = False,
         changed: Callable[[], None] = lambda: None,
+        tenant: str = DEFAULT_TENANT,
     ) -> None:
         """`changed` is called when there is somebody new to tell."""
         self._store = store
@@ -83,10 +83,11 @@ class _Listeners:
         self._ids = ids
         self._may_be_private = may_be_private
         self._changed = changed
+        self._tenant = tenant
 
     async def remove(self, id: str) -> None:
         """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
-        if not await self._store.remove_listener(TENANT, self.kind, id):
+        if not await self._store.remove_listener(self._tenant, self.kind, id):
             raise await self._missing(id)
 
     async def _enabled(self, id: str) -> Listener:
@@ -119,7 +120,7 @@ class _Listeners:
             settings=encoded(endpoint),
             created_at=self._clock.now(),
             expires_at=expires_at,
-            tenant=TENANT,
+            tenant=self._tenant,
         )
         await self._store.put_listener(listener)
         self._changed()
@@ -129,10 +130,10 @@ class _Listeners:
         return new_secret("".join(self._ids.short() for _ in range(4)))
 
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
-        backlogs = await self._store.backlogs(TENANT)
+        backlogs = await self._store.backlogs(self._tenant)
         return [
             (each, backlogs.get(each.id))
-            for each in await self._store.listeners(TENANT)
+            for each in await self._store.listeners(self._tenant)
             if each.kind == self.kind
         ]
 

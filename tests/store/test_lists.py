@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.model.errors import InvalidInput
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.protocol import DeadLetterPlace, InstanceQuery, Superseded
 from tests.store.conftest import Handle
 from tests.store.situations import (
     NOON,
@@ -224,3 +224,30 @@ async def test_dead_letters_come_newest_first_and_once(store: Handle) -> None:
     assert await store.dead_letters("default") == letters[::-1]
     assert await store.dead_letters("default", limit=2) == [letters[4], letters[3]]
     assert await store.dead_letters("other") == [foreign]
+    below = DeadLetterPlace(letters[3].at, letters[3].id, letters[3].instance_id)
+    assert await store.dead_letters("default", limit=2, below=below) == [letters[2], letters[1]]
+
+
+async def test_a_dead_letter_is_looked_at_and_discarded_by_its_tenant_alone(store: Handle) -> None:
+    letter = dead_letter("d1", "i1")
+    await store.commit(turn("t1", aside("i1", dead_letters=(letter,))))
+    assert await store.dead_letter("default", "i1", "d1") == letter
+    for place in (("other", "i1", "d1"), ("default", "i2", "d1"), ("default", "i1", "d2")):
+        assert await store.dead_letter(*place) is None
+        assert await store.discard_dead_letter(*place) is False
+    assert await store.discard_dead_letter("default", "i1", "d1") is True
+    assert await store.discard_dead_letter("default", "i1", "d1") is False
+    assert await store.dead_letters("default") == []
+
+
+async def test_a_definition_is_saved_only_after_the_version_that_was_named(store: Handle) -> None:
+    with pytest.raises(Superseded):
+        await store.save_definition("default", "order", b"{1}", b"h1", NOON, only_after=1)
+    assert await store.definition("default", "order") is None
+    first = await store.save_definition("default", "order", b"{1}", b"h1", NOON, only_after=0)
+    second = await store.save_definition("default", "order", b"{2}", b"h2", NOON, only_after=1)
+    assert (first.version, second.version) == (1, 2)
+    with pytest.raises(Superseded) as refused:
+        await store.save_definition("default", "order", b"{3}", b"h3", NOON, only_after=1)
+    assert refused.value.newest == 2
+    assert await store.definition("default", "order") == second

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -60,6 +60,29 @@ AllowPrivate = Annotated[
     typer.Option(
         "--allow-private",
         help="Take an address of no public network; who sends must allow it too.",
+    ),
+]
+Host = Annotated[
+    str,
+    typer.Option(
+        "--host", envvar="TENUTO_HOST", metavar="ADDRESS", help="The address to listen on."
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        "--port",
+        envvar="TENUTO_PORT",
+        metavar="NUMBER",
+        min=0,
+        max=65535,
+        help="0 takes one that is free.",
+    ),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tasks", metavar="MODULE|FILE", help="Where tasks are; may be given several times."
     ),
 ]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
@@ -158,6 +181,42 @@ def run(  # noqa: PLR0913 - one for each option
         )
 
     _perform(work, output)
+
+
+@app.command()
+def serve(
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8484,
+    tasks: Tasks = None,
+    store: Store = STORE,
+) -> None:
+    """Serve the API over HTTP, and run workflows.
+
+    Steps whose tasks are not here wait for a process that has them.
+
+    tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
+    """
+    _serve(store, host, port, tasks, [])
+
+
+@app.command()
+def dev(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
+    ] = None,
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8484,
+    tasks: Tasks = None,
+    store: Store = STORE,
+) -> None:
+    """Serve everything from this machine, for whoever works on it.
+
+    tenuto dev order.json --tasks tasks.py
+    """
+    _serve(store, host, port, tasks, files or [])
 
 
 @app.command()
@@ -684,6 +743,16 @@ def explain(
     from tenuto.cli.explaining import explain_code
 
     _perform(lambda: explain_code(code, is_json=output == "json"), output)
+
+
+def _serve(
+    store: str, host: str, port: int, tasks: list[str] | None, files: list[Path]
+) -> NoReturn:
+    from tenuto.cli.guard import perform
+    from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
+
+    wish = Wish(store=store, host=host, port=port, tasks=tasks or [], files=files)
+    raise typer.Exit(perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
 
 
 def _one_of(

@@ -19,7 +19,7 @@ from tenuto.ports import SystemIds
 
 async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
     """Tell what each event of a document would do, if it came now and alone."""
-    from tenuto.app import dry_published
+    from tenuto.published import dry_published
 
     async with reading(url) as reader:
         taken = Taking(reader.clock, SystemIds(), Limits()).events(document)

@@ -14,10 +14,16 @@ from tenuto.cli.terminal import say, show_json
 from tenuto.model.errors import TenutoError
 
 
-def perform(work: Callable[[], Coroutine[Any, Any, int]], *, is_json: bool) -> int:
-    """The exit code of `work`."""
+def perform(
+    work: Callable[[], Coroutine[Any, Any, int]],
+    *,
+    is_json: bool,
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
+    """The exit code of `work`, in a loop that `loop` makes, else in the usual one."""
     try:
-        return asyncio.run(work())
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(work())
     except Located as located:
         return _tell(located.error, located.positions, is_json=is_json)
     except TenutoError as error:

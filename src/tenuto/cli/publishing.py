@@ -22,7 +22,8 @@ from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
-    from tenuto.app import Published, Tenuto
+    from tenuto.app import Tenuto
+    from tenuto.published import Published
 
 T = TypeVar("T")
 

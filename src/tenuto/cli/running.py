@@ -105,10 +105,11 @@ async def engine(
     try:
         yield app
     finally:
-        await _close(app)
+        await close(app)
 
 
-async def _close(app: Tenuto) -> None:
+async def close(app: Tenuto) -> None:
+    """Stop; that the store is away is said, and is no failure of what was asked for."""
     try:
         await app.close()
     except StoreUnavailable as error:

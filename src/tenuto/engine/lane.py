@@ -255,6 +255,7 @@ class Lane:
                     f"this key was used for another start: instance {outcome.existing_id}",
                     code="TEN-3004",
                     advice="Use a new key for a new start, or repeat the first one unchanged.",
+                    instance_id=outcome.existing_id,
                 )
             )
         for request in rest:

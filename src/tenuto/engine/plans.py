@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 
@@ -16,16 +16,37 @@ from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.listening import listener_of
 from tenuto.engine.trigger_rows import trigger_rows
-from tenuto.model.errors import NotAvailable, NotFound, Problem
+from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock
-from tenuto.store.protocol import DefinitionRow, Store
+from tenuto.store.protocol import DefinitionRow, Store, Superseded
 
 log = logging.getLogger("tenuto.engine")
 
 _KEPT = 1_000
+
+
+_NO_CONTENT = b"null"
+
+
+def is_hidden(row: DefinitionRow) -> bool:
+    """Whether a version only says that the definition was taken away."""
+    return row.content == _NO_CONTENT
+
+
+def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
+    """Whether a version is there to be run."""
+    return row is not None and not is_hidden(row)
+
+
+def _not_the_newest(id: str, newest: int) -> Conflict:
+    return Conflict(
+        f"the newest version of {id} is {newest}",
+        code="TEN-3010",
+        advice="Look at the newest version, and make your change to that one.",
+    )
 
 
 class Deployed(NamedTuple):
@@ -80,7 +101,7 @@ class Plans:
             row = await self._store.definition(tenant, id, version)
         else:
             row = await self._newest_row(tenant, id)
-        if row is None:
+        if row is None or is_hidden(row):
             which = id if version is None else f"{id} version {version}"
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
@@ -93,8 +114,11 @@ class Plans:
         """A version, if it is at hand."""
         return self._deployed.get((tenant, id, version))
 
-    async def save(self, tenant: str, document: JSON) -> Deployed:
-        """Check, compile and save a document; the same content makes no new version."""
+    async def save(self, tenant: str, document: JSON, *, only_after: int | None = None) -> Deployed:
+        """Check, compile and save a document; the same content makes no new version.
+
+        With `only_after` it is saved only while that is the newest version; Conflict.
+        """
         plan = self.compile(document)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
@@ -105,13 +129,41 @@ class Plans:
             await self._store.put_listener(listener)
             self._listens()
         triggers = trigger_rows(plan.definition, tenant, now)
-        row = await self._store.save_definition(
-            tenant, plan.definition.id, content, digest, now, triggers=triggers
-        )
+        try:
+            row = await self._store.save_definition(
+                tenant,
+                plan.definition.id,
+                content,
+                digest,
+                now,
+                triggers=triggers,
+                only_after=only_after,
+            )
+        except Superseded as error:
+            raise _not_the_newest(plan.definition.id, error.newest) from None
         self._newest[tenant, row.id] = row.version
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
+
+    async def hide(self, tenant: str, id: str) -> None:
+        """Let a definition be as if it were not there, its triggers too; NotFound.
+
+        Its versions stay for the instances that have them. That it is hidden is the newest of
+        them, without content: whoever saves the definition again makes one after that.
+        """
+        newest = await self._store.definition(tenant, id)
+        if newest is None or is_hidden(newest):
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
+        digest = hashlib.sha256(_NO_CONTENT).digest()
+        try:
+            await self._store.save_definition(
+                tenant, id, _NO_CONTENT, digest, self._clock.now(), only_after=newest.version
+            )
+        except Superseded as error:
+            raise _not_the_newest(id, error.newest) from None
+        self._newest.pop((tenant, id), None)
 
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
@@ -145,12 +197,12 @@ class Plans:
         return [
             id if version is None else f"{id} version {version}"
             for id, version in sorted(named, key=str)
-            if await self._store.definition(tenant, id, version) is None
+            if not is_there(await self._store.definition(tenant, id, version))
         ]
 
     async def _advice(self, tenant: str, id: str) -> str:
         newest = await self._store.definition(tenant, id)
-        if newest is not None:
+        if newest is not None and not is_hidden(newest):
             return f"Its newest version is {newest.version}."
         otherwise = "Deploy it first: app.deploy(definition) or `tenuto run FILE`."
         return did_you_mean(id, await self._store.definition_ids(tenant), otherwise)

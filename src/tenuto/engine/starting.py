@@ -93,7 +93,7 @@ def raise_rejection(answer: Answer) -> None:
             advice="Rerun from a step that was reached, or from the one that chose the way.",
         )
         raise InvalidInput("it cannot be rerun from there", [problem])
-    raise Conflict(rejection.message, code=rejection.code)
+    raise Conflict(rejection.message, code=rejection.code, status=answer.status)
 
 
 def _task_advice(tasks: Registry, name: str) -> str:

@@ -551,6 +551,27 @@ _REQUESTS = {
         "`type`, and where it has them `data` or `data_base64`, `time` and `correlationid`.",
         "Correct the named attribute, or send the event in Tenuto's own form.",
     ),
+    "TEN-2031": Code(
+        "Not what the operation takes",
+        "The body or the query has a field that nobody would read, lacks one, or has one of "
+        "another type; each problem is listed with its place.",
+        "Correct the listed problems; `/openapi.json` says what each operation takes.",
+    ),
+    "TEN-2032": Code(
+        "Not the right type of body",
+        "The body does not say that it is JSON in UTF-8, so that nothing in it is read.",
+        "Send the header `content-type: application/json`.",
+    ),
+    "TEN-2033": Code(
+        "Nothing there",
+        "The service has nothing at this path.",
+        "`/docs` lists what can be asked for.",
+    ),
+    "TEN-2034": Code(
+        "Not with this method",
+        "There is something at this path, but it is asked for with another method.",
+        "Use one of those that the header `Allow` names.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
@@ -694,6 +715,16 @@ _INSTANCES = {
         "being cancelled, or its deadline has passed.",
         "Make a new instance of it with a rerun.",
     ),
+    "TEN-3010": Code(
+        "Not the newest version",
+        "Somebody has saved a newer version of the definition than the one that was changed.",
+        "Look at the newest version, and make your change to that one.",
+    ),
+    "TEN-3011": Code(
+        "Workflow with running instances",
+        "A definition is not removed while instances of it have not ended.",
+        "Wait for them, or cancel them with force.",
+    ),
     "TEN-3020": Code(
         "No such approval",
         "The workflow has no approval step of this name, or it is in a loop and the iteration is "
@@ -711,6 +742,16 @@ _INSTANCES = {
         "The event fitted when it came, but the trigger's condition is not true in the instance's "
         "context as it is by now; nothing changed.",
         "Nothing; publish another event, or cancel the instance.",
+    ),
+    "TEN-3040": Code(
+        "No such dead letter",
+        "Nothing is kept under this id: it was tried again, or discarded.",
+        "List those that there are: `tenuto dead-letters`.",
+    ),
+    "TEN-3041": Code(
+        "Cannot be tried again",
+        "A result that came too late is there to be looked at; there is nothing to try again.",
+        "Look at what it did, undo that by hand if need be, and discard the letter.",
     ),
     "TEN-3100": Code(
         "The workflow failed",
@@ -838,10 +879,21 @@ _STORE = {
         "is ever said; work is found by looking.",
         "Name the database of the store in listen_url, or TENUTO_LISTEN_URL.",
     ),
+    "TEN-4020": Code(
+        "Cannot listen",
+        "The address is not one of this machine, or something else listens there.",
+        "Stop what listens there, or choose another port with --port.",
+    ),
     "TEN-4290": Code(
         "Overloaded",
         "Too much is waiting; nothing was accepted.",
         "Try again in a moment, or start fewer at once.",
+    ),
+    "TEN-4291": Code(
+        "Too many requests",
+        "Whoever asks has made more requests than they may; the header `Retry-After` says when to "
+        "go on.",
+        "Wait so many seconds, and ask for several things at once where that is possible.",
     ),
 }
 
@@ -888,6 +940,22 @@ _ACCESS = {
         "No such key",
         "The tenant has no API key of that id.",
         "`tenuto keys list` shows those that there are.",
+    ),
+    "TEN-5020": Code(
+        "Not the name of the service",
+        "The service was called by a name that it does not go by: another page may have let a name "
+        "point here.",
+        "Call it by one of its names.",
+    ),
+    "TEN-5021": Code(
+        "Foreign origin",
+        "The request comes from a page that is not one of the service's own.",
+        "Let the origins be known that may call it.",
+    ),
+    "TEN-5022": Code(
+        "Open to everybody",
+        "The address can be reached from other machines, and nobody would be asked who they are.",
+        "Listen on 127.0.0.1, or have credentials asked for.",
     ),
 }
 

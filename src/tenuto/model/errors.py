@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tenuto.model.failure import Cancellation, LastError
+from tenuto.model.status import Status
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,6 +84,21 @@ class Conflict(TenutoError):
     """It cannot be done in the state things are in."""
 
     code = "TEN-3002"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        advice: str | None = None,
+        status: Status | None = None,
+        instance_id: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, advice=advice)
+        self.status = status
+        """Where the instance stands that was asked, if one was."""
+        self.instance_id = instance_id
+        """The instance that has the key already, if that is why."""
 
 
 class Forbidden(TenutoError):

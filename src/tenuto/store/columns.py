@@ -17,12 +17,14 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.status import Status
 from tenuto.store.protocol import (
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     InstanceRow,
     InstanceUpdate,
     Mail,
     NewInstance,
+    Superseded,
     TimerRow,
     WaitKey,
     WaitRow,
@@ -370,6 +372,20 @@ def dead_letter_columns(letter: DeadLetterRow) -> DeadLetterColumns:
         letter.output,
         epoch_ms(letter.at),
     )
+
+
+def refuse_superseded(newest: DefinitionRow | None, only_after: int | None) -> None:
+    """Superseded unless the newest version is the one that was named, if one was."""
+    version = 0 if newest is None else newest.version
+    if only_after is not None and version != only_after:
+        raise Superseded(version)
+
+
+def dead_letter_bound(below: DeadLetterPlace | None) -> tuple[int, str, str]:
+    """What every dead letter of a page lies below."""
+    if below is None:
+        return (1 << 63) - 1, "", ""
+    return epoch_ms(below.at), below.id, below.instance_id
 
 
 def dead_letter_row(columns: DeadLetterColumns) -> DeadLetterRow:

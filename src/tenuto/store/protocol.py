@@ -49,6 +49,15 @@ class Fenced(Exception):
     """This process was taken for dead and others own what it owned: it must enter anew."""
 
 
+class Superseded(Exception):
+    """Another version of a definition is the newest than the one that was named."""
+
+    def __init__(self, newest: int) -> None:
+        super().__init__(f"version {newest} is the newest")
+        self.newest = newest
+        """0 where there is none."""
+
+
 class DataRefused(Exception):
     """The store will never take these data; the rest of the turn may be fine.
 
@@ -214,6 +223,14 @@ class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
     output: bytes | None
     at: datetime
     tenant: str = "default"
+
+
+class DeadLetterPlace(NamedTuple):
+    """A place in the list of dead letters, which is ordered by these, newest first."""
+
+    at: datetime
+    id: str
+    instance_id: str
 
 
 class JobKey(NamedTuple):
@@ -685,8 +702,11 @@ class Store(AccessStore, Protocol):
         now: datetime,
         *,
         triggers: Sequence[WaitRow] = (),
+        only_after: int | None = None,
     ) -> DefinitionRow:
         """A new version, or the newest one when its content is the same.
+
+        With `only_after` only while that version is the newest; Superseded.
 
         With a new version `triggers` take the place of those of the version before; `attempt` is
         the version, whatever they say.
@@ -836,8 +856,16 @@ class Store(AccessStore, Protocol):
     ) -> set[Lease]:
         """Hold on to jobs for another while; which of them are still this process's."""
 
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        """Dead letters, newest first."""
+    async def dead_letters(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        """Dead letters, newest first; those below a place, where one is named."""
+
+    async def dead_letter(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        """One dead letter, if it is there."""
+
+    async def discard_dead_letter(self, tenant: str, instance_id: str, id: str) -> bool:
+        """Forget a dead letter; whether it was there."""
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         """Which events went to the waits of one instance, and what came of them.

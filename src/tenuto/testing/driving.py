@@ -38,7 +38,7 @@ class Decide(Struct, frozen=True, kw_only=True):
     async def make(self, app: Tenuto, instance_id: str) -> None:
         """Decide; where it is too early or too late, nothing comes of it."""
         with suppress(Conflict):
-            await InstanceRef(app.engine, instance_id).decide(
+            await InstanceRef(app.engine, instance_id, is_known=True).decide(
                 self.step,
                 self.decision,
                 by=self.by,

@@ -15,12 +15,13 @@ from typing import Any, Literal, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from tenuto.app import Published, Tenuto
+from tenuto.app import Tenuto
 from tenuto.definition import parse_document
 from tenuto.engine.settings import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json
+from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry

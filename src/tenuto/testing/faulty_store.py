@@ -22,6 +22,7 @@ from tenuto.store.protocol import (
     NOTHING_KNOWN,
     Backlog,
     CommitUnknown,
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -121,9 +122,10 @@ class FaultyStore:
         now: datetime,
         *,
         triggers: Sequence[WaitRow] = (),
+        only_after: int | None = None,
     ) -> DefinitionRow:
         saving = partial(self._inner.save_definition, tenant, id, content, content_hash, now)
-        return await self._write("save", lambda: saving(triggers=triggers))
+        return await self._write("save", lambda: saving(triggers=triggers, only_after=only_after))
 
     async def send(self, mail: Sequence[Mail]) -> None:
         await self._write("send", lambda: self._inner.send(mail))
@@ -254,8 +256,18 @@ class FaultyStore:
     ) -> set[Lease]:
         return await self._read(lambda: self._inner.extend_leases(leases, lease, now))
 
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await self._read(lambda: self._inner.dead_letters(tenant, limit))
+    async def dead_letters(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        return await self._read(lambda: self._inner.dead_letters(tenant, limit, below=below))
+
+    async def dead_letter(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        return await self._read(lambda: self._inner.dead_letter(tenant, instance_id, id))
+
+    async def discard_dead_letter(self, tenant: str, instance_id: str, id: str) -> bool:
+        return await self._write(
+            "discard dead letter", lambda: self._inner.discard_dead_letter(tenant, instance_id, id)
+        )
 
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         return await self._read(lambda: self._inner.deliveries_of(event_id))

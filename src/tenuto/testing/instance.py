@@ -182,19 +182,23 @@ class Instance:
 
     def cancel(self, reason: str | None = None) -> None:
         """End it."""
-        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).cancel(reason))
+        self.engine.lives.ask(
+            lambda app: InstanceRef(app.engine, self.id, is_known=True).cancel(reason)
+        )
 
     def pause(self, reason: str | None = None, until: datetime | None = None) -> None:
         """Dispatch nothing new, until resumed or until `until`."""
-        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).pause(reason, until))
+        self.engine.lives.ask(
+            lambda app: InstanceRef(app.engine, self.id, is_known=True).pause(reason, until)
+        )
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).resume())
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id, is_known=True).resume())
 
     def retry(self) -> None:
         """Let a FAILED one go on."""
-        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id).retry())
+        self.engine.lives.ask(lambda app: InstanceRef(app.engine, self.id, is_known=True).retry())
 
     def decide(
         self,
@@ -209,7 +213,7 @@ class Instance:
         """Decide `"approved"` or `"rejected"` on one of its approvals, in the name of `by`."""
         given = as_json(form)
         self.engine.lives.ask(
-            lambda app: InstanceRef(app.engine, self.id).decide(
+            lambda app: InstanceRef(app.engine, self.id, is_known=True).decide(
                 step, decision, by=by, roles=roles, form=given, iteration=iteration
             )
         )
@@ -225,7 +229,7 @@ class Instance:
         given = input if isinstance(input, UnsetType) else as_json(input)
 
         async def rerun(app: Tenuto) -> str:
-            earlier = InstanceRef(app.engine, self.id)
+            earlier = InstanceRef(app.engine, self.id, is_known=True)
             return (await earlier.rerun(from_step, input=given, version=version)).id
 
         made = self.engine.lives.ask(rerun, is_repeated=False)

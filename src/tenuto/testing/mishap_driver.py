@@ -103,7 +103,7 @@ class MishapDriver(Driver):
 
         async def cancel(app: Tenuto) -> None:
             with suppress(Conflict):  # it has ended
-                await InstanceRef(app.engine, _ID).cancel(reason)
+                await InstanceRef(app.engine, _ID, is_known=True).cancel(reason)
             if mishap not in self.struck and self._is_cancelled(reason):
                 self.struck.append(mishap)
 

@@ -23,7 +23,8 @@ from tests.docs.reference.notes import notes_of, one_line, table
 
 _CHAPTERS = {
     "Programs": (
-        *("tenuto.app", "tenuto.instances", "tenuto.webhooks", "tenuto.engine"),
+        *("tenuto.app", "tenuto.instances", "tenuto.published", "tenuto.webhooks"),
+        "tenuto.engine",
         "tenuto.model.status",
     ),
     "Tasks": ("tenuto.tasks",),

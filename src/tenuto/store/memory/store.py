@@ -28,11 +28,13 @@ from tenuto.store.columns import (
     MailColumns,
     TimerColumns,
     WaitColumns,
+    dead_letter_bound,
     dead_letter_row,
     definition_row,
     event_value,
     instance_row,
     mail_row,
+    refuse_superseded,
     timer_row,
     wait_row,
 )
@@ -45,6 +47,7 @@ from tenuto.store.protocol import (
     NOTHING_KNOWN,
     WRONG_CLOCK,
     Backlog,
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -217,9 +220,11 @@ class MemoryStore:
         now: datetime,
         *,
         triggers: Sequence[WaitRow] = (),
+        only_after: int | None = None,
     ) -> DefinitionRow:
         disk = self.disk
         newest = await self.definition(tenant, id)
+        refuse_superseded(newest, only_after)
         if newest is not None and newest.content_hash == content_hash:
             return newest
         version = 1 if newest is None else newest.version + 1
@@ -498,11 +503,28 @@ class MemoryStore:
                 disk.jobs[each.key] = pack(job._replace(leased_until=until))
         return held
 
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
+    async def dead_letters(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
         rows = (unpack(DeadLetterColumns, row) for row in self.disk.dead_letters.values())
-        found = (row for row in rows if row.tenant == tenant)
-        newest = sorted(found, key=attrgetter("at", "id", "instance_id"), reverse=True)
+        place = attrgetter("at", "id", "instance_id")
+        end = dead_letter_bound(below)
+        found = (row for row in rows if row.tenant == tenant and place(row) < end)
+        newest = sorted(found, key=place, reverse=True)
         return [dead_letter_row(row) for row in newest[:limit]]
+
+    async def dead_letter(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        row = self.disk.dead_letters.get((instance_id, id))
+        found = None if row is None else dead_letter_row(unpack(DeadLetterColumns, row))
+        return found if found is not None and found.tenant == tenant else None
+
+    async def discard_dead_letter(self, tenant: str, instance_id: str, id: str) -> bool:
+        self._require_open()
+        if await self.dead_letter(tenant, instance_id, id) is None:
+            return False
+        with self.disk.transaction():
+            self.disk.drop(self.disk.dead_letters, (instance_id, id))
+        return True
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return [each for each in self._deliveries() if each.instance_id == instance_id]

@@ -1332,7 +1332,20 @@ WHERE
 SELECT
     instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
 FROM tenuto.dead_letters
-WHERE tenant = :tenant ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
+WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
+
+-- name: dead_letter
+-- One dead letter of a tenant.
+SELECT
+    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+FROM tenuto.dead_letters
+WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant;
+
+-- name: delete_dead_letter
+-- Forget a dead letter.
+DELETE FROM tenuto.dead_letters
+WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant RETURNING 1;
 
 ----------------------------------------------------------------------------------- owners and processes
 

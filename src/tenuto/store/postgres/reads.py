@@ -15,6 +15,7 @@ from tenuto.store.columns import (
     EventColumns,
     InstanceColumns,
     WaitColumns,
+    dead_letter_bound,
     dead_letter_row,
     definition_row,
     event_value,
@@ -27,6 +28,7 @@ from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, page_of_instances
 from tenuto.store.protocol import (
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -217,9 +219,18 @@ async def unmatched_events(pool: Pool, limit: int) -> list[tuple[int, Event]]:
     return _events(await pool.rows("unmatched_events", {"limit": limit}))
 
 
-async def dead_letters(pool: Pool, tenant: str, limit: int) -> list[DeadLetterRow]:
-    found = await pool.rows("dead_letters", {"tenant": tenant, "limit": limit})
+async def dead_letters(
+    pool: Pool, tenant: str, limit: int, below: DeadLetterPlace | None
+) -> list[DeadLetterRow]:
+    names = ("below_at", "below_id", "below_instance")
+    bound = dict(zip(names, dead_letter_bound(below), strict=True))
+    found = await pool.rows("dead_letters", {"tenant": tenant, "limit": limit, **bound})
     return [dead_letter_row(DeadLetterColumns._make(row)) for row in found]
+
+
+async def dead_letter(pool: Pool, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+    found = await pool.rows("dead_letter", {"tenant": tenant, "instance_id": instance_id, "id": id})
+    return dead_letter_row(DeadLetterColumns._make(found[0])) if found else None
 
 
 async def deliveries(pool: Pool, instance_id: str) -> list[Delivery]:

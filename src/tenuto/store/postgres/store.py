@@ -31,6 +31,7 @@ from tenuto.store.columns import (
     definition_row,
     mail_columns,
     mail_row,
+    refuse_superseded,
     timer_row,
     wait_columns,
 )
@@ -54,6 +55,7 @@ from tenuto.store.protocol import (
     NOTHING_KNOWN,
     Backlog,
     CommitUnknown,
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -281,12 +283,14 @@ class PostgresStore:
         now: datetime,
         *,
         triggers: Sequence[WaitRow] = (),
+        only_after: int | None = None,
     ) -> DefinitionRow:
         self._require_writer()
         rows = [wait_columns(each, 0) for each in triggers]
         arrays = {name: [getattr(row, name) for row in rows] for name in _OF_TRIGGERS}
         while True:
             newest = await reads.definition(self._connections, tenant, id, None)
+            refuse_superseded(newest, only_after)
             if newest is not None and newest.content_hash == content_hash:
                 return newest
             version = 1 if newest is None else newest.version + 1
@@ -501,8 +505,19 @@ class PostgresStore:
         found = await self._connections.rows("extend_leases", held)
         return {Lease(JobKey(*key), token) for *key, token in found}
 
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await reads.dead_letters(self._connections, tenant, limit)
+    async def dead_letters(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        return await reads.dead_letters(self._connections, tenant, limit, below)
+
+    async def dead_letter(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        look = reads.dead_letter(self._connections, tenant, instance_id, id)
+        return await looked_for(look, nothing=None)
+
+    async def discard_dead_letter(self, tenant: str, instance_id: str, id: str) -> bool:
+        self._require_writer()
+        which = {"tenant": tenant, "instance_id": instance_id, "id": id}
+        return bool(await self._pool.rows("delete_dead_letter", which))
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await looked_for(reads.deliveries(self._connections, instance_id), nothing=[])

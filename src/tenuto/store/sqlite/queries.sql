@@ -775,8 +775,25 @@ SELECT
     )
 FROM (
     SELECT * FROM dead_letters
-    WHERE tenant = ? ORDER BY at DESC, id DESC, instance_id DESC LIMIT ?
+    WHERE tenant = ? AND (at, id, instance_id) < (?, ?, ?)
+    ORDER BY at DESC, id DESC, instance_id DESC LIMIT ?
 );
+
+-- name: dead_letter
+-- One dead letter of a tenant. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
+            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
+            iif(output IS NULL, NULL, hex(output)), at
+        )
+    )
+FROM dead_letters WHERE instance_id = ? AND id = ? AND tenant = ?;
+
+-- name: delete_dead_letter
+-- Forget a dead letter.
+DELETE FROM dead_letters WHERE instance_id = ? AND id = ? AND tenant = ? RETURNING 1;
 
 ----------------------------------------------------------------------------------- owners and processes
 

@@ -19,6 +19,7 @@ from tenuto.store.columns import (
     InstanceColumns,
     MailColumns,
     WaitColumns,
+    dead_letter_bound,
     dead_letter_row,
     event_value,
     instance_row,
@@ -28,6 +29,7 @@ from tenuto.store.columns import (
 from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
+    DeadLetterPlace,
     DeadLetterRow,
     Delivery,
     InboxEvent,
@@ -215,13 +217,22 @@ def mail(session: Session, process_id: str, limit: int) -> list[Mail]:
     ]
 
 
-def dead_letters(session: Session, tenant: str, limit: int) -> list[DeadLetterRow]:
-    return [
-        dead_letter_row(
-            DeadLetterColumns._make([*row[:8], *map(_bytes, row[8:11]), row[11]]),
-        )
-        for row in session.packed("dead_letters", (tenant, limit))
-    ]
+def dead_letters(
+    session: Session, tenant: str, limit: int, below: DeadLetterPlace | None
+) -> list[DeadLetterRow]:
+    found = session.packed("dead_letters", (tenant, *dead_letter_bound(below), limit))
+    return list(map(_dead_letter, found))
+
+
+def dead_letter(session: Session, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+    found = session.packed("dead_letter", (instance_id, id, tenant))
+    return _dead_letter(found[0]) if found else None
+
+
+def _dead_letter(row: list[Any]) -> DeadLetterRow:
+    return dead_letter_row(
+        DeadLetterColumns._make([*row[:8], *map(_bytes, row[8:11]), row[11]]),
+    )
 
 
 def deliveries(session: Session, instance_id: str) -> list[Delivery]:

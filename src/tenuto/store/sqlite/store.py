@@ -32,6 +32,7 @@ from tenuto.store.columns import (
     TimerColumns,
     definition_row,
     mail_columns,
+    refuse_superseded,
     timer_row,
 )
 from tenuto.store.looking import looked_for, looked_for_each
@@ -40,6 +41,7 @@ from tenuto.store.protocol import (
     NOTHING_KNOWN,
     Backlog,
     CommitUnknown,
+    DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
@@ -263,12 +265,14 @@ class SqliteStore:
         now: datetime,
         *,
         triggers: Sequence[WaitRow] = (),
+        only_after: int | None = None,
     ) -> DefinitionRow:
         self._require_writer()
         session = self._writing
 
         def save() -> DefinitionRow:
             newest = _definition(session, tenant, id, None)
+            refuse_superseded(newest, only_after)
             if newest is not None and newest.content_hash == content_hash:
                 return newest
             version = 1 if newest is None else newest.version + 1
@@ -444,8 +448,21 @@ class SqliteStore:
             lambda: session.write(lambda: jobs.extend(session, process_id, leases, until))
         )
 
-    async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
-        return await self._look(lambda session: reads.dead_letters(session, tenant, limit))
+    async def dead_letters(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        return await self._look(lambda session: reads.dead_letters(session, tenant, limit, below))
+
+    async def dead_letter(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        look = self._look(lambda session: reads.dead_letter(session, tenant, instance_id, id))
+        return await looked_for(look, nothing=None)
+
+    async def discard_dead_letter(self, tenant: str, instance_id: str, id: str) -> bool:
+        self._require_writer()
+        gone = await self._write(
+            lambda session: session.rows("delete_dead_letter", (instance_id, id, tenant))
+        )
+        return bool(gone)
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         look = self._look(lambda session: reads.deliveries(session, instance_id))

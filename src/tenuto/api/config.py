@@ -1,0 +1,50 @@
+"""How the service behaves, as far as whoever runs it can choose."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from msgspec import Struct
+
+HOST = "127.0.0.1"
+PORT = 8484
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class ServiceConfig(Struct, frozen=True, kw_only=True):
+    """Where the service listens and whom it answers."""
+
+    host: str = HOST
+    port: int = PORT
+    hosts: frozenset[str] | None = None
+    """By which names it may be called; None: on loopback those of this machine, else any."""
+    origins: frozenset[str] = frozenset()
+    """Pages of which other origins may call it, such as https://example.com."""
+    rate: float | None = None
+    """Requests a second that one principal may make for long; None: as many as they like."""
+    burst: int = 100
+    """How many of them may come at once."""
+    drain_seconds: float = 10.0
+    """How long requests that are under way have when it stops."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it listens on this machine alone."""
+        return is_loopback(self.host)
+
+    @property
+    def allowed_hosts(self) -> frozenset[str] | None:
+        """By which names it may be called; None: any."""
+        if self.hosts is not None:
+            return self.hosts
+        return LOCAL_HOSTS | {self.host} if self.is_local else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one that only this machine reaches."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,34 @@
+"""Where a page ends, as text that callers hand back without reading it."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import TypeVar
+
+import msgspec
+
+from tenuto.model.errors import InvalidInput, Problem
+
+T = TypeVar("T")
+
+
+def write_cursor(place: object) -> str:
+    """The cursor that continues after `place`."""
+    return urlsafe_b64encode(msgspec.json.encode(place)).decode("ascii").rstrip("=")
+
+
+def read_cursor(text: str | None, wanted: type[T]) -> T | None:
+    """What `write_cursor` wrote of that type; InvalidInput for anything else."""
+    if text is None:
+        return None
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return msgspec.json.decode(urlsafe_b64decode(padded), type=wanted)
+    except (ValueError, RecursionError):
+        problem = Problem(
+            code="TEN-2009",
+            path="$.cursor",
+            message="this is not a cursor of this list",
+            advice="Pass what the page before gave as `nextCursor`, unchanged.",
+        )
+        raise InvalidInput("the list cannot be continued", [problem]) from None

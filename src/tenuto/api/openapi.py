@@ -1,0 +1,165 @@
+"""The OpenAPI 3.1 document: what the registry says, in words that other programs read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from tenuto import __version__
+from tenuto.api.operation import Operation
+from tenuto.api.problems import MEDIA, ProblemDetails
+from tenuto.model.json import JSON, Object
+
+_REFERENCE = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+_TITLES = {
+    200: "Done.",
+    201: "Made.",
+    202: "Accepted; it goes on.",
+    204: "Done; there is nothing to say.",
+    400: "The body cannot be read.",
+    401: "It is not known who asks.",
+    403: "Whoever asks may not.",
+    404: "There is no such thing.",
+    409: "Not in the state things are in.",
+    412: "Somebody has changed it meanwhile.",
+    413: "Too large.",
+    415: "Not the right type of body.",
+    421: "The service does not go by this name.",
+    422: "Something is wrong with it; every problem is listed.",
+    429: "Too much at once; try again after `Retry-After`.",
+    500: "A fault of the service.",
+    503: "The store is away; try again after `Retry-After`.",
+}
+_ALWAYS = (403, 421, 429, 500, 503)
+_HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
+    "put_workflow": (("If-Match", 'The version that was changed, such as "3".'),),
+}
+
+
+def openapi(operations: Iterable[Operation]) -> Object:
+    """The document of all operations that are asked for with a request."""
+    wanted = [each for each in operations if each.method != "WEBSOCKET"]
+    types = _types(wanted)
+    schemas, components = msgspec.json.schema_components(
+        [kind for _, kind in types], ref_template=_REFERENCE
+    )
+    of_type = {place: schema for (place, _), schema in zip(types, schemas, strict=True)}
+    paths: dict[str, Any] = {}
+    for each in wanted:
+        path = _PARAMETER.sub(r"{\1}", each.path)
+        paths.setdefault(path, {})[each.method.lower()] = _operation(each, of_type, components)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tenuto",
+            "version": __version__,
+            "description": "Durable workflows: what has started reaches its end.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def statuses(operation: Operation) -> list[int]:
+    """Everything that an operation may be answered with."""
+    found = {operation.status, *operation.other_statuses, *_ALWAYS}
+    has_body = operation.request is not None
+    if has_body:
+        found |= {400, 413, 415, 422}
+    else:
+        found |= {413, 422}
+    if operation.query is not None:
+        found.add(422)
+    if "{" in operation.path:
+        found.add(404)
+    found.add(401)
+    return sorted(found)
+
+
+def _types(operations: Iterable[Operation]) -> list[tuple[tuple[str, str], Any]]:
+    found: list[tuple[tuple[str, str], Any]] = [(("", "problem"), ProblemDetails)]
+    for each in operations:
+        for place in ("request", "query", "response"):
+            kind = getattr(each, place)
+            if kind is not None:
+                found.append(((each.name, place), kind))
+    return found
+
+
+def _operation(
+    operation: Operation,
+    of_type: dict[tuple[str, str], dict[str, Any]],
+    components: dict[str, Any],
+) -> Object:
+    described: Object = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [operation.tag],
+        "parameters": list(_parameters(operation, of_type, components)),
+        "responses": {
+            str(status): _response(operation, status, of_type) for status in statuses(operation)
+        },
+        "security": [{}] if operation.is_public else [{"bearer": []}],
+    }
+    if operation.permission is not None:
+        described["x-permission"] = operation.permission.value
+    if operation.request is not None:
+        schema = of_type[operation.name, "request"]
+        described["requestBody"] = {
+            "required": not operation.may_be_empty,
+            "content": {media: {"schema": schema} for media in operation.media},
+        }
+    return described
+
+
+def _parameters(
+    operation: Operation,
+    of_type: dict[tuple[str, str], dict[str, Any]],
+    components: dict[str, Any],
+) -> Iterator[Object]:
+    for name in _PARAMETER.findall(operation.path):
+        # Nothing has an empty name, and a slash would lead elsewhere.
+        schema: Object = {"type": "string", "minLength": 1}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+    for header, description in _HEADERS.get(operation.name, ()):
+        yield {
+            "name": header,
+            "in": "header",
+            "description": description,
+            "schema": {"type": "string"},
+        }
+    if operation.query is not None:
+        reference = of_type[operation.name, "query"]["$ref"]
+        query = components[reference.rpartition("/")[2]]
+        for name, field in query["properties"].items():
+            yield {
+                "name": name,
+                "in": "query",
+                "required": name in query.get("required", ()),
+                "schema": field,
+            }
+
+
+def _response(
+    operation: Operation, status: int, of_type: dict[tuple[str, str], dict[str, Any]]
+) -> Object:
+    described: Object = {"description": _TITLES[status]}
+    is_own = status == operation.status or (
+        status in operation.other_statuses and (status < 400 or operation.is_public)
+    )
+    if not is_own:
+        problem: JSON = of_type["", "problem"]
+        described["content"] = {MEDIA: {"schema": problem}}
+    elif operation.response is not None:
+        schema = of_type[operation.name, "response"]
+        described["content"] = {operation.response_media: {"schema": schema}}
+    return described

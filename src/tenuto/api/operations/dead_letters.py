@@ -1,0 +1,146 @@
+"""What could not be done: looked at, tried again, discarded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.operations.workflows import PageQuery
+from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.json import JSON
+from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow
+
+TAG = "dead-letters"
+
+
+class DeadLetter(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Something that could not be done, with what people need to judge it."""
+
+    id: str
+    kind: str
+    instance_id: str
+    step_id: str
+    iteration: str
+    task_id: str | None
+    input: JSON
+    error: JSON
+    attempts: int
+    at: str
+    output: JSON | UnsetType = UNSET
+    """Of a result that came too late."""
+
+
+class RetryRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """There is nothing to say beside what the path says."""
+
+
+class Place(NamedTuple):
+    """Where a page ends."""
+
+    at_ms: int
+    id: str
+    instance_id: str
+
+
+@operation(
+    "GET",
+    f"{API}/dead-letters",
+    summary="List what could not be done, newest first.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_READ,
+    query=PageQuery,
+    response=Page[DeadLetter],
+)
+async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
+    place = read_cursor(call.query.cursor, Place)
+    below = None
+    if place is not None:
+        below = DeadLetterPlace(from_epoch_ms(place.at_ms), place.id, place.instance_id)
+    rows = await call.workspace.dead_letters(call.query.limit, below=below)
+    is_full = len(rows) == call.query.limit
+    return Page(
+        items=list(map(_item, rows)),
+        next_cursor=write_cursor(_place(rows[-1])) if is_full else None,
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/dead-letters/{{id}}",
+    summary="Look at something that could not be done.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_READ,
+    response=DeadLetter,
+)
+async def get_dead_letter(call: Call[NoQuery]) -> DeadLetter:
+    return _item(await call.workspace.dead_letter(call.path["id"]))
+
+
+@operation(
+    "POST",
+    f"{API}/dead-letters/{{id}}/retry",
+    summary="Try again what could not be done: the instance goes on where it failed.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_WRITE,
+    request=RetryRequest,
+    response=StatusAnswer,
+    other_statuses=(409,),
+    may_be_empty=True,
+)
+async def retry_dead_letter(call: Call[NoQuery], _: RetryRequest) -> StatusAnswer:
+    id = call.path["id"]
+    status = await call.workspace.retry_dead_letter(id)
+    return StatusAnswer(instance_id=id.partition(":")[0], status=status)
+
+
+@operation(
+    "DELETE",
+    f"{API}/dead-letters/{{id}}",
+    summary="Discard a dead letter; the instance stays as it is.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_WRITE,
+    status=204,
+)
+async def remove_dead_letter(call: Call[NoQuery]) -> None:
+    await call.workspace.discard_dead_letter(call.path["id"])
+
+
+@operation(
+    "POST",
+    f"{API}/dead-letters/{{id}}/discard",
+    summary="Discard a dead letter; the instance stays as it is.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_WRITE,
+    status=204,
+    request=RetryRequest,
+    may_be_empty=True,
+)
+async def discard_dead_letter(call: Call[NoQuery], _: RetryRequest) -> None:
+    await call.workspace.discard_dead_letter(call.path["id"])
+
+
+def _place(row: DeadLetterRow) -> Place:
+    return Place(epoch_ms(row.at), row.id, row.instance_id)
+
+
+def _item(row: DeadLetterRow) -> DeadLetter:
+    output = decoded(row.output)
+    return DeadLetter(
+        id=row.id,
+        kind=row.kind,
+        instance_id=row.instance_id,
+        step_id=row.node,
+        iteration=row.iteration,
+        task_id=row.task_id,
+        input=decoded(row.input),
+        error=decoded(row.error),
+        attempts=row.attempt,
+        at=iso(row.at),
+        output=UNSET if output is None else output,
+    )

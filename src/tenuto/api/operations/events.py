@@ -1,0 +1,184 @@
+"""Events: published, and looked at afterwards."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.access.permissions import Permission
+from tenuto.api.bodies import read_json, refuse_media
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, JSON_MEDIA, operation
+from tenuto.api.problems import ErrorItem, error_item
+from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
+from tenuto.events import GivenEvent
+from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
+from tenuto.model.durations import iso
+from tenuto.model.errors import InvalidInput, TenutoError
+from tenuto.model.events import Event
+from tenuto.model.json import JSON, Object
+from tenuto.published import Published
+
+TAG = "events"
+MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
+_A_DAY = timedelta(days=1)
+
+
+class PublishQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Whether it is meant."""
+
+    dry_run: bool = False
+    """Only say whom it would reach: nothing is stored."""
+
+
+class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+    """What became of an event, or of each of several: then `error` says why one was not taken."""
+
+    event_id: str | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+    resumed: int | UnsetType = UNSET
+    cancelled: int | UnsetType = UNSET
+    started: int | UnsetType = UNSET
+    targets: tuple[dict[str, JSON], ...] | UnsetType = UNSET
+    near_misses: tuple[dict[str, JSON], ...] | UnsetType = UNSET
+    error: ErrorItem | UnsetType = UNSET
+
+
+class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which events of the inbox."""
+
+    pattern: str | None = None
+    """The name of an event."""
+    since: Moment | None = None
+    """Received since then; without it, within the last 24 hours."""
+    order: Literal["asc", "desc"] = "asc"
+    """`desc` gives the newest, and no further page."""
+    limit: Limit = 100
+    cursor: str | None = None
+
+
+class EventItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """An event of the inbox."""
+
+    event_id: str
+    pattern: str
+    payload: JSON
+    correlation_id: str | None
+    timestamp: str | None
+    received_at: str
+
+
+class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
+    """An event, whom it reached, and whom it nearly did."""
+
+    matched: bool
+    resumed: int
+    cancelled: int
+    started: int
+    deliveries: list[dict[str, JSON]]
+    near_misses: list[dict[str, JSON]]
+
+
+@operation(
+    "POST",
+    f"{API}/events",
+    summary="Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents.",
+    tag=TAG,
+    permission=Permission.EVENTS_PUBLISH,
+    query=PublishQuery,
+    request=JSON,
+    response=EventAnswer | list[EventAnswer],
+    other_statuses=(409,),
+    size="batch",
+    media=MEDIA,
+    is_raw=True,
+)
+async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
+    dry_run = call.query.dry_run
+    if is_binary(call.headers):
+        reading = read_binary(call.headers, call.body, read_json)
+        if not isinstance(reading, GivenEvent):
+            raise InvalidInput("the event cannot be taken", reading)
+        return _answer(await call.workspace.publish_given(reading, dry_run=dry_run))
+    refuse_media(call.headers.get("content-type"), MEDIA)
+    document = read_json(call.body)
+    results = await call.workspace.publish_all(document, dry_run=dry_run)
+    if isinstance(document, list):
+        return [_result(each) for each in results]
+    (result,) = results
+    if isinstance(result, TenutoError):
+        raise result
+    return _answer(result)
+
+
+@operation(
+    "GET",
+    f"{API}/events",
+    summary="Look back into the inbox.",
+    tag=TAG,
+    permission=Permission.EVENTS_READ,
+    query=EventsQuery,
+    response=Page[EventItem],
+)
+async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
+    asked, workspace = call.query, call.workspace
+    store = workspace.engine.store
+    since = asked.since or call.service.clock.now() - _A_DAY
+    if asked.order == "desc":
+        found = await store.latest_events(workspace.tenant, asked.pattern, since, limit=asked.limit)
+        return Page(items=[_item(event) for _, event in found], next_cursor=None)
+    after = read_cursor(asked.cursor, int) or 0
+    found = await store.events_since(
+        workspace.tenant, asked.pattern, since, after=after, limit=asked.limit
+    )
+    is_full = len(found) == asked.limit
+    return Page(
+        items=[_item(event) for _, event in found],
+        next_cursor=write_cursor(found[-1][0]) if is_full else None,
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/events/{{id:path}}",
+    summary="Look at an event: whom it woke, cancelled and started, and whom it nearly did.",
+    tag=TAG,
+    permission=Permission.EVENTS_READ,
+    response=EventView,
+)
+async def get_event(call: Call[NoQuery]) -> Object:
+    return await call.workspace.event(call.path["id"])
+
+
+def _result(result: Published | TenutoError) -> EventAnswer:
+    return (
+        EventAnswer(error=error_item(result))
+        if isinstance(result, TenutoError)
+        else _answer(result)
+    )
+
+
+def _answer(published: Published) -> EventAnswer:
+    return EventAnswer(
+        event_id=published.event_id,
+        duplicate=published.duplicate,
+        resumed=published.resumed,
+        cancelled=published.cancelled,
+        started=published.started,
+        targets=published.targets if published.is_dry else UNSET,
+        near_misses=published.near_misses if published.is_dry else UNSET,
+    )
+
+
+def _item(event: Event) -> EventItem:
+    return EventItem(
+        event_id=event.id,
+        pattern=event.pattern,
+        payload=event.payload,
+        correlation_id=event.correlation_id,
+        timestamp=moment(event.timestamp),
+        received_at=iso(event.received_at),
+    )

@@ -1,0 +1,142 @@
+"""Addresses outside that are told of events: webhooks and subscriptions."""
+
+from __future__ import annotations
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.operation import API, operation
+from tenuto.api.shapes import Body, Moment, Page
+from tenuto.webhooks import Subscription, Webhook
+
+
+class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An address that is to be told of events."""
+
+    url: str
+    patterns: tuple[str, ...]
+    secret: str | None = None
+    description: str | None = None
+
+
+class SubscriptionRequest(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """An address that is to be notified of events until it expires."""
+
+    subscriber_id: str
+    callback_url: str
+    patterns: tuple[str, ...]
+    filter: str | None = None
+    correlation_id: str | None = None
+    expiration_time: Moment | None = None
+    secret: str | None = None
+
+
+@operation(
+    "POST",
+    f"{API}/webhooks",
+    summary="Tell an address of events from now on; its secret is shown this once.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_WRITE,
+    request=WebhookRequest,
+    response=Webhook,
+    status=201,
+)
+async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    return await call.workspace.webhooks.add(
+        body.url, body.patterns, secret=body.secret, description=body.description
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/webhooks",
+    summary="List webhooks, and how their deliveries go.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_READ,
+    response=Page[Webhook],
+)
+async def list_webhooks(call: Call[NoQuery]) -> Page[Webhook]:
+    return Page(items=await call.workspace.webhooks.list(), next_cursor=None)
+
+
+@operation(
+    "DELETE",
+    f"{API}/webhooks/{{id}}",
+    summary="Tell a webhook nothing more; what was on its way is dropped.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_WRITE,
+    status=204,
+)
+async def remove_webhook(call: Call[NoQuery]) -> None:
+    await call.workspace.webhooks.remove(call.path["id"])
+
+
+@operation(
+    "POST",
+    f"{API}/webhooks/{{id}}/enable",
+    summary="Tell a webhook again that was disabled after failing for days, from now on.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_WRITE,
+    response=Webhook,
+)
+async def enable_webhook(call: Call[NoQuery]) -> Webhook:
+    return await call.workspace.webhooks.enable(call.path["id"])
+
+
+@operation(
+    "POST",
+    f"{API}/subscriptions",
+    summary="Notify an address of events until it expires; its secret is shown this once.",
+    tag="subscriptions",
+    permission=Permission.LISTENERS_WRITE,
+    request=SubscriptionRequest,
+    response=Subscription,
+    status=201,
+)
+async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
+    return await call.workspace.subscriptions.add(
+        body.callback_url,
+        body.patterns,
+        subscriber_id=body.subscriber_id,
+        filter=body.filter,
+        correlation_id=body.correlation_id,
+        expiration_time=body.expiration_time,
+        secret=body.secret,
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/subscriptions",
+    summary="List subscriptions, and how their deliveries go.",
+    tag="subscriptions",
+    permission=Permission.LISTENERS_READ,
+    response=Page[Subscription],
+)
+async def list_subscriptions(call: Call[NoQuery]) -> Page[Subscription]:
+    return Page(items=await call.workspace.subscriptions.list(), next_cursor=None)
+
+
+@operation(
+    "DELETE",
+    f"{API}/subscriptions/{{id}}",
+    summary="End a subscription; what was on its way is dropped.",
+    tag="subscriptions",
+    permission=Permission.LISTENERS_WRITE,
+    status=204,
+)
+async def remove_subscription(call: Call[NoQuery]) -> None:
+    await call.workspace.subscriptions.remove(call.path["id"])
+
+
+@operation(
+    "POST",
+    f"{API}/subscriptions/{{id}}/enable",
+    summary="Notify an address again that was disabled after failing for days, from now on.",
+    tag="subscriptions",
+    permission=Permission.LISTENERS_WRITE,
+    response=Subscription,
+)
+async def enable_subscription(call: Call[NoQuery]) -> Subscription:
+    return await call.workspace.subscriptions.enable(call.path["id"])

@@ -1,0 +1,177 @@
+"""Starting instances: one, many, and one whose result is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.operation import API, operation
+from tenuto.api.problems import ErrorItem, error_item
+from tenuto.api.shapes import (
+    Answer,
+    BatchOf,
+    Body,
+    Moment,
+    Priority,
+    Query,
+    Seconds,
+    Version,
+)
+from tenuto.engine.requests import Answer as Asked
+from tenuto.instances import instance_view
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+from tenuto.workspace import Start
+
+TAG = "instances"
+
+
+class StartRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An instance that is asked for."""
+
+    input: JSON = None
+    correlation_id: str | None = None
+    priority: Priority = 0
+    deadline: Moment | None = None
+    instance_id: str | None = None
+    version: Version | None = None
+
+
+class StartQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Whether to wait."""
+
+    wait: Seconds = 0
+    """Seconds to wait for the end."""
+
+
+class StartAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+    """An instance that has started; once it has ended, also what came of it."""
+
+    instance_id: str
+    status: Status
+    output: JSON | UnsetType = UNSET
+    last_error: JSON | UnsetType = UNSET
+    cancellation: JSON | UnsetType = UNSET
+
+
+class BatchItem(StartRequest, frozen=True, kw_only=True, rename="camel"):
+    """One of several instances that are asked for."""
+
+    workflow_id: str
+    idempotency_key: str | None = None
+
+
+class BatchRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Instances that are asked for together."""
+
+    items: BatchOf[BatchItem]
+
+
+class BatchResult(Answer, frozen=True, kw_only=True, rename="camel"):
+    """What became of one of several: an instance, or why there is none."""
+
+    instance_id: str | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+    duplicate: bool | UnsetType = UNSET
+    error: ErrorItem | UnsetType = UNSET
+
+
+class BatchAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+    """A result for each, in the order in which they were asked for."""
+
+    results: list[BatchResult]
+
+
+@operation(
+    "POST",
+    f"{API}/workflows/{{id}}/start",
+    summary="Start an instance; a repeat under the same Idempotency-Key finds the first.",
+    tag=TAG,
+    permission=Permission.INSTANCES_START,
+    request=StartRequest,
+    query=StartQuery,
+    response=StartAnswer,
+    status=201,
+    other_statuses=(200, 202, 409),
+    size="value",
+    may_be_empty=True,
+)
+async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
+    asked = _asked(body, call.path["id"], call.headers.get("idempotency-key"))
+    started = await call.workspace.begin(asked)
+    call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    if started.is_repeat:
+        call.status = 200
+    if call.query.wait > 0:
+        return await _ended(call, started)
+    status = started.status
+    if started.is_repeat:
+        status = await call.workspace.known(started.instance_id).status()
+    return StartAnswer(instance_id=started.instance_id, status=status)
+
+
+@operation(
+    "POST",
+    f"{API}/instances/batch",
+    summary="Start up to 1,000 instances; a result each.",
+    tag=TAG,
+    permission=Permission.INSTANCES_START,
+    request=BatchRequest,
+    response=BatchAnswer,
+    size="batch",
+)
+async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
+    asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
+    results = await call.workspace.begin_many(asked)
+    return BatchAnswer(results=[_result(each) for each in results])
+
+
+def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:
+    return Start(
+        workflow=workflow,
+        input=body.input,
+        key=key,
+        correlation_id=body.correlation_id,
+        priority=body.priority,
+        deadline=body.deadline,
+        instance_id=body.instance_id,
+        version=body.version,
+    )
+
+
+def _result(answer: Asked | TenutoError) -> BatchResult:
+    if isinstance(answer, TenutoError):
+        return BatchResult(error=error_item(answer))
+    return BatchResult(
+        instance_id=answer.instance_id, status=answer.status, duplicate=answer.is_repeat
+    )
+
+
+async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
+    """Wait for the end, for as long as was asked, or until the service stops: then 202."""
+    reference = call.workspace.known(started.instance_id)
+    end = asyncio.ensure_future(call.workspace.engine.final_state(reference.id))
+    stopping = asyncio.ensure_future(call.service.stopping.wait())
+    try:
+        done, _ = await asyncio.wait(
+            {end, stopping}, timeout=call.query.wait, return_when=asyncio.FIRST_COMPLETED
+        )
+        if end not in done:
+            call.status = 202
+            return StartAnswer(instance_id=reference.id, status=await reference.status())
+        view = instance_view(end.result())
+    finally:
+        for task in (end, stopping):
+            task.cancel()
+        await asyncio.gather(end, stopping, return_exceptions=True)
+    return StartAnswer(
+        instance_id=reference.id,
+        status=Status(str(view["status"])),
+        output=view["output"],
+        last_error=view["lastError"],
+        cancellation=view["cancellation"],
+    )

@@ -1,0 +1,258 @@
+"""Definitions: saved, checked, looked at."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import msgspec
+
+from tenuto.access.permissions import Permission
+from tenuto.api.bodies import WRONG_FIELD
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.problems import ProblemItem, Refusal, item_of
+from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
+from tenuto.definition import check, unavailable
+from tenuto.model.durations import iso
+from tenuto.model.errors import Conflict, InvalidInput, Problem
+from tenuto.model.json import JSON
+from tenuto.store.protocol import DefinitionRow
+from tenuto.workspace import Saved
+
+TAG = "workflows"
+
+
+class SavedWorkflow(Answer, frozen=True, kw_only=True, rename="camel"):
+    """A definition that is saved."""
+
+    id: str
+    version: int
+
+
+class WorkflowItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """A version of a definition as lists show it."""
+
+    id: str
+    version: int
+    name: str | None
+    description: str | None
+    created_at: str
+
+
+class WorkflowView(WorkflowItem, frozen=True, kw_only=True, rename="camel"):
+    """A version of a definition, as its author wrote it."""
+
+    definition: JSON
+
+
+class Validation(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Whether a definition could be saved, and everything that is wrong with it."""
+
+    valid: bool
+    problems: tuple[ProblemItem, ...]
+
+
+class PageQuery(Query, frozen=True, kw_only=True, rename="camel"):
+    """Which part of a list."""
+
+    limit: Limit = 100
+    cursor: str | None = None
+
+
+class VersionQuery(Query, frozen=True, kw_only=True, rename="camel"):
+    """Which version; without it the newest."""
+
+    version: Version | None = None
+
+
+class RemoveQuery(Query, frozen=True, kw_only=True, rename="camel"):
+    """What becomes of its instances."""
+
+    force: bool = False
+    """Cancel those that run, and undo what they have done."""
+
+
+@operation(
+    "POST",
+    f"{API}/workflows",
+    summary="Save a definition; the same content again makes no new version.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_WRITE,
+    request=Any,
+    response=SavedWorkflow,
+    status=201,
+    other_statuses=(200,),
+    size="document",
+)
+async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+    return _answer(call, await call.workspace.save(body))
+
+
+@operation(
+    "PUT",
+    f"{API}/workflows/{{id}}",
+    summary="Save a new version of a definition; with If-Match only after the version it names.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_WRITE,
+    request=Any,
+    response=SavedWorkflow,
+    other_statuses=(201, 412),
+    size="document",
+)
+async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+    document = _named(body, call.path["id"])
+    only_after = _only_after(call.headers.get("if-match"))
+    try:
+        saved = await call.workspace.save(document, only_after=only_after)
+    except Conflict as error:
+        raise Refusal(412, error.code, error.message, error.advice) from None
+    return _answer(call, saved)
+
+
+@operation(
+    "POST",
+    f"{API}/workflows/validate",
+    summary="Check a definition; nothing is saved and nothing runs.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_READ,
+    request=Any,
+    response=Validation,
+    size="document",
+    is_audited=False,
+)
+async def validate_workflow(_: Call[NoQuery], body: JSON) -> Validation:
+    checked = check(body)
+    problems = [item_of(each) for each in checked.problems]
+    if checked.definition is not None:
+        problems += [
+            msgspec.structs.replace(item_of(each), severity="warning")
+            for each in unavailable(checked.definition)
+        ]
+    return Validation(valid=checked.definition is not None, problems=tuple(problems))
+
+
+@operation(
+    "GET",
+    f"{API}/workflows",
+    summary="List definitions, each with its newest version.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_READ,
+    query=PageQuery,
+    response=Page[WorkflowItem],
+)
+async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
+    ids = await call.workspace.definition_ids()
+    after = read_cursor(call.query.cursor, str)
+    start = 0 if after is None else bisect_right(ids, after)
+    wanted = ids[start : start + call.query.limit]
+    rows = await call.workspace.newest(wanted)
+    has_more = start + len(wanted) < len(ids)
+    return Page(
+        items=list(map(_item, rows)),
+        next_cursor=write_cursor(wanted[-1]) if has_more else None,
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/workflows/{{id}}",
+    summary="Look at a definition: its newest version, or another.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_READ,
+    query=VersionQuery,
+    response=WorkflowView,
+)
+async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
+    row = await call.workspace.definition(call.path["id"], call.query.version)
+    call.response_headers["etag"] = f'"{row.version}"'
+    item = _item(row)
+    return WorkflowView(
+        id=item.id,
+        version=item.version,
+        name=item.name,
+        description=item.description,
+        created_at=item.created_at,
+        definition=decoded(row.content),
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/workflows/{{id}}/versions",
+    summary="List the versions of a definition, newest first.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_READ,
+    query=PageQuery,
+    response=Page[WorkflowItem],
+)
+async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
+    id = call.path["id"]
+    newest = (await call.workspace.definition(id)).version
+    below = read_cursor(call.query.cursor, int) or newest + 1
+    wanted = range(below - 1, 0, -1)[: call.query.limit]
+    rows = await call.workspace.versions(id, wanted)
+    return Page(
+        items=list(map(_item, rows)),
+        next_cursor=write_cursor(wanted[-1]) if wanted and wanted[-1] > 1 else None,
+    )
+
+
+@operation(
+    "DELETE",
+    f"{API}/workflows/{{id}}",
+    summary="Remove a definition and its triggers; with force its instances are cancelled first.",
+    tag=TAG,
+    permission=Permission.WORKFLOWS_WRITE,
+    query=RemoveQuery,
+    status=204,
+    other_statuses=(409,),
+)
+async def remove_workflow(call: Call[RemoveQuery]) -> None:
+    await call.workspace.remove_definition(call.path["id"], force=call.query.force)
+
+
+def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
+    call.status = 201 if saved.is_new else 200
+    call.response_headers["etag"] = f'"{saved.version}"'
+    return SavedWorkflow(id=saved.id, version=saved.version)
+
+
+def _named(document: JSON, id: str) -> JSON:
+    """The document under the id of the path; one of its own has to be the same."""
+    if not isinstance(document, dict):
+        return document
+    own = document.get("id", id)
+    if own != id:
+        problem = Problem(
+            code=WRONG_FIELD,
+            path="$.id",
+            message=f"the definition is {own!r}, and the path says {id!r}",
+            advice="Leave the id out, or write the one of the path.",
+        )
+        raise InvalidInput("the definition is another one than the path names", [problem])
+    return {"id": id, **document}
+
+
+def _only_after(if_match: str | None) -> int | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/").strip('"')
+    if not text.isdecimal() or not text.isascii():
+        message = f"{if_match[:80]!r} is no version"
+        raise Refusal(412, "TEN-3010", message, 'Send the ETag of a version, such as "3".')
+    return int(text)
+
+
+def _item(row: DefinitionRow) -> WorkflowItem:
+    document = decoded(row.content)
+    assert isinstance(document, dict)
+    name, description = document.get("name", document.get("title")), document.get("description")
+    return WorkflowItem(
+        id=row.id,
+        version=row.version,
+        name=name if isinstance(name, str) else None,
+        description=description if isinstance(description, str) else None,
+        created_at=iso(row.created_at),
+    )

@@ -1,0 +1,76 @@
+"""Serves an app over HTTP until it is told to stop, and then lets requests end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
+
+import uvicorn
+
+from tenuto.api.config import ServiceConfig
+from tenuto.api.gate import Gate
+from tenuto.model.errors import TenutoError
+
+_LONGEST_IDLE = 75
+"""Seconds for which a connection without requests is kept."""
+
+
+class _Server(uvicorn.Server):
+    """Signals are for whoever started it: they stop more than the server."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(config: ServiceConfig) -> socket.socket:
+    """The socket of the address; TenutoError when somebody else has it."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    # Only of a socket that says it is TCP does asyncio send small answers at once.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host.strip("[]"), config.port))
+    except OSError as error:
+        listener.close()
+        raise TenutoError(
+            f"cannot listen on {config.host}:{config.port}: {error.strerror}",
+            code="TEN-4020",
+            advice="Stop what listens there, or choose another port with --port.",
+        ) from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextlib.asynccontextmanager
+async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
+    """The service is there inside; leaving lets requests end that are under way."""
+    config = uvicorn.Config(
+        gate,
+        http="httptools",
+        ws="websockets-sansio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_LONGEST_IDLE,
+        timeout_graceful_shutdown=int(gate.service.config.drain_seconds),
+    )
+    server = _Server(config)
+    running = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not running.done():
+            await gate.service.clock.sleep(0.01)
+        yield
+    finally:
+        gate.service.stopping.set()
+        server.should_exit = True
+        await running

@@ -1,0 +1,157 @@
+"""Shapes that several operations share: pages, ids, moments, instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from tenuto.model.durations import iso
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+from tenuto.store.protocol import InstanceRow
+
+T = TypeVar("T")
+
+MOST_ITEMS = 1_000
+
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_ITEMS, description="At most so many.")]
+Version: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Priority: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=600)]
+BatchOf: TypeAlias = Annotated[list[T], Meta(max_length=MOST_ITEMS)]
+
+
+class Body(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What somebody sends; a field that nobody would read is refused."""
+
+
+class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Query parameters."""
+
+
+class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is answered."""
+
+
+class Page(Answer, Generic[T], frozen=True, kw_only=True, rename="camel"):
+    """A part of a list, and how to go on with it."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+class InstanceItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """An instance as lists show it."""
+
+    id: str
+    workflow_definition_id: str
+    definition_version: int
+    status: Status
+    correlation_id: str | None
+    current_steps: tuple[str, ...]
+    priority: int
+    deadline: str | None
+    created_at: str
+    updated_at: str
+    started_at: str | None
+    completed_at: str | None
+    output: JSON
+    last_error: JSON
+    cancellation: JSON
+    root_id: str
+    tenant: str
+    parent_id: str | UnsetType = UNSET
+    rerun_of: str | UnsetType = UNSET
+
+
+class InstanceView(Answer, frozen=True, kw_only=True, rename="camel"):
+    """A whole instance."""
+
+    id: str
+    workflow_definition_id: str
+    definition_version: int
+    status: Status
+    state: dict[str, JSON]
+    input: JSON
+    output: JSON
+    version: int
+    correlation_id: str | None
+    last_error: JSON
+    cancellation: JSON
+    compensation_state: JSON
+    root_id: str
+    tenant: str
+    priority: int
+    deadline: str | None
+    created_at: str
+    updated_at: str
+    started_at: str | None
+    completed_at: str | None
+    parent_id: str | UnsetType = UNSET
+    rerun_of: str | UnsetType = UNSET
+
+
+class StatusAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Where an instance stands now."""
+
+    instance_id: str
+    status: Status
+
+
+def instance_item(row: InstanceRow) -> InstanceItem:
+    """A row of the list in JSON; what is stored as JSON goes out as it is."""
+    return InstanceItem(
+        id=row.id,
+        workflow_definition_id=row.definition_id,
+        definition_version=row.definition_version,
+        status=row.status,
+        correlation_id=row.correlation_id,
+        current_steps=row.current_steps,
+        priority=row.priority,
+        deadline=moment(row.deadline),
+        created_at=iso(row.created_at),
+        updated_at=iso(row.updated_at),
+        started_at=moment(row.started_at),
+        completed_at=moment(row.completed_at),
+        output=_raw(row.output),
+        last_error=_raw(row.last_error),
+        cancellation=_raw(row.cancellation),
+        root_id=row.root_id or row.id,
+        tenant=row.tenant,
+        parent_id=row.parent_id if row.parent_id is not None else UNSET,
+        rerun_of=row.rerun_of if row.rerun_of is not None else UNSET,
+    )
+
+
+def moment(moment: datetime | None) -> str | None:
+    """A moment in JSON."""
+    return iso(moment) if moment is not None else None
+
+
+def decoded(stored: bytes | None) -> JSON:
+    """What a store keeps as JSON."""
+    value: JSON = msgspec.json.decode(stored) if stored else None
+    return value
+
+
+def _raw(stored: bytes | None) -> JSON:
+    return Raw(stored) if stored else None  # type: ignore[return-value]
+
+
+def split(text: str | None, wanted: Callable[[str], T], path: str) -> list[T]:
+    """The values of a parameter that may have several, with commas between them."""
+    if text is None:
+        return []
+    try:
+        return [wanted(each.strip()) for each in text.split(",") if each.strip()]
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2031", path=path, message=str(error), advice="Correct the value."
+        )
+        raise InvalidInput("the query is not what this operation takes", [problem]) from None

@@ -1,0 +1,489 @@
+"""What one principal of one tenant can do with an engine in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+from uuid import UUID
+
+import msgspec
+
+from tenuto.definition import parse_document
+from tenuto.engine.engine import Engine
+from tenuto.engine.event_views import event_view
+from tenuto.engine.held import Held
+from tenuto.engine.plans import is_there
+from tenuto.engine.requests import Answer
+from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
+from tenuto.engine.taking import Taking
+from tenuto.events import GivenEvent, name_problems
+from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
+from tenuto.model.checks import aware, refuse_bad_ids
+from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
+from tenuto.model.events import Event
+from tenuto.model.inputs import Started
+from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.status import FINAL, Status
+from tenuto.published import Published, dry_published, published
+from tenuto.python_form.workflow import WorkflowFunction
+from tenuto.store.columns import DEFAULT_TENANT
+from tenuto.store.protocol import (
+    DeadLetterPlace,
+    DeadLetterRow,
+    DefinitionRow,
+    InstancePage,
+    InstanceQuery,
+)
+from tenuto.tasks.registry import Registry
+from tenuto.webhooks import Subscriptions, Webhooks
+
+_AT_ONCE = 500
+"""So many instances are cancelled together."""
+
+_Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance that is asked for."""
+
+    workflow: str
+    input: JSON = None
+    key: str | None = None
+    correlation_id: str | None = None
+    priority: int = 0
+    deadline: datetime | None = None
+    instance_id: str | None = None
+    version: int | None = None
+
+
+class Saved(NamedTuple):
+    """A definition that is saved, and whether that made a version of it."""
+
+    id: str
+    version: int
+    is_new: bool
+
+
+class Workspace:
+    """An engine as one principal of one tenant sees it: what is another tenant's is not there."""
+
+    __slots__ = ("_flows", "_taking", "actor", "engine", "tasks", "tenant")
+
+    def __init__(
+        self,
+        engine: Engine,
+        tasks: Registry,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        actor: str = EMBEDDED,
+    ) -> None:
+        """`actor` is who asks: what they ask for is recorded in their name."""
+        self.engine = engine
+        self.tasks = tasks
+        self.tenant = tenant
+        self.actor = actor
+        self._taking = Taking(engine.clock, engine.ids, engine.settings.limits)
+        self._flows: dict[WorkflowFunction[..., Any], int] = {}
+        """Workflow functions that were deployed through this, each with its version."""
+
+    # -- definitions
+
+    async def deploy(
+        self, definition: Mapping[str, JSON] | str | Path | WorkflowFunction[..., Any]
+    ) -> int:
+        """Save a definition and return its version."""
+        if isinstance(definition, WorkflowFunction):
+            return await self._deploy_flow(definition, set())
+        document = _document(definition)
+        return (await self.engine.plans.save(self.tenant, document)).version
+
+    async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
+        """Save a definition and say whether that made a new version.
+
+        With `only_after` it is saved only while that is the newest version; Conflict.
+        """
+        engine = self.engine
+        definition_id = engine.plans.compile(document).definition.id
+        before = await engine.store.definition(self.tenant, definition_id)
+        newest = 0 if before is None else before.version
+        saved = await engine.plans.save(self.tenant, document, only_after=only_after)
+        return Saved(definition_id, saved.version, saved.version != newest)
+
+    async def definition(self, id: str, version: int | None = None) -> DefinitionRow:
+        """A definition as it was saved, without a version the newest; NotFound."""
+        found = await self.engine.store.definition(self.tenant, id, version)
+        if not is_there(found):
+            await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
+            raise NotFound(f"there is no workflow {id}", code="TEN-2002")
+        return found
+
+    async def versions(self, id: str, versions: Iterable[int]) -> list[DefinitionRow]:
+        """Those of some versions of a definition that are there, in their order."""
+        store = self.engine.store
+        rows = await asyncio.gather(
+            *(store.definition(self.tenant, id, version) for version in versions)
+        )
+        return list(filter(is_there, rows))
+
+    async def newest(self, ids: Iterable[str]) -> list[DefinitionRow]:
+        """The newest versions of those definitions that are there, in their order."""
+        store = self.engine.store
+        rows = await asyncio.gather(*(store.definition(self.tenant, id) for id in ids))
+        return list(filter(is_there, rows))
+
+    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+        """Let a definition be as if it were not there; its instances keep their versions.
+
+        Conflict while instances of it run, unless `force` cancels them first and undoes what they
+        have done.
+        """
+        await self.definition(id)
+        if force:
+            await self._cancel_all(id)
+        elif (await self._open_of(id, limit=1)).items:
+            raise Conflict(
+                f"instances of {id} have not ended",
+                code="TEN-3011",
+                advice="Wait for them, or cancel them with force.",
+            )
+        await self.engine.plans.hide(self.tenant, id)
+        if force:
+            # Those that were started while the others were being cancelled.
+            await self._cancel_all(id)
+
+    async def definition_ids(self) -> list[str]:
+        """The ids of all definitions, in order."""
+        return await self.engine.store.definition_ids(self.tenant)
+
+    # -- instances
+
+    async def start(
+        self,
+        workflow: str | WorkflowFunction[..., Any],
+        input: Given = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+        priority: int = 0,
+        deadline: datetime | None = None,
+        instance_id: str | None = None,
+        version: int | None = None,
+    ) -> InstanceRef:
+        """Start an instance; when this returns, it is durable."""
+        refuse_bad_ids(key=key, correlationId=correlation_id)
+        deployed = version
+        if isinstance(workflow, WorkflowFunction):
+            if version is None:
+                deployed = self._flows.get(workflow) or await self.deploy(workflow)
+            workflow = workflow.id
+        asked = Start(
+            workflow=workflow,
+            input=as_json(input),
+            key=key,
+            correlation_id=correlation_id,
+            priority=priority,
+            deadline=deadline,
+            instance_id=instance_id,
+            version=version,
+        )
+        return self.known((await self.begin(asked, version=deployed)).instance_id)
+
+    async def begin(self, asked: Start, *, version: int | None = None) -> Answer:
+        """Start an instance and say what became of it, whether it had been started before too.
+
+        `version` is the one that is started where that was not asked for.
+        """
+        refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
+        engine = self.engine
+        deployed = await engine.plans.get(self.tenant, asked.workflow, version or asked.version)
+        deployed.refuse_unavailable()
+        plan = deployed.plan
+        if engine.settings.unknown_tasks == "fail":
+            refuse_unknown_tasks(plan, self.tasks)
+        refuse_bad_input(plan, asked.input, engine.settings.limits)
+        started = Started(
+            definition_id=asked.workflow,
+            definition_version=deployed.version,
+            input=asked.input,
+            correlation_id=asked.correlation_id,
+            priority=asked.priority,
+            deadline=aware(asked.deadline, "deadline"),
+        )
+        answer = await engine.start(
+            plan,
+            started,
+            instance_id=_uuid(asked.instance_id),
+            key=asked.key,
+            content_hash=_content_hash(started, asked.version) if asked.key is not None else b"",
+            tenant=self.tenant,
+        )
+        raise_rejection(answer)
+        return answer
+
+    async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
+        """Start several at once; what is wrong with one is in its place and keeps no other."""
+        return await asyncio.gather(*map(self._begin_if_it_can, asked))
+
+    async def instance(self, id: str) -> InstanceRef:
+        """A reference to an instance; NotFound when there is none."""
+        found = await self.engine.store.instances(
+            InstanceQuery(ids=(id,), limit=1, tenant=self.tenant)
+        )
+        if not found.items:
+            raise not_there(id)
+        return self.known(id)
+
+    def at(self, id: str, *, by: str | None = None) -> InstanceRef:
+        """A reference to an instance that may not be there: it says so when it is asked.
+
+        `by` is in whose name it is asked, where that is not the actor's.
+        """
+        return InstanceRef(self.engine, id, tenant=self.tenant, by=by or self.actor)
+
+    async def held(self, id: str) -> Held:
+        """An instance as its log says it is now; NotFound when there is none."""
+        held = await self.engine.state_of(id)
+        if held.tenant != self.tenant:
+            raise not_there(id)
+        return held
+
+    def known(self, id: str) -> InstanceRef:
+        """A reference to an instance that is there, and this tenant's."""
+        return InstanceRef(self.engine, id, tenant=self.tenant, by=self.actor, is_known=True)
+
+    async def instances(
+        self,
+        *,
+        status: Status | str | Iterable[Status | str] = (),
+        workflow: str | None = None,
+        correlation_id: str | None = None,
+        current_step: str | None = None,
+        limit: int = 100,
+    ) -> list[Summary]:
+        """Instances, newest first."""
+        wanted = (status,) if isinstance(status, str) else tuple(status)
+        page = await self.page(
+            InstanceQuery(
+                statuses=tuple(Status(name) for name in wanted),
+                definition_id=workflow,
+                correlation_id=correlation_id,
+                current_step=current_step,
+                limit=limit,
+            )
+        )
+        return [Summary.of(row) for row in page.items]
+
+    async def page(self, query: InstanceQuery) -> InstancePage:
+        """A page of this tenant's instances, whatever tenant the query names."""
+        query = msgspec.structs.replace(query, tenant=self.tenant)
+        return await self.engine.store.instances(query)
+
+    # -- what could not be done
+
+    async def dead_letters(
+        self, limit: int, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        """Dead letters, newest first."""
+        return await self.engine.store.dead_letters(self.tenant, limit, below=below)
+
+    async def dead_letter(self, id: str) -> DeadLetterRow:
+        """A dead letter; NotFound when there is none."""
+        instance_id = id.partition(":")[0]
+        found = await self.engine.store.dead_letter(self.tenant, instance_id, id)
+        if found is None:
+            raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
+        return found
+
+    async def retry_dead_letter(self, id: str) -> Status:
+        """Try again what could not be done; its letter is gone then. Conflict where it cannot."""
+        letter = await self.dead_letter(id)
+        instance = self.known(letter.instance_id)
+        if letter.kind == "late-result":
+            raise Conflict(
+                "a result that came too late cannot be tried again",
+                code="TEN-3041",
+                advice="Look at what it did, undo that by hand if need be, and discard the letter.",
+            )
+        if letter.kind == "compensation-failed":
+            status = await instance.retry_compensation(letter.node, letter.iteration)
+        else:
+            status = await instance.retry()
+        await self.discard_dead_letter(id)
+        return status
+
+    async def discard_dead_letter(self, id: str) -> None:
+        """Forget a dead letter; NotFound when there is none."""
+        letter = await self.dead_letter(id)
+        await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+
+    # -- events
+
+    async def publish(
+        self,
+        pattern: str,
+        payload: Given = None,
+        *,
+        id: str | None = None,
+        correlation_id: str | None = None,
+        timestamp: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Published:
+        """Publish an event; when this returns it is durable and its targets are recorded."""
+        refuse_bad_ids(id=id, correlationId=correlation_id)
+        given = GivenEvent(
+            pattern=pattern,
+            payload=as_json(payload),
+            id=id,
+            correlation_id=correlation_id,
+            timestamp=aware(timestamp, "timestamp"),
+        )
+        wrong = name_problems(pattern, "$.pattern")
+        return await self._publish(self._taking.event(given, problems=wrong), dry_run=dry_run)
+
+    async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
+        """Publish an event that was read from a request."""
+        return await self._publish(self._taking.event(given), dry_run=dry_run)
+
+    async def publish_all(
+        self, document: Given, *, dry_run: bool = False
+    ) -> list[Published | TenutoError]:
+        """Publish the events of a document: one, or an array of up to 1,000; a result each."""
+        taken = self._taking.events(as_json(document))
+        return await asyncio.gather(
+            *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
+        )
+
+    async def event(self, id: str) -> Object:
+        """An event of the inbox; NotFound when there is none."""
+        self._refuse_without_events()
+        return event_view(await self.engine.inspector.event(id))
+
+    # -- addresses that are told of events
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Addresses that are told of events: add, list, remove, enable."""
+        return self._listeners(Webhooks)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Addresses that somebody outside has named, until they expire."""
+        return self._listeners(Subscriptions)
+
+    # -- inner
+
+    async def _open_of(self, id: str, *, limit: int, after: str | None = None) -> InstancePage:
+        open_ones = tuple(each for each in Status if each not in FINAL)
+        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit, after=after)
+        return await self.page(query)
+
+    async def _cancel_all(self, id: str) -> None:
+        after: str | None = None
+        while True:
+            page = await self._open_of(id, limit=_AT_ONCE, after=after)
+            await asyncio.gather(*(self._cancel(row.id) for row in page.items))
+            after = page.next_after
+            if after is None:
+                return
+
+    async def _cancel(self, id: str) -> None:
+        # One that has ended meanwhile needs no cancelling.
+        with suppress(Conflict):
+            await self.known(id).cancel("its workflow was removed")
+
+    async def _begin_if_it_can(self, asked: Start) -> Answer | TenutoError:
+        try:
+            return await self.begin(asked)
+        except TenutoError as error:
+            return error
+
+    async def _publish_if_taken(
+        self, taken: Event | TenutoError, *, dry_run: bool
+    ) -> Published | TenutoError:
+        if isinstance(taken, TenutoError):
+            return taken
+        try:
+            return await self._publish(taken, dry_run=dry_run)
+        except TenutoError as error:
+            return error
+
+    async def _publish(self, event: Event, *, dry_run: bool) -> Published:
+        self._refuse_without_events()
+        if dry_run:
+            return dry_published(event, await self.engine.inspector.dry_run(event))
+        return published(event, await self.engine.publish(event))
+
+    def _refuse_without_events(self) -> None:
+        """The inbox belongs to one tenant: what another publishes must not reach its waits."""
+        if self.tenant == DEFAULT_TENANT:
+            return
+        problem = Problem(
+            code="TEN-1900",
+            path="$",
+            message=f"tenant {self.tenant} has no inbox of events",
+            advice="Publish in the tenant `default`.",
+        )
+        raise NotAvailable("this version has events in the tenant `default` alone", [problem])
+
+    def _listeners(self, kind: type[_Listeners]) -> _Listeners:
+        engine = self.engine
+        return kind(
+            engine.store,
+            engine.clock,
+            engine.ids,
+            may_be_private=engine.settings.private_webhooks,
+            changed=engine.telling.hint,
+            tenant=self.tenant,
+        )
+
+    async def _deploy_flow(
+        self, flow: WorkflowFunction[..., Any], seen: set[WorkflowFunction[..., Any]]
+    ) -> int:
+        seen.add(flow)
+        for child in flow.children:
+            if child not in seen:
+                await self._deploy_flow(child, seen)
+        saved = await self.engine.plans.save(self.tenant, flow.checked())
+        self._flows[flow] = saved.version
+        return saved.version
+
+
+def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
+    if isinstance(definition, Mapping):
+        return cast("Object", dict(definition))
+    path = Path(definition)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
+    return parse_document(text, str(path))
+
+
+def _uuid(instance_id: str | None) -> str | None:
+    if instance_id is None:
+        return None
+    try:
+        return str(UUID(instance_id))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInput(
+            "the instance id cannot be used",
+            [
+                Problem(
+                    code="TEN-2008",
+                    path="$.instanceId",
+                    message=f"{instance_id!r} is not a UUID",
+                    advice="Leave it out and one is made, or pass str(uuid.uuid4()).",
+                )
+            ],
+        ) from error
+
+
+def _content_hash(started: Started, version: int | None) -> bytes:
+    """What makes two starts the same: not the version that happened to be the newest."""
+    content = msgspec.structs.replace(started, definition_version=version or 0)
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()

@@ -1,0 +1,166 @@
+"""A service on a free port of this machine, and somebody who calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+import aiohttp
+import msgspec
+import pytest
+
+from tenuto import Context, TaskError, Tenuto
+from tenuto.api.admission import Admission, Audited
+from tenuto.api.asgi import build_api
+from tenuto.api.config import ServiceConfig
+from tenuto.api.gate import Gate
+from tenuto.api.operation import API
+from tenuto.api.problems import MEDIA, ProblemDetails
+from tenuto.api.registry import OPERATIONS
+from tenuto.api.routes import Routes
+from tenuto.api.serving import bind, serving, url_of
+from tenuto.engine.settings import Settings
+from tenuto.model.json import Object
+from tenuto.tasks.registry import Registry
+
+ROUTES = Routes(OPERATIONS)
+
+DOUBLE: Object = {
+    "id": "double",
+    "steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}],
+    "inputSchema": {"type": "object", "required": ["number"]},
+}
+WAIT: Object = {
+    "id": "wait",
+    "steps": [
+        {
+            "stepId": "paid",
+            "type": "EVENT_WAIT",
+            "eventPattern": "payment.received",
+            "eventCondition": "event.payload.orderId === workflow.input.orderId",
+        }
+    ],
+}
+REFUSE: Object = {
+    "id": "refuse",
+    "steps": [{"stepId": "reserve", "type": "TASK", "taskId": "refuse"}],
+}
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever was answered
+        return json.loads(self.text)
+
+    @property
+    def codes(self) -> set[str]:
+        return {each["code"] for each in self.json["problems"]}
+
+
+class Caller:
+    """Calls a service, and holds every answer against what is documented."""
+
+    def __init__(self, gate: Gate, url: str, session: aiohttp.ClientSession) -> None:
+        self.gate = gate
+        self.app = gate.service.app
+        self.url = url
+        self.session = session
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        if body is not None:
+            data = json.dumps(body).encode()
+        given = {} if data is None else {"content-type": "application/json"}
+        where = path if path.startswith(("/health", "/docs", "/openapi", "/api")) else API + path
+        async with self.session.request(
+            method, self.url + where, data=data, headers={**given, **(headers or {})}
+        ) as response:
+            reply = Reply(response.status, response.headers, await response.text())
+        _check(method, where, reply)
+        return reply
+
+    async def get(self, path: str, **headers: str) -> Reply:
+        return await self("GET", path, headers=headers)
+
+    async def post(self, path: str, body: object = None, **headers: str) -> Reply:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self("POST", path, body, headers=named)
+
+    async def start(self, workflow: str, input: object = None, query: str = "") -> Any:  # noqa: ANN401
+        return (await self.post(f"/workflows/{workflow}/start{query}", {"input": input})).json
+
+
+def _check(method: str, path: str, reply: Reply) -> None:
+    """Every answer is one that its operation documents; every refusal is a problem."""
+    if reply.status >= 400 and reply.headers["content-type"] == MEDIA:
+        details = msgspec.json.decode(reply.text, type=ProblemDetails)
+        assert details.status == reply.status
+        assert "Traceback" not in reply.text
+    found = ROUTES.find(method, path.partition("?")[0])
+    if found is None or reply.status >= 400:
+        return
+    operation = found.operation
+    assert reply.status in (operation.status, *operation.other_statuses)
+    if operation.response is not None and operation.response_media == "application/json":
+        msgspec.json.decode(reply.text, type=operation.response)
+
+
+Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Caller]]
+
+
+@asynccontextmanager
+async def served(
+    *,
+    config: ServiceConfig | None = None,
+    app: Tenuto | None = None,
+    admission: Admission | None = None,
+    audit: Audited | None = None,
+) -> AsyncIterator[Caller]:
+    config = config or ServiceConfig(port=0, drain_seconds=2)
+    app = app or Tenuto(tasks=tasks(), settings=Settings(unknown_tasks="wait"))
+    gate = build_api(app, config, admission=admission, audit=audit)
+    listener = bind(config)
+    async with app, serving(gate, listener), aiohttp.ClientSession() as session:
+        yield Caller(gate, url_of(listener), session)
+
+
+def tasks() -> Registry:
+    registry = Registry()
+
+    @registry.task
+    async def double(ctx: Context, input: dict[str, int]) -> int:
+        return input["number"] * 2
+
+    @registry.task
+    async def refuse(ctx: Context) -> None:
+        raise TaskError("OUT_OF_STOCK", "none left", retryable=False)
+
+    return registry
+
+
+@pytest.fixture
+def serve() -> Serve:
+    return served
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Ask again and again; each question goes to the service and back."""
+    async with asyncio.timeout(60):
+        while not await is_so():
+            pass

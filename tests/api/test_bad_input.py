@@ -1,0 +1,245 @@
+"""What is refused before anybody looks at what it asks for, and in which words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tenuto import Overloaded, StoreUnavailable, Tenuto
+from tenuto.api.config import ServiceConfig
+from tenuto.engine.settings import Settings
+from tenuto.model.policy import Limits
+from tests.api.conftest import DOUBLE, WAIT, Serve, tasks
+
+DEEP = b'{"input":' + b"[" * 300 + b"]" * 300 + b"}"
+DEEPER = b"[" * 100_000
+
+
+@pytest.mark.asyncio
+async def test_bodies_that_cannot_be_read_are_400(serve: Serve) -> None:
+    """Bodies with duplicate keys, non-finite numbers or malformed UTF-8: 400."""
+    bodies = [
+        b"",
+        b"{",
+        b"{'a': 1}",
+        b'{"input": NaN}',
+        b'{"input": -Infinity}',
+        b'{"input": 1e999}',
+        b'{"input": "\xff"}',
+        b'{"input": "\\ud800"}',
+        b'{"input": 1, "input": 2}',
+        b'{"input": {"a": {"b": 1, "b" : 2}}}',
+        b'{"input": [{"a": 1, "\\u0061": 2}]}',
+        b'{"input": {"a": 1, "a": 2, "b": "\\u0022:"}}',
+        b'{"input": 1} {}',
+        b'\xef\xbb\xbf{"input": 1}',
+        DEEP,
+        DEEPER,
+    ]
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for body in bodies:
+            reply = await call("POST", "/workflows", data=body)
+            assert (reply.status, reply.json["code"]) == (400, "TEN-2004"), body[:60]
+        assert (await call.get("/instances")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_what_looks_like_a_key_in_text_is_none(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        for text in (":a", '": x', '\\": :', '{"a": 1, "a": 2}', '\u00e9":'):
+            body = json.dumps({"input": {"orderId": text, "x": [text]}}).encode()
+            reply = await call("POST", "/workflows/wait/start", data=body)
+            assert reply.status == 201, reply.text
+            instance = await call.get(f"/instances/{reply.json['instanceId']}")
+            assert instance.json["input"] == {"orderId": text, "x": [text]}
+
+
+@pytest.mark.asyncio
+async def test_a_body_says_that_it_is_json(serve: Serve) -> None:
+    """Writes need `content-type: application/json` (or CloudEvents' types); a foreign `Origin` is
+    refused.
+    """
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for said in (
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "application/json; charset=latin-1",
+        ):
+            reply = await call(
+                "POST", "/workflows/double/start", data=b"{}", headers={"content-type": said}
+            )
+            assert (reply.status, reply.json["code"]) == (415, "TEN-2032"), said
+        reply = await call(
+            "POST",
+            "/workflows/double/start",
+            {"input": {"number": 1}},
+            headers={"content-type": 'application/json; charset="UTF-8"'},
+        )
+        assert reply.status == 201
+
+
+@pytest.mark.asyncio
+async def test_every_wrong_field_is_named_at_once(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        body = {"inptu": 1, "priority": "high", "deadline": "2026-01-01T00:00:00", "version": 0}
+        reply = await call.post("/workflows/double/start", body)
+        assert reply.status == 422
+        places = {each["path"]: each for each in reply.json["problems"]}
+        assert set(places) == {"$.inptu", "$.priority", "$.deadline", "$.version"}
+        assert "input" in places["$.inptu"]["advice"]
+        reply = await call.get("/instances?limit=0&stauts=FAILED&createdFrom=yesterday")
+        assert reply.status == 422
+        assert {each["path"] for each in reply.json["problems"]} == {
+            "$.limit",
+            "$.stauts",
+            "$.createdFrom",
+        }
+
+
+@pytest.mark.asyncio
+async def test_internal_names_are_no_fields(serve: Serve) -> None:
+    """Every internal field name sent by a user is refused."""
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for name in ("tenant", "status", "key", "actor", "definition_version", "correlation_id"):
+            reply = await call.post(
+                "/workflows/double/start", {"input": {"number": 1}, name: "other"}
+            )
+            assert reply.status == 422, name
+        assert (await call.get("/instances?tenant=other")).status == 422
+
+
+@pytest.mark.asyncio
+async def test_too_large_is_413_and_names_the_limit(serve: Serve) -> None:
+    """Too large a start or event: 413, naming the limit."""
+    limits = Limits(input_bytes=1_000, event_bytes=1_000)
+    app = Tenuto(tasks=tasks(), settings=Settings(limits=limits, unknown_tasks="wait"))
+    async with serve(app=app) as call:
+        await call.post("/workflows", DOUBLE)
+        for size in (2_000, 200_000):
+            reply = await call.post("/workflows/double/start", {"input": {"number": "x" * size}})
+            assert (reply.status, reply.json["code"]) == (413, "TEN-2005")
+            assert "limit" in reply.text
+        assert (
+            "1,000" in (await call.post("/events", {"pattern": "a.b", "payload": "x" * 2_000})).text
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_never_says_how_long_it_is_is_cut_off(serve: Serve) -> None:
+    async with serve() as call:
+
+        async def endless() -> object:
+            for _ in range(100):
+                yield b" " * 10_000
+
+        async with call.session.post(
+            f"{call.url}/api/v1/instances/x/cancel",
+            data=endless(),
+            headers={"content-type": "application/json"},
+        ) as reply:
+            assert reply.status == 413
+
+
+@pytest.mark.asyncio
+async def test_there_is_nothing_at_unknown_paths(serve: Serve) -> None:
+    async with serve() as call:
+        for path in ("/nothing", "/instances/a/b/c", "/api/v2/workflows", "/api/v1//workflows"):
+            reply = await call.get(path)
+            assert (reply.status, reply.json["code"]) == (404, "TEN-2033"), path
+        reply = await call("DELETE", "/instances")
+        assert (reply.status, reply.json["code"]) == (405, "TEN-2034")
+        assert reply.headers["allow"] == "GET"
+
+
+@pytest.mark.asyncio
+async def test_unknown_ids_are_404(serve: Serve) -> None:
+    unknown = "0190f0f0-0000-7000-8000-000000000000"
+    reads = ("", "/history", "/context", "/variables/a", "/graph", "/waits", "/undo-plan")
+    commands = ("cancel", "pause", "resume", "retry", "rerun")
+    async with serve() as call:
+        for id in (unknown, "x", "%00", "%F0%9F%98%80", "a" * 400):
+            for part in reads:
+                reply = await call.get(f"/instances/{id}{part}")
+                assert reply.status == 404, (id[:10], part, reply.text)
+            for command in commands:
+                reply = await call.post(f"/instances/{id}/{command}", {})
+                assert reply.status == 404, (id[:10], command, reply.text)
+        decision = {"decision": "approved"}
+        assert (await call.post(f"/instances/{unknown}/steps/a/decision", decision)).status == 404
+        assert (await call.post("/workflows/nobody/start", {})).status == 404
+        assert (await call.get("/workflows/nobody")).status == 404
+        assert (await call.get("/workflows/nobody/versions")).status == 404
+        assert (await call.get("/events/nobody")).status == 404
+        assert (await call("DELETE", "/webhooks/nobody")).status == 404
+        assert (await call("DELETE", "/subscriptions/nobody")).status == 404
+
+
+@pytest.mark.asyncio
+async def test_bad_cursors_are_refused(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        lists = ("/instances", "/workflows", "/workflows/double/versions", "/events")
+        for path in lists:
+            for cursor in ("x", "eyJhIjoxfQ", "%F0", "W10", "bnVsbA"):
+                reply = await call.get(f"{path}?cursor={cursor}")
+                assert reply.status == 422, (path, cursor, reply.text)
+                assert reply.json["code"] == "TEN-2009"
+
+
+@pytest.mark.asyncio
+async def test_more_requests_than_allowed_are_429_with_a_time_to_wait(serve: Serve) -> None:
+    config = ServiceConfig(port=0, rate=0.01, burst=2, drain_seconds=2)
+    async with serve(config=config) as call:
+        assert [(await call.get("/instances")).status for _ in range(3)] == [200, 200, 429]
+        reply = await call.get("/instances")
+        assert reply.json["code"] == "TEN-4291"
+        assert int(reply.headers["retry-after"]) >= 1
+        assert (await call.get("/health")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_full_queue_is_429_and_a_store_that_is_away_503(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for error, status in (
+            (Overloaded("too much is waiting"), 429),
+            (StoreUnavailable("the store is away"), 503),
+        ):
+            refusing = _raising(error)
+            monkeypatch.setattr(call.app.engine, "start", refusing)
+            reply = await call.post("/workflows/double/start", {"input": {"number": 1}})
+            assert (reply.status, reply.json["code"]) == (status, error.code)
+            assert int(reply.headers["retry-after"]) >= 1
+        monkeypatch.setattr(call.app.engine.store, "instances", _raising(error))
+        ready = await call.get("/health/ready")
+        assert (ready.status, ready.json) == (503, {"status": "the store is away"})
+        monkeypatch.undo()
+        assert (await call.get("/health/ready")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_fault_of_ours_shows_nothing_of_itself(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        monkeypatch.setattr(call.app.engine, "start", _raising(RuntimeError("secret words")))
+        reply = await call.post("/workflows/double/start", {"input": {"number": 1}})
+        assert (reply.status, reply.json["code"]) == (500, "TEN-4000")
+        assert "secret" not in reply.text
+        assert reply.json["requestId"] in caplog.text
+
+
+def _raising(error: Exception) -> object:
+    async def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    return refuse

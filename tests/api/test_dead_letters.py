@@ -1,0 +1,42 @@
+"""Dead letters over HTTP."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.api.conftest import REFUSE, Serve
+
+
+@pytest.mark.asyncio
+async def test_dead_letters_are_listed_tried_again_and_discarded(serve: Serve) -> None:
+    """`/dead-letters` items: `{id, kind, instanceId, stepId, iteration, taskId, input, error,
+    attempts, at}`, actions `retry {input?}`, `discard`.
+    """
+    async with serve() as call:
+        await call.post("/workflows", REFUSE)
+        ids = [(await call.start("refuse", {}, "?wait=30"))["instanceId"] for _ in range(3)]
+        first = (await call.get("/dead-letters?limit=2")).json
+        rest = (await call.get(f"/dead-letters?limit=2&cursor={first['nextCursor']}")).json
+        letters = first["items"] + rest["items"]
+        assert [each["instanceId"] for each in letters] == ids[::-1]
+        letter = letters[0]
+        assert (letter["kind"], letter["stepId"], letter["taskId"], letter["attempts"]) == (
+            "task-failed",
+            "reserve",
+            "refuse",
+            1,
+        )
+        assert letter["error"]["code"] == "OUT_OF_STOCK"
+        where = f"/dead-letters/{quote(letter['id'])}"
+        assert (await call.get(where)).json == letter
+        retried = await call.post(f"{where}/retry")
+        assert (retried.status, retried.json["instanceId"]) == (200, letter["instanceId"])
+        for reply in (await call.get(where), await call.post(f"{where}/retry")):
+            assert (reply.status, reply.json["code"]) == (404, "TEN-3040")
+        other = f"/dead-letters/{quote(letters[1]['id'])}"
+        assert (await call.post(f"{other}/discard")).status == 204
+        assert (await call("DELETE", other)).status == 404
+        assert (await call.get(f"/instances/{ids[1]}")).json["status"] == "FAILED"
+        assert (await call("DELETE", f"/dead-letters/{quote(letters[2]['id'])}")).status == 204

@@ -1,0 +1,207 @@
+"""The one way in: hosts, origins, credentials, headers, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import aiohttp
+import pytest
+
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.api.config import ServiceConfig
+from tenuto.api.registry import OPERATIONS
+from tenuto.model.errors import Unauthenticated
+from tests.api.conftest import DOUBLE, WAIT, Serve
+
+
+class Keys:
+    """Knows a few people by the word after Bearer."""
+
+    def __init__(self, **principals: Principal) -> None:
+        self.principals = principals
+
+    async def admit(
+        self, authorization: str | None, now: datetime, *, tenant: str | None = None
+    ) -> Principal:
+        if authorization is None:
+            raise Unauthenticated("no credential", code="TEN-5010")
+        found = self.principals.get(authorization.removeprefix("Bearer "))
+        if found is None:
+            raise Unauthenticated("wrong credential", code="TEN-5011")
+        return found
+
+
+class Notes:
+    """An audit log in memory."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str | None, str, str]] = []
+
+    async def record(
+        self,
+        *,
+        principal: Principal | None,
+        action: str,
+        target: str,
+        outcome: str,
+        source: str | None,
+        request_id: str,
+        details: Mapping[str, object],
+    ) -> None:
+        assert source == "127.0.0.1"
+        assert request_id
+        self.kept.append((principal.name if principal else None, action, outcome))
+
+
+def somebody(name: str, role: Role, tenant: str = "default") -> Principal:
+    return Principal(tenant=tenant, name=name, role=role, kind="key")
+
+
+def bearing(word: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {word}"}
+
+
+KEYS = Keys(
+    ann=somebody("ann", Role.ADMIN),
+    vic=somebody("vic", Role.VIEWER),
+    bob=somebody("bob", Role.ADMIN, tenant="other"),
+)
+IDS = {"id": "x", "stepId": "s", "path": "a"}
+
+
+@pytest.mark.asyncio
+async def test_every_operation_refuses_who_is_not_known_or_may_not(serve: Serve) -> None:
+    notes = Notes()
+    async with serve(admission=KEYS, audit=notes) as call:
+        for each in OPERATIONS:
+            path = each.path.replace(":path}", "}").format(**IDS)
+            for headers, status in (({}, 401), (bearing("nobody"), 401)):
+                reply = await call(each.method, path, headers=headers)
+                expected = 200 if each.is_public and not headers else status
+                assert reply.status == expected, (each.name, reply.text)
+                if expected == 401:
+                    assert reply.headers["www-authenticate"].startswith("Bearer")
+            if each.permission is not None and not KEYS.principals["vic"].may(each.permission):
+                reply = await call(each.method, path, headers=bearing("vic"))
+                assert (reply.status, reply.json["code"]) == (403, "TEN-5013"), each.name
+        assert {outcome for _, _, outcome in notes.kept} == {"refused"}
+        assert (await call.get("/nothing")).status == 401
+        assert (await call("GET", "/nothing", headers=bearing("ann"))).status == 404
+
+
+@pytest.mark.asyncio
+async def test_an_invalid_key_is_401_even_where_none_is_required(serve: Serve) -> None:
+    """An invalid key is 401 even where none is required."""
+    async with serve() as call:
+        assert (await call.get("/instances")).status == 200
+        for path in ("/instances", "/health"):
+            assert (await call("GET", path, headers=bearing("x"))).status == 401
+
+
+@pytest.mark.asyncio
+async def test_an_instance_of_another_tenant_is_not_there(serve: Serve) -> None:
+    async with serve(admission=KEYS) as call:
+        ours, theirs = bearing("ann"), bearing("bob")
+        for workflow in (DOUBLE, WAIT):
+            await call("POST", "/workflows", workflow, headers=ours)
+        body = {"input": {"orderId": 1}}
+        id = (await call("POST", "/workflows/wait/start", body, headers=ours)).json["instanceId"]
+        missing = "0190f0f0-0000-7000-8000-000000000000"
+        for method, part in (
+            *(("GET", each) for each in ("", "/history", "/context", "/graph", "/waits")),
+            *(("GET", each) for each in ("/variables/input", "/undo-plan")),
+            *(("POST", f"/{each}") for each in ("cancel", "pause", "resume", "retry", "rerun")),
+        ):
+            reply = await call(method, f"/instances/{id}{part}", headers=theirs)
+            other = await call(method, f"/instances/{missing}{part}", headers=theirs)
+            assert (reply.status, other.status) == (404, 404), part
+            assert reply.json["detail"].replace(id, "") == other.json["detail"].replace(missing, "")
+        assert (await call("GET", "/instances", headers=theirs)).json["items"] == []
+        assert (await call("GET", f"/instances?ids={id}", headers=theirs)).json["items"] == []
+        assert (await call("GET", "/workflows", headers=theirs)).json["items"] == []
+        assert (await call("POST", "/workflows/wait/start", body, headers=theirs)).status == 404
+        event = {"pattern": "payment.received", "payload": {"orderId": 1}}
+        assert (await call("POST", "/events", event, headers=theirs)).status == 422
+        instance = (await call("GET", f"/instances/{id}", headers=ours)).json
+        assert instance["cancellation"] is None
+        assert instance["status"] != "PAUSED"
+
+
+@pytest.mark.asyncio
+async def test_who_asks_is_said_by_the_credential_alone(serve: Serve) -> None:
+    notes = Notes()
+    async with serve(admission=KEYS, audit=notes) as call:
+        ours = bearing("ann")
+        await call("POST", "/workflows", WAIT, headers=ours)
+        started = await call("POST", "/workflows/wait/start", {"input": {}}, headers=ours)
+        id = started.json["instanceId"]
+        reply = await call(
+            "POST", f"/instances/{id}/cancel", {"requestedBy": "the boss"}, headers=ours
+        )
+        assert reply.status == 403
+        await call("POST", f"/instances/{id}/cancel", {"reason": "enough"}, headers=ours)
+        instance = (await call("GET", f"/instances/{id}", headers=ours)).json
+        assert instance["cancellation"]["requestedBy"] == "ann"
+        assert notes.kept == [
+            ("ann", "save_workflow", "done"),
+            ("ann", "start_workflow", "done"),
+            ("ann", "cancel_instance", "refused"),
+            ("ann", "cancel_instance", "done"),
+        ]
+
+
+@pytest.mark.asyncio
+async def test_foreign_hosts_and_origins_are_refused(serve: Serve) -> None:
+    """Writes need `content-type: application/json` (or CloudEvents' types); a foreign `Origin` is
+    refused.
+    """
+    config = ServiceConfig(port=0, origins=frozenset({"https://ui.example.com"}), drain_seconds=2)
+    async with serve(config=config) as call:
+        for origin in ("https://evil.example.com", "null", "https://ui.example.com.evil.com"):
+            reply = await call("GET", "/instances", headers={"origin": origin})
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5021"), origin
+            assert "access-control-allow-origin" not in reply.headers
+        allowed = await call("GET", "/instances", headers={"origin": "https://ui.example.com"})
+        assert allowed.headers["access-control-allow-origin"] == "https://ui.example.com"
+        assert (await call("GET", "/instances", headers={"origin": call.url})).status == 200
+        asked = await call("OPTIONS", "/instances", headers={"origin": "https://ui.example.com"})
+        assert (asked.status, asked.headers["access-control-allow-methods"]) == (204, "GET")
+        for host in ("evil.example.com", "127.0.0.1.evil.com:80", ""):
+            reply = await call("GET", "/health", headers={"host": host})
+            assert reply.status in (400, 421), host
+
+
+@pytest.mark.asyncio
+async def test_every_answer_has_the_headers_that_keep_browsers_in_check(serve: Serve) -> None:
+    async with serve() as call:
+        for path in ("/instances", "/nothing", "/docs", "/openapi.json", "/health"):
+            reply = await call("GET", path, headers={"x-request-id": "abc-1"})
+            assert reply.headers["x-content-type-options"] == "nosniff", path
+            assert reply.headers["x-frame-options"] == "DENY"
+            assert reply.headers["x-request-id"] == "abc-1"
+            assert "server" not in reply.headers
+        strange = await call("GET", "/health", headers={"x-request-id": "a b"})
+        assert strange.headers["x-request-id"] != "a b"
+
+
+@pytest.mark.asyncio
+async def test_sockets_come_through_the_same_gate(serve: Serve) -> None:
+    async with serve(admission=KEYS) as call:
+        for headers, status in (
+            ({}, 401),
+            (bearing("nobody"), 401),
+            (bearing("ann"), 404),
+            (bearing("ann") | {"origin": "https://evil.example.com"}, 403),
+        ):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await call.session.ws_connect(f"{call.url}/ws", headers=headers)
+            assert refused.value.status == status
+
+
+@pytest.mark.asyncio
+async def test_a_head_is_a_get_without_its_body(serve: Serve) -> None:
+    async with serve() as call:
+        reply = await call("HEAD", "/health")
+        assert (reply.status, reply.text) == (200, "")

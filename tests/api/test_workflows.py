@@ -1,0 +1,130 @@
+"""Definitions over HTTP: saved, checked, versioned."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.conftest import DOUBLE, WAIT, Serve
+
+NEWER = {**DOUBLE, "description": "twice"}
+
+
+@pytest.mark.asyncio
+async def test_unchanged_content_makes_no_version(serve: Serve) -> None:
+    """PUT of unchanged content makes no version; PUT takes `If-Match`; only the newest version's
+    triggers start instances.
+    """
+    async with serve() as call:
+        assert (await call("PUT", "/workflows/double", DOUBLE)).status == 201
+        again = await call("PUT", "/workflows/double", DOUBLE)
+        assert (again.status, again.json["version"]) == (200, 1)
+        assert (await call.post("/workflows", DOUBLE)).status == 200
+        newer = await call("PUT", "/workflows/double", NEWER, headers={"if-match": '"1"'})
+        assert (newer.status, newer.json["version"], newer.headers["etag"]) == (201, 2, '"2"')
+        for stale in ('"1"', '"7"', "x"):
+            late = await call("PUT", "/workflows/double", DOUBLE, headers={"if-match": stale})
+            assert (late.status, late.json["code"]) == (412, "TEN-3010")
+        assert (await call.get("/workflows/double")).json["version"] == 2
+
+
+@pytest.mark.asyncio
+async def test_definitions_and_their_versions_are_listed_and_shown(serve: Serve) -> None:
+    async with serve() as call:
+        for each in (DOUBLE, WAIT, NEWER):
+            await call.post("/workflows", each)
+        first = (await call.get("/workflows?limit=1")).json
+        assert [each["id"] for each in first["items"]] == ["double"]
+        rest = (await call.get(f"/workflows?cursor={first['nextCursor']}")).json
+        assert ([each["id"] for each in rest["items"]], rest["nextCursor"]) == (["wait"], None)
+        versions = (await call.get("/workflows/double/versions?limit=1")).json
+        assert [each["version"] for each in versions["items"]] == [2]
+        older = await call.get(f"/workflows/double/versions?cursor={versions['nextCursor']}")
+        assert [each["version"] for each in older.json["items"]] == [1]
+        assert older.json["nextCursor"] is None
+        assert (await call.get("/workflows/double?version=1")).json["definition"] == DOUBLE
+        shown = await call.get("/workflows/double")
+        assert (shown.json["definition"], shown.headers["etag"]) == (NEWER, '"2"')
+        assert (await call.get("/workflows/double?version=3")).status == 404
+
+
+@pytest.mark.asyncio
+async def test_the_path_and_the_definition_name_the_same(serve: Serve) -> None:
+    async with serve() as call:
+        unnamed = {name: value for name, value in DOUBLE.items() if name != "id"}
+        assert (await call("PUT", "/workflows/mine", unnamed)).json["id"] == "mine"
+        assert (await call("PUT", "/workflows/mine", DOUBLE)).status == 422
+
+
+@pytest.mark.asyncio
+async def test_everything_wrong_with_a_definition_is_told_at_once(serve: Serve) -> None:
+    """`POST /workflows/validate` answers 200 `{valid, problems: [{code, path, message, advice,
+    severity}]}`; saving something invalid is 422 with the same `problems`.
+    """
+    bad = {
+        "id": "bad",
+        "steps": [
+            {"stepId": "a", "type": "TASK", "taskId": "t", "transitions": {"default": "nobody"}},
+            {"stepId": "a", "type": "WHAT"},
+        ],
+    }
+    async with serve() as call:
+        checked = await call.post("/workflows/validate", bad)
+        assert (checked.status, checked.json["valid"]) == (200, False)
+        problems = checked.json["problems"]
+        assert len(problems) >= 3
+        assert all(
+            set(each) == {"code", "path", "message", "advice", "severity"} for each in problems
+        )
+        refused = await call.post("/workflows", bad)
+        assert refused.status == 422
+        assert refused.json["problems"] == [p for p in problems if p["severity"] == "error"]
+        assert (await call.post("/workflows", [1])).status == 422
+        assert (await call.post("/workflows/validate", DOUBLE)).json == {
+            "valid": True,
+            "problems": [],
+        }
+        assert (await call.get("/workflows")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_running_instances_keep_their_version(serve: Serve) -> None:
+    """`start` takes `version?`; `?wait` that runs out answers 202."""
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", NEWER)
+        started = await call.post(
+            "/workflows/double/start?wait=30", {"input": {"number": 1}, "version": 1}
+        )
+        instance = (await call.get(f"/instances/{started.json['instanceId']}")).json
+        assert instance["definitionVersion"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve) -> None:
+    """DELETE hides the definition and stops its triggers and schedules; versions stay while an
+    instance has them; `force` first cancels with compensation.
+    """
+    triggered = {**WAIT, "triggers": [{"eventPattern": "order.placed"}]}
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", triggered)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        refused = await call("DELETE", "/workflows/wait")
+        assert (refused.status, refused.json["code"]) == (409, "TEN-3011")
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
+        assert (await call("DELETE", "/workflows/wait?force=true")).status == 204
+        for instance in (await call.get("/instances?workflowId=wait")).json["items"]:
+            assert instance["status"] == "CANCELLED"
+        assert (await call.get(f"/instances/{id}")).json["cancellation"]["requestedBy"] == "local"
+        assert (await call("DELETE", "/workflows/wait")).status == 404
+        assert (await call.get("/workflows/wait")).status == 404
+        assert (await call.get("/workflows/wait/versions")).status == 404
+        assert (await call.post("/workflows/wait/start", {})).status == 404
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 0
+        listed = (await call.get("/workflows")).json["items"]
+        assert [each["id"] for each in listed] == ["double"]
+        again = await call.post("/workflows", triggered)
+        assert (again.status, again.json["version"]) == (201, 3)
+        versions = (await call.get("/workflows/wait/versions")).json["items"]
+        assert [each["version"] for each in versions] == [3, 1]
+        assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
