@@ -193,7 +193,7 @@ class Tenuto:
             if version is None:
                 version = self._flows.get(workflow) or await self.deploy(workflow)
             workflow = workflow.id
-        deployed = await self.engine.plans.get(TENANT, workflow, version)
+        deployed = await self.engine.plans.for_start(TENANT, workflow, version)
         deployed.refuse_unavailable()
         plan = deployed.plan
         if self.engine.settings.unknown_tasks == "fail":
@@ -310,6 +310,15 @@ class Tenuto:
         if dry_run:
             return dry_published(event, await self.engine.inspector.dry_run(event))
         return _published(event, await self.engine.publish(event))
+
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """Instances of which this process cannot tell those who listen, and why.
+
+        A newer program wrote to them, or the store refuses what there is to tell. They are tried
+        again ever less often; everything else is told meanwhile.
+        """
+        return self.engine.telling.drainer.untold
 
     def _listeners(self, kind: type[_Listeners]) -> _Listeners:
         engine = self.engine

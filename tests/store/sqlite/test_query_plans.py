@@ -20,6 +20,7 @@ NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
 
 SMALL = {
     "listeners": "as many rows as there are listeners",
+    "listening": "one row",
     "processes": "as many rows as processes own something",
     "schema_info": "one row",
     "sqlite_schema": "one row per table and index",

@@ -120,6 +120,8 @@ class MemoryDisk:
         self.outbox: dict[int, bytes] = {}
         self.postings: dict[int, bytes] = {}
         self.posting_numbers: dict[tuple[str, str], int] = {}
+        self.listening = 0
+        """How often it has changed who listens, and for what."""
         self.shares: dict[str, str] = {}
         """Parts of the outbox, and listeners → the process that has them in hand."""
         self._last_number = 0
