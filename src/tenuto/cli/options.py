@@ -1,0 +1,38 @@
+"""Options that several commands have, and how each of them ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="TENUTO_STORE",
+        metavar="URL",
+        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+    ),
+]
+Output = Annotated[
+    Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+]
+ListOutput = Annotated[
+    Literal["table", "json", "id"],
+    typer.Option("--output", "-o", help="What is printed on stdout."),
+]
+Instance = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+    ),
+]
+
+
+def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
+    """Do the work of a command, and end with its code."""
+    from tenuto.cli.guard import perform as guarded
+
+    raise typer.Exit(guarded(work, is_json=output == "json"))
