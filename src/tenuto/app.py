@@ -206,5 +206,14 @@ class Tenuto:
         refuse_bad_ids(tenant=tenant, actor=actor)
         return Workspace(self.engine, self.tasks, tenant=tenant, actor=actor)
 
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """Instances of which this process cannot tell those who listen, and why.
+
+        A newer program wrote to them, or the store refuses what there is to tell. They are tried
+        again ever less often; everything else is told meanwhile.
+        """
+        return self.engine.telling.drainer.untold
+
 
 __all__ = ["Published", "Tenuto"]

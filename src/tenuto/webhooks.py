@@ -24,7 +24,8 @@ from tenuto.engine.signing import new_secret
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.ports import Clock, Ids
 from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import Backlog, Listener, Store
+from tenuto.store.outbox_protocol import Backlog, Listener
+from tenuto.store.protocol import Store
 
 State: TypeAlias = Literal["active", "failing", "disabled"]
 
@@ -60,6 +61,8 @@ class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
     filter: str | None
     correlation_id: str | None
     expiration_time: datetime | None
+    expired: bool = False
+    """Whether it hears nothing any more, and only what happened before is still sent."""
 
 
 class _Listeners:
@@ -103,7 +106,9 @@ class _Listeners:
             hears_inbox=hears_inbox(listener.patterns),
             health=encoded(Health(delivered_at=health.delivered_at, gaps=gaps)),
         )
-        await self._store.put_listener(enabled)
+        if not await self._store.enable_listener(enabled):
+            # Somebody else has enabled it, or removed it, since it was read.
+            return await self._found(id)
         self._changed()
         return enabled
 
@@ -235,15 +240,21 @@ class Subscriptions(_Listeners):
             correlation_id=correlation_id,
         )
         listener = await self._put(endpoint, wanted, expiration_time)
-        return replace(_subscription(listener, None), secret=endpoint.secret)
+        return replace(self._shown(listener), secret=endpoint.secret)
 
     async def list(self) -> list[Subscription]:
         """Every subscription, oldest first, and how its deliveries go."""
-        return [_subscription(listener, backlog) for listener, backlog in await self._all()]
+        return [self._shown(listener, backlog) for listener, backlog in await self._all()]
 
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""
-        return _subscription(await self._enabled(id), None)
+        return self._shown(await self._enabled(id))
+
+    def _shown(self, listener: Listener, backlog: Backlog | None = None) -> Subscription:
+        over = listener.expires_at
+        return _subscription(
+            listener, backlog, has_expired=over is not None and over <= self._clock.now()
+        )
 
 
 def _patterns(patterns: str | Iterable[str]) -> list[str]:
@@ -274,7 +285,9 @@ def _webhook(listener: Listener, backlog: Backlog | None) -> Webhook:
     )
 
 
-def _subscription(listener: Listener, backlog: Backlog | None) -> Subscription:
+def _subscription(
+    listener: Listener, backlog: Backlog | None, *, has_expired: bool
+) -> Subscription:
     endpoint, shown = endpoint_of(listener), _webhook(listener, backlog)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
     return Subscription(
@@ -283,6 +296,7 @@ def _subscription(listener: Listener, backlog: Backlog | None) -> Subscription:
         filter=endpoint.filter,
         correlation_id=endpoint.correlation_id,
         expiration_time=listener.expires_at,
+        expired=has_expired,
     )
 
 

@@ -200,7 +200,9 @@ class Workspace:
         """
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
         engine = self.engine
-        deployed = await engine.plans.get(self.tenant, asked.workflow, version or asked.version)
+        deployed = await engine.plans.for_start(
+            self.tenant, asked.workflow, version or asked.version
+        )
         deployed.refuse_unavailable()
         plan = deployed.plan
         if engine.settings.unknown_tasks == "fail":

@@ -103,10 +103,12 @@ class Terminal:
             out, err = process.communicate(stdin, timeout=PATIENCE)
         return Ended(process.returncode, out, err)
 
-    def call(self, *arguments: str) -> Ended:
+    def call(self, *arguments: str, input: str | None = None) -> Ended:
         """Run a command in this process: quick, for commands that load no tasks."""
         with chdir(self.folder):
-            result = CliRunner().invoke(app, arguments, env=self.environment, prog_name="tenuto")
+            result = CliRunner().invoke(
+                app, arguments, input, env=self.environment, prog_name="tenuto"
+            )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ended(result.exit_code, result.stdout, result.stderr)

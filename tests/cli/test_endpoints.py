@@ -27,6 +27,18 @@ def test_a_webhook_is_added_listed_and_removed(terminal: Terminal) -> None:
     assert "no webhooks" in terminal.call("webhooks", "list").err
 
 
+def test_a_secret_is_read_from_stdin(terminal: Terminal) -> None:
+    terminal.call("migrate")
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    for words in (("webhooks",), ("subscriptions",)):
+        more = ("--subscriber", "s") if words == ("subscriptions",) else ()
+        added = terminal.call(
+            *(*words, "add", "https://example.com", "a", *more, "--secret", "-", "-o", "json"),
+            input=f"{secret}\n",
+        )
+        assert added.json["secret"] == secret
+
+
 def test_a_subscription_says_all_that_was_asked(terminal: Terminal) -> None:
     terminal.call("migrate")
     added = terminal.call(
@@ -43,6 +55,7 @@ def test_a_subscription_says_all_that_was_asked(terminal: Terminal) -> None:
     assert item["filter"] == "event.payload.id === 7"
     assert item["correlationId"] == "c1"
     assert item["expirationTime"] == "2999-01-01T00:00:00Z"
+    assert item["expired"] is False
     assert terminal.call("subscriptions", "remove", item["id"]).code == 0
 
 

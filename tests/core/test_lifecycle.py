@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.core.lifecycle import MOST_OUTPUT, Told, events_of
 from tenuto.model.lifecycle import OF_INSTANCES, OF_NODES, level_of
-from tenuto.model.log import LogRow
+from tenuto.model.log import LogRow, UnknownEntry
 
 TOLD = Told(instance_id="i1", workflow_id="order", version=2, correlation_id="c1")
 
@@ -61,11 +61,18 @@ def test_changes_of_status_are_told(before: str, now: str, name: list[str]) -> N
         (row(1, "TIMER_FIRED", "a", kind="escalation"), ["node.escalated"]),
         (row(1, "COMPENSATION_ENDED"), ["compensation.completed"]),
         (row(1, "INPUT_SET", input=1), []),
-        (row(1, "SOMETHING_NEW"), []),
     ],
 )
 def test_entries_are_told(entry: LogRow, name: list[str]) -> None:
     assert names("RUNNING", entry) == name
+
+
+@pytest.mark.parametrize(
+    "entry", [row(1, "SOMETHING_NEW"), row(1, "NODE_FAILED", "a", **{"$shape": 99})]
+)
+def test_what_a_newer_program_wrote_is_left_to_it(entry: LogRow) -> None:
+    with pytest.raises(UnknownEntry):
+        names("RUNNING", entry)
 
 
 def test_every_name_that_is_told_is_listed() -> None:

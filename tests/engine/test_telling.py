@@ -4,109 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Collection
 from datetime import timedelta
 from random import Random
-from typing import Any, TypeVar
 
 import pytest
 
 from tenuto import Settings, Tenuto
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
-from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import OutboxRow
-from tenuto.testing.faulty_store import FaultyStore
-from tenuto.testing.seeded_ids import SeededIds
-from tenuto.testing.virtual_clock import VirtualClock, Wall
-from tenuto.testing.virtual_loop import Crashed, VirtualLoop
-from tenuto.testing.weather import Calm, Fault
+from tenuto.store.outbox_protocol import OutboxRow
+from tenuto.testing.virtual_loop import Crashed
+from tenuto.testing.weather import Fault
 from tests.engine.situations import ONE_WAIT, steps
-from tests.kit.hooks import Pretended, Received
-
-T = TypeVar("T")
-
-DAY = 86_400.0
-QUIET = Settings(
-    mail_every=DAY,
-    project_every=DAY,
-    jobs_every=DAY,
-    prune_every=DAY,
-    outbox_every=DAY,
-    longest_nap=DAY,
-)
-
-
-class Planned(Calm):
-    """Calm, but for one write among those that tell."""
-
-    def __init__(self, strike_at: int = 0, fault: Fault = Fault.CRASH_BEFORE) -> None:
-        super().__init__()
-        self.told = 0
-        self._strike_at = strike_at
-        self._fault = fault
-
-    def on_write(self, verb: str) -> Fault | None:
-        if verb in ("commit", "drain", "settle"):
-            self.told += 1
-            if self.told == self._strike_at:
-                return self._fault
-        return None
-
-
-class World:
-    """A disk, a receiver and time, which outlive processes."""
-
-    def __init__(self, seed: int = 1) -> None:
-        self.disk = MemoryDisk()
-        self.hook = Pretended()
-        self.wall = Wall()
-        self.ids = SeededIds(Random(seed))
-        self.passed = 0.0
-        self.weather = Planned()
-
-    def life(
-        self, work: Callable[[Tenuto], Coroutine[Any, Any, T]], settings: Settings = QUIET
-    ) -> T:
-        """One process, from its beginning to its end; Crashed when it does not reach that."""
-        loop = VirtualLoop(started_at=self.passed)
-        store = FaultyStore(MemoryStore(self.disk), loop, self.weather)
-        clock = VirtualClock(loop, self.wall)
-        app = Tenuto(store, settings=settings, clock=clock, ids=self.ids, sender=self.hook)
-
-        @app.task(name="work")
-        async def _work(input: object) -> object:
-            return input
-
-        async def live() -> T:
-            await app.engine.open()
-            result = await work(app)
-            await app.engine.close()
-            return result
-
-        try:
-            return loop.run_until_complete(live())
-        finally:
-            self.passed = loop.time()
-            store.kill()
-            loop.bury()
-            loop.close()
-
-
-async def quiet(app: Tenuto, seconds: float = 60.0) -> None:
-    """Let time pass until there is nothing to tell any more."""
-    await app.engine.clock.sleep(seconds)
-
-
-def in_order(received: list[Received]) -> dict[str, list[int]]:
-    """Of each instance the entries that were told, each when it came for the first time."""
-    told: dict[str, list[int]] = {}
-    for each in received:
-        instance, _, seq = each.id.rpartition(":")
-        seqs = told.setdefault(instance, [])
-        if int(seq) not in seqs:
-            seqs.append(int(seq))
-    return told
+from tests.engine.telling_world import DAY, QUIET, Planned, World, in_order, quiet
+from tests.kit.hooks import Received
 
 
 async def tell(app: Tenuto) -> None:
@@ -336,16 +248,40 @@ def test_a_subscription_ends_when_it_expires() -> None:
         await app.subscriptions.add(
             "https://example.com", "paid", subscriber_id="s", expiration_time=until
         )
+        [shown] = await app.subscriptions.list()
+        assert not shown.expired
         await app.publish("paid", 1, id="in time")
         await quiet(app, 3600)
         await app.publish("paid", 2, id="late")
         await quiet(app, 60)
-        assert len(await app.subscriptions.list()) == 1
+        [shown] = await app.subscriptions.list()
+        assert (shown.expired, shown.pending) == (True, 0)
         await quiet(app, DAY)
         assert await app.subscriptions.list() == []
 
     world.life(work)
     assert world.hook.ids == ["in time"]
+
+
+def test_what_happened_before_a_subscription_expired_is_still_delivered() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        world.hook.answer = lambda _: 503
+        until = app.engine.clock.now() + timedelta(hours=1)
+        await app.subscriptions.add(
+            "https://example.com", "paid", subscriber_id="s", expiration_time=until
+        )
+        await app.publish("paid", 1, id="in time")
+        await quiet(app, 2 * DAY)
+        [shown] = await app.subscriptions.list()
+        assert (shown.expired, shown.pending, shown.state) == (True, 1, "failing")
+        world.hook.answer = lambda _: 200
+        await quiet(app, 2 * DAY)
+        assert world.hook.received[-1].id == "in time"
+        assert await app.subscriptions.list() == []
+
+    world.life(work)
 
 
 def test_a_filter_that_fails_about_one_event_does_not_stop_others() -> None:
@@ -413,15 +349,15 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
         await quiet(app, 1)
         look = store.outbox
 
-        async def late_look(limit: int) -> list[OutboxRow]:
+        async def late_look(limit: int, *, passing_over: Collection[str]) -> list[OutboxRow]:
             await app.webhooks.add("https://example.com", "paid")
             await app.engine.postmaster.publish(
                 Event(id="e1", pattern="paid", payload=1, received_at=app.engine.clock.now())
             )
             store.outbox = look  # type: ignore[method-assign]
-            return await look(limit)
+            return await look(limit, passing_over=passing_over)
 
-        store.outbox = late_look  # type: ignore[method-assign]
+        store.outbox = late_look  # type: ignore[method-assign,assignment]
         app.engine.telling.hint()
         await quiet(app)
 

@@ -31,6 +31,7 @@ class Busy:
 class Part:
     def __init__(self, run_once: object) -> None:
         self.run_once = run_once
+        self.next_try = None
 
 
 @pytest.mark.asyncio

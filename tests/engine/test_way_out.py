@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+
 import pytest
 
 from tenuto.egress import address_problem, private_problem, url_problem
@@ -111,3 +114,37 @@ async def test_nobody_there_is_an_answer_too() -> None:
     assert reply.status is None
     assert "cannot connect" in (reply.error or "")
     await sender.close()
+
+
+@pytest.mark.asyncio
+async def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name that leads elsewhere the second time is not asked for again in between."""
+    answers = ["93.184.216.34", "127.0.0.1"]
+    asked: list[str] = []
+    connected: list[str] = []
+
+    async def resolve(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        where = (answers[min(len(asked), 2) - 1], port)
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", where)]
+
+    async def connect(_: socket.socket, address: tuple[str, int]) -> None:
+        connected.append(address[0])
+        raise ConnectionRefusedError
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "getaddrinfo", resolve)
+    monkeypatch.setattr(loop, "sock_connect", connect)
+    sender = HttpSender()
+    try:
+        first = await sender.post("http://rebound.example/", {}, b"", 5)
+        assert (asked, connected) == (["rebound.example"], ["93.184.216.34"])
+        assert first.status is None
+        second = await sender.post("http://rebound.example/", {}, b"", 5)
+        assert second.status is None
+        assert len(asked) == 2
+        assert connected == ["93.184.216.34"]
+    finally:
+        await sender.close()

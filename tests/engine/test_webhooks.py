@@ -16,7 +16,8 @@ from tenuto import InvalidInput, NotFound, Settings, TaskError, Tenuto, Webhook
 from tenuto.engine.signing import signed_headers
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Settlement, Store
+from tenuto.store.outbox_protocol import Settlement
+from tenuto.store.protocol import Store
 from tests.engine.situations import ONE_WAIT, steps
 from tests.kit.hooks import Receiver, receiver
 

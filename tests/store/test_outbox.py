@@ -10,21 +10,23 @@ import msgspec
 import pytest
 
 from tenuto.model.status import Status
-from tenuto.store.protocol import (
-    Fenced,
-    InstanceWrite,
+from tenuto.store.outbox_protocol import (
     Lifecycle,
     Listener,
     ListenerLevel,
-    MatchWrite,
     OutboxRow,
     Posting,
     Settlement,
+    Stretch,
 )
+from tenuto.store.protocol import Delivery, Fenced, InstanceWrite, MatchWrite
 from tests.store.conftest import Handle, Place
-from tests.store.situations import ME, NOON, begin, event, moment, step, turn
+from tests.store.situations import ME, NOON, begin, event, mail, moment, step, turn
 
 pytestmark = pytest.mark.asyncio
+
+
+INSTANCE = "0190a1b2-0000-7000-8000-000000000001"
 
 
 def listener(id: str = "w1", **fields: Any) -> Listener:
@@ -60,7 +62,7 @@ async def due(store: Handle, at: int = 0, **parts: Any) -> list[str]:
 
 
 def stretches(rows: list[OutboxRow]) -> list[tuple[str, int, int, str]]:
-    return [(row.instance_id, row.first_seq, row.last_seq, row.status) for row in rows]
+    return [(*row.stretch, row.status) for row in rows]
 
 
 async def test_a_listener_is_given_back_as_it_was_kept(store: Handle) -> None:
@@ -187,6 +189,7 @@ async def test_what_is_on_its_way_goes_with_its_listener(store: Handle) -> None:
 async def test_a_disabled_listener_hears_nothing_until_it_is_put_anew(store: Handle) -> None:
     await store.put_listener(listener(hears_inbox=True))
     await store.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    assert await due(store) == ["e1"]
     await store.settle(Settlement(listener_id="w1", health=b'{"x":1}', is_disabled=True))
     [kept] = await store.listeners("default")
     assert (kept.level, kept.hears_inbox, kept.health) == (0, False, b'{"x":1}')
@@ -243,12 +246,132 @@ async def test_a_listener_that_was_settled_is_anybody_s(shared_place: Place) -> 
     assert await due(one) == []
 
 
+async def test_who_has_not_taken_a_listener_settles_nothing(shared_place: Place) -> None:
+    one = await shared_place.opened("p1", shared=True)
+    two = await shared_place.opened("p2", shared=True)
+    await one.put_listener(listener())
+    await one.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    assert await due(one) == ["e1"]
+    arrived = Settlement(listener_id="w1", delivered=("e1",), health=b'{"x":1}')
+    with pytest.raises(Fenced):
+        await two.settle(arrived)
+    await shared_place.bury("p1", by=two)
+    assert await due(two) == ["e1"]
+    for late in (arrived, Settlement(listener_id="w1", is_disabled=True)):
+        with pytest.raises(Fenced):
+            await one.settle(late)
+    await one.enter("p3", NOON)
+    with pytest.raises(Fenced):
+        await one.settle(arrived)
+    assert await due(one) == []
+    [kept] = await two.listeners("default")
+    assert (kept.health, kept.level) == (b"{}", 1)
+    await two.settle(arrived)
+    assert await due(one) == ["e2"]
+
+
+async def test_what_is_due_comes_with_those_to_whom_it_goes(store: Handle) -> None:
+    for id in ("w1", "w2", "w3"):
+        await store.put_listener(listener(id))
+    await store.drained([], [posting("w1", "e1"), posting("w2", "e1")])
+    found = await store.due_postings(NOON, most=9, each=9)
+    assert sorted(found.listeners, key=lambda each: each.id) == [listener("w1"), listener("w2")]
+
+
+async def test_only_those_named_are_asked_for(store: Handle) -> None:
+    for id in ("w1", "w2"):
+        await store.put_listener(listener(id))
+    await store.drained([], [posting("w1", "e1"), posting("w2", "e2"), posting("w2", "e3", at=9)])
+    assert await due(store, among=["w2"]) == ["e2"]
+    assert await due(store, among=[]) == []
+    found = await store.due_postings(moment(-1), most=9, each=9, among=["w2", "gone"])
+    assert (found.items, found.next_due) == ([], NOON)
+
+
+async def test_one_that_was_disabled_is_enabled_and_nobody_else(store: Handle) -> None:
+    await store.put_listener(listener(level=0))
+    again = listener(level=2, hears_inbox=True, health=b'{"a":1}', settings=b"{}", patterns=("x",))
+    assert await store.enable_listener(again)
+    [kept] = await store.listeners("default")
+    assert kept == listener(level=2, hears_inbox=True, health=b'{"a":1}')
+    assert not await store.enable_listener(listener(level=1))
+    assert await store.listeners("default") == [kept]
+    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert len(await store.outbox(10)) == 2
+    await store.remove_listener("default", "webhook", "w1")
+    assert not await store.enable_listener(again)
+    assert await store.listeners("default") == []
+
+
+async def test_a_change_of_who_listens_is_seen_and_nothing_else_is(store: Handle) -> None:
+    seen = [await store.listening()]
+
+    async def is_changed() -> bool:
+        seen.append(await store.listening())
+        return seen[-1] not in seen[:-1]
+
+    await store.put_listener(listener())
+    assert await is_changed()
+    await store.put_listener(listener(patterns=("a",)))
+    assert await is_changed()
+    await store.commit(turn("t1", told(begin("i1"))))
+    await store.drained([], [posting("w1", "e1")])
+    assert await due(store) == ["e1"]
+    await store.settle(Settlement(listener_id="w1", delivered=("e1",), health=b'{"x":1}'))
+    assert not await is_changed()
+    await store.drained([], [posting("w1", "e2")])
+    assert await due(store) == ["e2"]
+    await store.settle(Settlement(listener_id="w1", is_disabled=True))
+    assert await is_changed()
+    await store.enable_listener(listener())
+    assert await is_changed()
+    await store.remove_listener("default", "webhook", "w1")
+    assert await is_changed()
+
+
+async def test_streams_that_are_passed_over_are_left_out(store: Handle) -> None:
+    await store.put_listener(listener(hears_inbox=True))
+    emitted = event(f"{INSTANCE}:say")
+    writes = [told(begin(f"i{n}")) for n in range(40)]
+    await store.commit(turn("t1", *writes, events=(event("e1"), emitted)))
+    over = ["e1", INSTANCE, *(f"i{n}" for n in range(39))]
+    assert stretches(await store.outbox(1, passing_over=over)) == [("i39", 1, 1, "RUNNING")]
+    rest = [row.stream for row in await store.outbox(99, passing_over=over[1:])]
+    assert sorted(rest) == ["e1", "i39"]
+
+
+async def test_what_an_instance_emits_is_in_its_stream(store: Handle) -> None:
+    await store.put_listener(listener(level=2, hears_inbox=True))
+    for number in range(1, 4):
+        before = begin(INSTANCE) if number == 1 else step(INSTANCE, number - 1)
+        said = (event(f"{INSTANCE}:say:{number}"),)
+        await store.commit(turn(f"t{number}", msgspec.structs.replace(told(before), events=said)))
+    rows = await store.outbox(99)
+    assert {row.stream for row in rows} == {INSTANCE}
+    assert [row.event.id if row.event else row.first_seq for row in rows] == [
+        *(f"{INSTANCE}:say:1", 1),
+        *(f"{INSTANCE}:say:2", 2),
+        *(f"{INSTANCE}:say:3", 3),
+    ]
+
+
+async def test_stretches_of_logs_are_read_together(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    await store.commit(turn("t2", step("i1", 1), step("i2", 1)))
+    await store.commit(turn("t3", step("i1", 2)))
+    asked = [Stretch("i1", 2, 3), Stretch("gone", 1, 9), Stretch("i2", 1, 9), Stretch("i1", 1, 1)]
+    found = await store.stretches(asked)
+    assert [[entry.seq for entry in entries] for entries in found] == [[2, 3], [], [1, 2], [1]]
+    assert found[0] == await store.entries("i1", after=1)
+    assert await store.stretches([]) == []
+
+
 async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handle) -> None:
     await store.put_listener(listener(level=0, hears_inbox=True))
     old = [event(f"e{n}", received_at=moment(n), payload=n) for n in range(6)]
     await store.commit(turn("t1", events=tuple(old)))
-    rows = await store.outbox(10)
-    await store.drained([row.number for row in rows if row.event != old[1]], [])
+    while rows := await store.outbox(10, passing_over=["e1"]):
+        await store.drained([row.number for row in rows], [])
     matches = [
         MatchWrite(event_id=each.id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
         for each in old[1:]
@@ -260,6 +383,25 @@ async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handl
     left = [each.id for _, each in await store.events_since("default", None, NOON)]
     assert left == ["e0", "e1", "e4", "e5"]
     assert await store.prune_events("elsewhere", moment(9), 10) == 0
+
+
+async def test_an_event_stays_until_its_letters_have_been_taken(store: Handle) -> None:
+    """Else what came of them would be written down beside nothing, and nobody would forget it."""
+    await store.commit(turn("t1", begin("i1"), events=(event("late"), event("last"))))
+    letter = mail("m1", "i1")
+    matched = Delivery("late", "i1", "w", "", "matched")
+    sent = MatchWrite(
+        event_id="late", mail=(letter,), deliveries=(matched,), resumed=1, matched_at=NOON
+    )
+    await store.commit(turn("t2", matches=(sent,)))
+    assert await store.prune_events("default", moment(9), 10) == 0
+    taking = msgspec.structs.replace(
+        step("i1", 1), mail_taken=("m1",), deliveries=(matched._replace(outcome="resumed"),)
+    )
+    await store.commit(turn("t3", taking))
+    assert await store.prune_events("default", moment(9), 10) == 1
+    assert await store.deliveries_of("late") == []
+    assert [each.id for _, each in await store.events_since("default", None, NOON)] == ["last"]
 
 
 async def test_the_number_of_the_newest_event_is_never_used_again(store: Handle) -> None:

@@ -10,7 +10,8 @@ import typer
 from tenuto import __version__
 from tenuto.cli.access_commands import audit, keys
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import ListOutput, Output, Store, perform as _perform
+from tenuto.cli.listeners import subscriptions, webhooks
+from tenuto.cli.options import Instance, ListOutput, Output, Store, perform
 
 app = typer.Typer(
     name="tenuto",
@@ -25,43 +26,11 @@ events = typer.Typer(
     help="Send events to waiting workflows, and look at them.", no_args_is_help=True
 )
 app.add_typer(events, name="events")
-webhooks = typer.Typer(help="Addresses that are told of events.", no_args_is_help=True)
 app.add_typer(webhooks, name="webhooks")
-subscriptions = typer.Typer(
-    help="Addresses that are notified of events until they expire.", no_args_is_help=True
-)
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
 
-Instance = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
-    ),
-]
-Url = Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")]
-Patterns = Annotated[
-    list[str],
-    typer.Argument(metavar="PATTERN...", help="Which events: workflow.completed, order.**."),
-]
-ListenerId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
-Secret = Annotated[
-    str | None,
-    typer.Option(
-        "--secret",
-        envvar="TENUTO_WEBHOOK_SECRET",
-        metavar="whsec_...",
-        help="What signs the requests; one is made unless it is given.",
-    ),
-]
-AllowPrivate = Annotated[
-    bool,
-    typer.Option(
-        "--allow-private",
-        help="Take an address of no public network; who sends must allow it too.",
-    ),
-]
 Host = Annotated[
     str,
     typer.Option(
@@ -161,7 +130,7 @@ def run(  # noqa: PLR0913 - one for each option
     if outstanding:
         from tenuto.cli.outstanding import go_on
 
-        _perform(lambda: go_on(store, tasks or [], file, timeout), output)
+        perform(lambda: go_on(store, tasks or [], file, timeout), output)
     from tenuto.cli.running import Wish, run as run_it
     from tenuto.cli.sources import read_json
 
@@ -180,7 +149,7 @@ def run(  # noqa: PLR0913 - one for each option
             )
         )
 
-    _perform(work, output)
+    perform(work, output)
 
 
 @app.command()
@@ -236,7 +205,7 @@ def validate(
     """
     from tenuto.cli.validating import validate as validate_it
 
-    _perform(lambda: validate_it(file, is_json=output == "json"), output)
+    perform(lambda: validate_it(file, is_json=output == "json"), output)
 
 
 @app.command("list")
@@ -259,7 +228,7 @@ def list_(
     """
     from tenuto.cli.listing import list_instances
 
-    _perform(lambda: list_instances(store, status or [], workflow, limit, output), output)
+    perform(lambda: list_instances(store, status or [], workflow, limit, output), output)
 
 
 @app.command()
@@ -299,8 +268,8 @@ def show(
 
     if as_ is not None or is_definition(instance):
         form = as_ or ("json" if output == "json" else "graph")
-        _perform(lambda: show_definition(Path(instance), form), output)
-    _perform(
+        perform(lambda: show_definition(Path(instance), form), output)
+    perform(
         lambda: show_instance(
             store,
             instance,
@@ -332,7 +301,7 @@ def cancel(
     from tenuto.model.inputs import CancelAsked
 
     asked = CancelAsked(by="cli", reason=reason, should_compensate=not no_compensation)
-    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
 @app.command()
@@ -351,7 +320,7 @@ def pause(
     from tenuto.model.inputs import PauseAsked
 
     asked = PauseAsked(by="cli", reason=reason)
-    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
 @app.command()
@@ -361,7 +330,7 @@ def resume(instance: Instance, *, store: Store = STORE, output: Output = "table"
     from tenuto.model.inputs import ResumeAsked
 
     asked = ResumeAsked(by="cli")
-    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
 @app.command()
@@ -395,7 +364,7 @@ def retry(
     if compensation is not None:
         step, _, iteration = compensation.removesuffix("]").partition("[")
         asked = CompensationRetryAsked(by="cli", step_id=step, iteration=iteration)
-    _perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
 
 
 @app.command()
@@ -447,7 +416,7 @@ def decide(  # noqa: PLR0913 - one for each option
         )
         return await decide_on(store, instance, asked, is_json=output == "json")
 
-    _perform(work, output)
+    perform(work, output)
 
 
 @app.command()
@@ -491,7 +460,7 @@ def rerun(
             is_json=output == "json",
         )
 
-    _perform(work, output)
+    perform(work, output)
 
 
 @events.command("send")
@@ -553,7 +522,7 @@ def send(
 
         return await dry_run_events(store, document, is_json=is_json)
 
-    _perform(work, output)
+    perform(work, output)
 
 
 @events.command("show")
@@ -566,136 +535,7 @@ def show_event(
     """Show an event, whom it resumed, cancelled and started, and whom nearly."""
     from tenuto.cli.event_showing import show_event
 
-    _perform(lambda: show_event(store, id, is_json=output == "json"), output)
-
-
-@webhooks.command("add")
-def add_webhook(
-    url: Url,
-    patterns: Patterns,
-    *,
-    description: Annotated[
-        str | None, typer.Option("--description", help="What it is for.")
-    ] = None,
-    secret: Secret = None,
-    allow_private: AllowPrivate = False,
-    store: Store = STORE,
-    output: Output = "table",
-) -> None:
-    """Tell an address of every event that fits a pattern, from now on.
-
-    Each is a POST, signed as Standard Webhooks has it, which is sent until it is answered with 2xx.
-    The secret is shown once.
-
-    tenuto webhooks add https://example.com/hook 'workflow.*' 'order.**'
-    """
-    from tenuto.cli.endpoints import add_webhook as add_it
-
-    _perform(
-        lambda: add_it(
-            store,
-            url,
-            patterns,
-            secret=secret,
-            description=description,
-            may_be_private=allow_private,
-            is_json=output == "json",
-        ),
-        output,
-    )
-
-
-@webhooks.command("list")
-def list_webhooks(*, store: Store = STORE, output: ListOutput = "table") -> None:
-    """List webhooks, and how their deliveries go."""
-    from tenuto.cli.endpoints import list_them
-
-    _perform(lambda: list_them(store, "webhook", output), output)
-
-
-@webhooks.command("remove")
-def remove_webhook(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Tell an address nothing more; what was on its way is dropped."""
-    from tenuto.cli.endpoints import remove
-
-    _perform(lambda: remove(store, "webhook", id, is_json=output == "json"), output)
-
-
-@webhooks.command("enable")
-def enable_webhook(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Tell an address again that was disabled after failing for days, from now on."""
-    from tenuto.cli.endpoints import enable
-
-    _perform(lambda: enable(store, "webhook", id, is_json=output == "json"), output)
-
-
-@subscriptions.command("add")
-def add_subscription(  # noqa: PLR0913 - one for each option
-    url: Url,
-    patterns: Patterns,
-    *,
-    subscriber: Annotated[
-        str, typer.Option("--subscriber", metavar="ID", help="Whoever asks for it.")
-    ],
-    filter_: Annotated[
-        str | None,
-        typer.Option("--filter", metavar="EXPRESSION", help="Only events for which it holds."),
-    ] = None,
-    correlation_id: Annotated[
-        str | None,
-        typer.Option("--correlation-id", metavar="ID", help="Only events that belong to this."),
-    ] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option("--expires", metavar="MOMENT", help="When it ends: 2030-01-31T12:00:00Z."),
-    ] = None,
-    secret: Secret = None,
-    allow_private: AllowPrivate = False,
-    store: Store = STORE,
-    output: Output = "table",
-) -> None:
-    """Notify an address of events until it expires.
-
-    tenuto subscriptions add https://example.com/n payment.received --subscriber shop
-    --filter "event.payload.orderId === 'o-7'" --expires 2030-01-31T12:00:00Z
-    """
-    from tenuto.cli.endpoints import Wish, add_subscription as add_it
-
-    wish = Wish(
-        url=url,
-        patterns=patterns,
-        subscriber=subscriber,
-        filter=filter_,
-        correlation_id=correlation_id,
-        expires=expires,
-        secret=secret,
-        may_be_private=allow_private,
-    )
-    _perform(lambda: add_it(store, wish, is_json=output == "json"), output)
-
-
-@subscriptions.command("list")
-def list_subscriptions(*, store: Store = STORE, output: ListOutput = "table") -> None:
-    """List subscriptions, and how their deliveries go."""
-    from tenuto.cli.endpoints import list_them
-
-    _perform(lambda: list_them(store, "subscription", output), output)
-
-
-@subscriptions.command("remove")
-def remove_subscription(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-    """End a subscription; what was on its way is dropped."""
-    from tenuto.cli.endpoints import remove
-
-    _perform(lambda: remove(store, "subscription", id, is_json=output == "json"), output)
-
-
-@subscriptions.command("enable")
-def enable_subscription(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Notify an address again that was disabled after failing for days, from now on."""
-    from tenuto.cli.endpoints import enable
-
-    _perform(lambda: enable(store, "subscription", id, is_json=output == "json"), output)
+    perform(lambda: show_event(store, id, is_json=output == "json"), output)
 
 
 @app.command("dead-letters")
@@ -711,7 +551,7 @@ def dead_letters(
     """
     from tenuto.cli.dead_letters import list_dead_letters
 
-    _perform(lambda: list_dead_letters(store, limit, output), output)
+    perform(lambda: list_dead_letters(store, limit, output), output)
 
 
 @app.command()
@@ -722,7 +562,7 @@ def verify(*, store: Store = STORE, output: Output = "table") -> None:
     """
     from tenuto.cli.verifying import verify_store
 
-    _perform(lambda: verify_store(store, is_json=output == "json"), output)
+    perform(lambda: verify_store(store, is_json=output == "json"), output)
 
 
 @app.command()
@@ -730,7 +570,7 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
     """Create the store, or bring its schema up to date."""
     from tenuto.cli.migrating import migrate_store
 
-    _perform(lambda: migrate_store(store, is_json=output == "json"), output)
+    perform(lambda: migrate_store(store, is_json=output == "json"), output)
 
 
 @app.command()
@@ -742,17 +582,17 @@ def explain(
     """Explain an error code."""
     from tenuto.cli.explaining import explain_code
 
-    _perform(lambda: explain_code(code, is_json=output == "json"), output)
+    perform(lambda: explain_code(code, is_json=output == "json"), output)
 
 
 def _serve(
     store: str, host: str, port: int, tasks: list[str] | None, files: list[Path]
 ) -> NoReturn:
-    from tenuto.cli.guard import perform
+    from tenuto.cli import guard
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
     wish = Wish(store=store, host=host, port=port, tasks=tasks or [], files=files)
-    raise typer.Exit(perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
+    raise typer.Exit(guard.perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
 
 
 def _one_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal
@@ -22,7 +23,17 @@ from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
 
 Kind = Literal["webhook", "subscription"]
 
-_STYLES: Final = {"active": "green", "failing": "yellow", "disabled": "bold red"}
+_STYLES: Final = {
+    "active": "green",
+    "failing": "yellow",
+    "disabled": "bold red",
+    "expired": "dim",
+}
+
+
+def secret_of(given: str | None) -> str | None:
+    """The secret that was given, `-` being what stands on stdin."""
+    return sys.stdin.readline().strip() if given == "-" else given
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -142,7 +153,7 @@ def _show_table(found: Sequence[Webhook], now: datetime) -> None:
     cells: list[list[str | Text]] = [
         [
             each.id,
-            Text(each.state, _STYLES[each.state]),
+            Text(_state(each), _STYLES[_state(each)]),
             str(each.pending),
             "-" if each.delivered_at is None else ago(each.delivered_at, now),
             each.url,
@@ -153,6 +164,10 @@ def _show_table(found: Sequence[Webhook], now: datetime) -> None:
     ]
     names = ("ID", "STATE", "PENDING", "DELIVERED", "URL", "PATTERNS", "ERROR")
     show(table_of(names, cells, whole=4))
+
+
+def _state(shown: Webhook) -> str:
+    return "expired" if isinstance(shown, Subscription) and shown.expired else shown.state
 
 
 def _item(shown: Webhook) -> Object:

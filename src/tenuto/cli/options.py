@@ -23,10 +23,16 @@ ListOutput = Annotated[
     Literal["table", "json", "id"],
     typer.Option("--output", "-o", help="What is printed on stdout."),
 ]
+Instance = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+    ),
+]
 
 
 def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
-    """Do what a command does, and end with its exit code."""
-    from tenuto.cli import guard
+    """Do the work of a command, and end with its code."""
+    from tenuto.cli.guard import perform as guarded
 
-    raise typer.Exit(guard.perform(work, is_json=output == "json"))
+    raise typer.Exit(guarded(work, is_json=output == "json"))

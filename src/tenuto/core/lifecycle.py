@@ -14,7 +14,7 @@ from msgspec import Struct
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
-from tenuto.model.log import LogRow
+from tenuto.model.log import LogRow, payload_of
 from tenuto.model.status import Status
 
 MOST_OUTPUT = 64_000
@@ -56,9 +56,12 @@ class Told(Struct, frozen=True, kw_only=True):
 
 
 def events_of(told: Told, status: str, rows: Iterable[LogRow]) -> Iterator[Event]:
-    """The events of a stretch of a log; `status` is what held before it."""
+    """The events of a stretch of a log; `status` is what held before it.
+
+    UnknownEntry where a newer program has written it, which may tell something of it.
+    """
     for row in rows:
-        payload: Object = {} if row.payload is None else msgspec.json.decode(row.payload)
+        payload = payload_of(row)
         if row.event_type == "STATUS_CHANGED":
             before, status = status, str(payload["to"])
             name = _of_status(before, Status(status))

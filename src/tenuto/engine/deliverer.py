@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,12 +21,19 @@ from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of,
 from tenuto.engine.signing import signed_headers
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Reply, Sender, Timer
-from tenuto.store.protocol import Listener, Posting, Settlement, Store
+from tenuto.store.outbox_protocol import Listener, Posting, Settlement
+from tenuto.store.protocol import Fenced, Store
 
 log = logging.getLogger("tenuto.webhooks")
 
 MOST_ADDRESSES = 64
-"""Addresses that are sent to at once."""
+"""Addresses that are sent to at once; those that fail have room of their own."""
+MOST_DOUBTFUL = 16
+"""Addresses that are sent to at once of those that failed last time."""
+MOST_WAITED_FOR = 256
+"""Addresses in all that may owe an answer."""
+_SLOW = 2.0
+"""Seconds after which an address that has not answered keeps no room from others."""
 MOST_EACH = 10
 """Requests to one address at once."""
 _FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
@@ -64,30 +72,50 @@ class Deliverer:
         """Addresses that are being sent to."""
         self._failures: dict[str, int] = {}
         """Addresses that took nothing of what they were sent last → how often in a row."""
+        self._slow: set[str] = set()
+        """Addresses that are being sent to, and have not answered for a while."""
+        self._has_looked = False
+        """Whether it is known who failed while other processes sent."""
         self._resting: dict[str, Timer] = {}
         """Those of them that are left alone for a while: however much is due to them."""
 
     async def run_once(self) -> datetime | None:
         """Begin to send what is due; when something else will be."""
-        while True:
-            room = MOST_ADDRESSES - len(self._busy)
-            if room <= 0:
-                return None
-            found = await self._store.due_postings(
-                self._clock.now(),
-                most=room,
-                each=MOST_EACH,
-                busy=(*self._busy, *self._resting),
+        if not self._has_looked:
+            listeners = await self._store.listeners(self._tenant)
+            self._failures |= {each.id: 1 for each in listeners if _is_failing(each)}
+            self._has_looked = True
+        moments = [await self._serve_all(self._trusted()), await self._serve_all(self._doubted())]
+        return min((each for each in moments if each is not None), default=None)
+
+    def _trusted(self) -> _Ask:
+        """Those that took what they were sent last, or were never sent anything."""
+        answering = sum(id not in self._failures and id not in self._slow for id in self._busy)
+        return _Ask(MOST_ADDRESSES - answering, {*self._busy, *self._resting, *self._failures})
+
+    def _doubted(self) -> _Ask:
+        """Those that failed last time: however many they are, the others have their room."""
+        asked = sum(id in self._failures for id in self._busy)
+        unavailable = {*self._busy, *self._resting}
+        return _Ask(MOST_DOUBTFUL - asked, unavailable, self._failures.keys() - unavailable)
+
+    async def _serve_all(self, ask: _Ask) -> datetime | None:
+        """Begin to send to as many as there is room for; when something else will be due."""
+        room = min(ask.room, MOST_WAITED_FOR - len(self._busy))
+        if room <= 0 or ask.among == set():
+            return None
+        found = await self._store.due_postings(
+            self._clock.now(), most=room, each=MOST_EACH, busy=ask.but, among=ask.among
+        )
+        listeners = {each.id: each for each in found.listeners}
+        for id, postings in _by_listener(found.items).items():
+            task = asyncio.get_running_loop().create_task(
+                self._serve(id, listeners.get(id), postings), name=f"tenuto webhook {id}"
             )
-            if not found.items:
-                return found.next_due
-            listeners = {each.id: each for each in await self._store.listeners(self._tenant)}
-            for id, postings in _by_listener(found.items).items():
-                task = asyncio.get_running_loop().create_task(
-                    self._serve(id, listeners.get(id), postings), name=f"tenuto webhook {id}"
-                )
-                self._busy[id] = task
-                task.add_done_callback(partial(self._done, id))
+            self._busy[id] = task
+            slow = self._clock.call_later(_SLOW, partial(self._is_slow, id))
+            task.add_done_callback(partial(self._done, id, slow))
+        return found.next_due
 
     @property
     def is_sending(self) -> bool:
@@ -107,7 +135,13 @@ class Deliverer:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._sender.close()
 
-    def _done(self, id: str, task: asyncio.Task[None]) -> None:
+    def _is_slow(self, id: str) -> None:
+        self._slow.add(id)
+        self._again()
+
+    def _done(self, id: str, slow: Timer, task: asyncio.Task[None]) -> None:
+        slow.cancel()
+        self._slow.discard(id)
         del self._busy[id]
         if not task.cancelled() and (error := task.exception()) is not None:
             # It is tried at the next look: at once it would only break off again.
@@ -118,6 +152,7 @@ class Deliverer:
     async def _serve(self, id: str, listener: Listener | None, postings: Sequence[Posting]) -> None:
         if listener is None:
             # It was removed meanwhile; what was on its way to it went with it.
+            self._failures.pop(id, None)
             await self._settled(Settlement(listener_id=id))
             return
         endpoint = endpoint_of(listener)
@@ -214,8 +249,23 @@ class Deliverer:
             except StoreUnavailable as error:
                 log.warning("what %s has is not recorded yet: %s", settlement.listener_id, error)
                 await self._clock.sleep(_PATIENCE)
+            except Fenced:
+                log.warning("what %s has is sent again: others send to it", settlement.listener_id)
+                return
             else:
                 return
+
+
+class _Ask(NamedTuple):
+    """Whom to send to: to how many, to none of some, and to no others than some."""
+
+    room: int
+    but: set[str]
+    among: set[str] | None = None
+
+
+def _is_failing(listener: Listener) -> bool:
+    return listener.kind != "definition" and health_of(listener).failing_since is not None
 
 
 def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:

@@ -34,11 +34,11 @@ from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
+from tenuto.store.outbox_protocol import Lifecycle
 from tenuto.store.protocol import (
     EventResult,
     InstanceUpdate,
     InstanceWrite,
-    Lifecycle,
     Mail,
     NewInstance,
     Ownership,

@@ -1,9 +1,9 @@
-"""To whom an event goes outside, and what is sent to each."""
+"""To whom an event goes, and what is sent to each outside."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,12 +11,11 @@ import msgspec
 
 from tenuto.engine.endpoints import Endpoint, endpoint_of
 from tenuto.events import fits
-from tenuto.expr import ExpressionError, compile_expression
+from tenuto.expr import Expression, ExpressionError, compile_expression
 from tenuto.model.durations import iso
-from tenuto.model.events import Event
+from tenuto.model.events import Event, stream_of
 from tenuto.model.json import Object
-from tenuto.model.lifecycle import PREFIX
-from tenuto.store.protocol import Listener, Posting
+from tenuto.store.outbox_protocol import Listener, Posting
 
 log = logging.getLogger("tenuto.outbox")
 
@@ -29,57 +28,105 @@ class Addressee(NamedTuple):
 
     listener: Listener
     endpoint: Endpoint
+    filter: Expression | None
 
 
-def addressees_of(listeners: Iterable[Listener]) -> list[Addressee]:
-    """Those who hear anything at all: not definitions, and nobody who was disabled."""
-    return [
-        Addressee(each, endpoint_of(each))
-        for each in listeners
-        if each.kind != "definition" and (each.level or each.hears_inbox)
-    ]
+class Audience:
+    """Everybody who listens, found by the names of events."""
 
+    def __init__(self, listeners: Iterable[Listener] = ()) -> None:
+        """Definitions count, and whoever is not disabled."""
+        self.is_listened_to = False
+        self.has_definitions = False
+        self._workflows: list[str] = []
+        """What definitions listen for."""
+        self._by_name: dict[str, list[Addressee]] = {}
+        """Pattern → whom, of patterns that only one name fits."""
+        self._by_first_word: dict[str, list[tuple[str, Addressee]]] = {}
+        """First word → pattern and whom; under `*` those that begin with any word."""
+        for listener in listeners:
+            if not listener.level and not listener.hears_inbox:
+                continue
+            self.is_listened_to = True
+            if listener.kind == "definition":
+                self.has_definitions = True
+                self._workflows += listener.patterns
+            elif (addressee := _addressee(listener)) is not None:
+                self._add(addressee)
 
-def postings_of(addressees: Sequence[Addressee], event: Event, now: datetime) -> Iterator[Posting]:
-    """An event on its way to each that asked for it."""
-    for addressee in addressees:
-        if _is_for(addressee, event):
+    def is_for_workflows(self, event: Event) -> bool:
+        """Whether a definition listens for it."""
+        return any(fits(pattern, event.pattern) for pattern in self._workflows)
+
+    def postings_of(self, event: Event, now: datetime) -> Iterator[Posting]:
+        """An event on its way to each that asked for it."""
+        value: Object | None = None
+        for addressee in self._who_asks_for(event.pattern):
+            if not _may_be_for(addressee, event):
+                continue
+            if addressee.filter is not None:
+                value = event.as_value() if value is None else value
+                if not _holds(addressee, addressee.filter, value):
+                    continue
             yield Posting(
                 listener_id=addressee.listener.id,
                 event_id=event.id,
-                stream=_stream_of(event),
+                stream=stream_of(event.id),
                 body=_encode(_body(addressee, event)),
                 created_at=now,
             )
 
+    def _add(self, addressee: Addressee) -> None:
+        for pattern in addressee.listener.patterns:
+            if "*" not in pattern:
+                self._by_name.setdefault(pattern, []).append(addressee)
+                continue
+            word = pattern.partition(".")[0]
+            word = "*" if "*" in word else word
+            self._by_first_word.setdefault(word, []).append((pattern, addressee))
 
-def _stream_of(event: Event) -> str:
-    """What goes out in order: the events of one instance; others do not wait for each other."""
-    if event.pattern.startswith(PREFIX):
-        return event.id.rpartition(":")[0]
-    return event.id
+    def _who_asks_for(self, name: str) -> Iterator[Addressee]:
+        """Each once, however many of its patterns fit."""
+        seen: set[str] = set()
+        for addressee in self._by_name.get(name, ()):
+            if addressee.listener.id not in seen:
+                seen.add(addressee.listener.id)
+                yield addressee
+        for word in (name.partition(".")[0], "*"):
+            for pattern, addressee in self._by_first_word.get(word, ()):
+                if addressee.listener.id not in seen and fits(pattern, name):
+                    seen.add(addressee.listener.id)
+                    yield addressee
 
 
-def _is_for(addressee: Addressee, event: Event) -> bool:
-    listener, endpoint = addressee
-    if not any(fits(pattern, event.pattern) for pattern in listener.patterns):
-        return False
+def _addressee(listener: Listener) -> Addressee | None:
+    endpoint = endpoint_of(listener)
+    if endpoint.filter is None:
+        return Addressee(listener, endpoint, None)
+    try:
+        return Addressee(listener, endpoint, compile_expression(endpoint.filter, roots=_EVENT))
+    except ExpressionError as error:
+        log.warning("%s is told nothing, since its filter cannot be read: %s", listener.id, error)
+        return None
+
+
+def _may_be_for(addressee: Addressee, event: Event) -> bool:
+    listener, endpoint, _ = addressee
     if listener.expires_at is not None and listener.expires_at <= event.received_at:
         return False
-    if endpoint.correlation_id not in (None, event.correlation_id):
-        return False
-    if endpoint.filter is None:
-        return True
+    return endpoint.correlation_id in (None, event.correlation_id)
+
+
+def _holds(addressee: Addressee, expression: Expression, value: Object) -> bool:
     try:
-        expression = compile_expression(endpoint.filter, roots=_EVENT)
-        return expression.truthy({"event": event.as_value()})
+        return expression.truthy({"event": value})
     except ExpressionError as error:
-        log.debug("the filter of %s: %s", listener.id, error)
+        log.debug("the filter of %s: %s", addressee.listener.id, error)
         return False
 
 
 def _body(addressee: Addressee, event: Event) -> Object:
-    listener, endpoint = addressee
+    listener, endpoint, _ = addressee
     timestamp = iso(event.timestamp or event.received_at)
     if listener.kind == "subscription":
         return {

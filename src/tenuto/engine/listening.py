@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from tenuto.events import fits
 from tenuto.model.graph import Definition, EventWait
 from tenuto.model.lifecycle import OF_INSTANCES, OF_NODES
-from tenuto.store.protocol import Listener
+from tenuto.store.outbox_protocol import Listener
+
+STILL_WANTED = timedelta(hours=1)
+"""For so long whoever listens is left alone: an instance of it may be about to start."""
 
 
 def level_heard(patterns: Iterable[str]) -> Literal[0, 1, 2]:
@@ -36,7 +39,7 @@ def listener_of(
     if not patterns:
         return None
     return Listener(
-        id=f"{definition.id}/{digest.hex()[:16]}",
+        id=listener_id(definition.id, digest),
         kind="definition",
         patterns=patterns,
         level=level_heard(patterns),
@@ -45,6 +48,11 @@ def listener_of(
         created_at=now,
         tenant=tenant,
     )
+
+
+def listener_id(definition_id: str, digest: bytes) -> str:
+    """Of a version of a definition, by what its author wrote."""
+    return f"{definition_id}/{digest.hex()[:16]}"
 
 
 def patterns_of(definition: Definition) -> Iterator[str]:

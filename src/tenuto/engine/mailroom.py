@@ -233,7 +233,7 @@ class Mailroom:
     async def _start(self, request: Request, started: Started, tenant: str) -> None:
         """Start an instance by letter, or have it refused where its workflow is gone."""
         try:
-            deployed = await self._plans.get(
+            deployed = await self._plans.for_start(
                 tenant, started.definition_id, started.definition_version
             )
         except StoreUnavailable:

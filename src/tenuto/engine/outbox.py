@@ -2,32 +2,29 @@
 
 A row of the outbox is written with what it tells of, and taken off once everything that follows is
 durable: events are in the inbox for workflows that wait for them, and on their way to addresses
-outside. Whatever breaks off in between is done again, under the same ids.
+outside. Whatever breaks off in between is done again, under the same ids. What cannot be told at
+all holds up its own instance and nobody else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
-from tenuto.engine.fan_out import Addressee, addressees_of, postings_of
-from tenuto.events import fits
+from tenuto.engine.fan_out import Audience
+from tenuto.engine.set_aside import SetAside
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.ports import Clock
-from tenuto.store.protocol import (
-    InstanceQuery,
-    InstanceRow,
-    Listener,
-    OutboxRow,
-    Posting,
-    Store,
-)
+from tenuto.store.outbox_protocol import OutboxRow, Stretch
+from tenuto.store.protocol import DataRefused, Fenced, InstanceQuery, InstanceRow, Store
 
 log = logging.getLogger("tenuto.outbox")
 
@@ -35,7 +32,13 @@ PAGE = 200
 """Rows of the outbox that are told together."""
 MOST_EVENTS = 1_000
 """Past so many events the rest of them is told next time."""
-_ENTRIES = 1_000
+
+
+class _Notice(NamedTuple):
+    """A row of the outbox, and the events that it makes."""
+
+    row: OutboxRow
+    events: list[Event]
 
 
 class Drainer:
@@ -54,43 +57,96 @@ class Drainer:
         self._clock = clock
         self._publish = publish
         self._tenant = tenant
-        self._listeners: list[Listener] = []
-        self.is_listened_to = False
+        self._audience = Audience()
+        self._listening: int | None = None
+        """Of which change of those who listen the audience is."""
+        self._aside = SetAside(clock)
+        self._page = PAGE
+
+    @property
+    def is_listened_to(self) -> bool:
         """Whether anybody heard anything when this process looked last."""
+        return self._audience.is_listened_to
+
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """What this process cannot tell, an instance or an event, and why."""
+        return self._aside.reasons
+
+    @property
+    def next_try(self) -> datetime | None:
+        """When the first of that is tried again."""
+        return self._aside.next_try
 
     async def run_once(self) -> bool:
         """Tell what there is, a page of it; whether there may be more."""
-        rows = await self._store.outbox(PAGE)
+        aside = self._aside.resting()
+        rows = await self._store.outbox(self._page, passing_over=aside)
+        if len(rows) < self._page:
+            self._aside.went(self.untold.keys() - aside - {row.stream for row in rows})
         # Afterwards: whoever had a row written is among them, also if nobody was a moment ago.
-        self._listeners = await self._store.listeners(self._tenant)
-        self.is_listened_to = any(each.level or each.hears_inbox for each in self._listeners)
+        await self._look_who_listens()
+        rows = [row for row in rows if row.stream not in aside]
         if not rows:
             return False
-        events, told = await self._events(rows)
-        await self._put_into_inbox(event for event, is_new in events if is_new)
-        addressees = addressees_of(self._listeners)
-        postings = self._postings(addressees, [event for event, _ in events])
-        await self._store.drained([row.number for row in rows[:told]], postings)
+        await self._tell(_together(rows))
         return True
 
-    async def _events(self, rows: Sequence[OutboxRow]) -> tuple[list[tuple[Event, bool]], int]:
-        """What the rows tell, in order, each with whether it is not in the inbox yet.
+    async def _look_who_listens(self) -> None:
+        listening = await self._store.listening()
+        if listening != self._listening:
+            self._audience = Audience(await self._store.listeners(self._tenant))
+            # Read before they were: should they have changed meanwhile, they are read again.
+            self._listening = listening
 
-        One turn may have written thousands of entries: how many rows are told this time.
-        """
-        ids = tuple({row.instance_id for row in rows if row.instance_id})
+    async def _tell(self, rows: Sequence[OutboxRow]) -> None:
+        notices = await self._in_inbox(await self._read(rows))
+        now = self._clock.now()
+        postings = [
+            posting
+            for notice in notices
+            for event in notice.events
+            for posting in self._audience.postings_of(event, now)
+        ]
+        try:
+            await self._store.drained([notice.row.number for notice in notices], postings)
+        except DataRefused as error:
+            # Taken apart by halves, until the guilty one stands alone.
+            self._page = max(1, len(rows) // 2)
+            if len(rows) == 1:
+                self._aside.put(rows[0].stream, error)
+            return
+        self._page = min(PAGE, self._page * 2)
+        self._aside.went({notice.row.stream for notice in notices} - self._aside.resting())
+
+    async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
+        """What the rows tell, in order; what cannot be read is set aside, all of its stream."""
+        stretches = [row.stretch for row in rows if row.event is None]
+        ids = list(dict.fromkeys(stretch.instance_id for stretch in stretches))
         instances = await self._instances(ids)
-        found: list[tuple[Event, bool]] = []
-        for told, row in enumerate(rows):
-            if len(found) >= MOST_EVENTS:
-                return found, told
-            if row.event is not None:
-                found.append((row.event, False))
-            elif (instance := instances.get(row.instance_id)) is not None:
-                entries = await self._entries(row)
-                facts = await self._told(instance)
-                found += [(event, True) for event in events_of(facts, row.status, entries)]
-        return found, len(rows)
+        # An instance's first entry says how many starts by lifecycle events led to it.
+        firsts = ids if self._audience.has_definitions else []
+        asked = [*stretches, *(Stretch(id, 1, 1) for id in firsts)]
+        found = await self._store.stretches(asked) if asked else []
+        entries = iter(found)
+        chains = dict(zip(firsts, found[len(stretches) :], strict=True))
+        notices: list[_Notice] = []
+        unread: set[str] = set()
+        for row in rows:
+            log_rows = next(entries) if row.event is None else []
+            if row.stream in unread:
+                continue
+            try:
+                events = [row.event] if row.event is not None else []
+                if (instance := instances.get(row.stream)) is not None and row.event is None:
+                    facts = _told(instance, chains.get(row.stream, ()))
+                    events = list(events_of(facts, row.status, log_rows))
+            except Exception as error:  # noqa: BLE001 - one that cannot be read keeps no other
+                unread.add(row.stream)
+                self._aside.put(row.stream, error)
+            else:
+                notices.append(_Notice(row, events))
+        return notices
 
     async def _instances(self, ids: Sequence[str]) -> dict[str, InstanceRow]:
         if not ids:
@@ -99,53 +155,44 @@ class Drainer:
         page = await self._store.instances(query)
         return {row.id: row for row in page.items}
 
-    async def _entries(self, row: OutboxRow) -> list[LogRow]:
-        entries: list[LogRow] = []
-        after = row.first_seq - 1
-        while after < row.last_seq:
-            limit = min(_ENTRIES, row.last_seq - after)
-            page = await self._store.entries(row.instance_id, after=after, limit=limit)
-            if not page:
-                break
-            entries += page
-            after = page[-1].seq
-        return entries
+    async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:
+        """Put what workflows listen for into the inbox; those for which that went well.
 
-    async def _told(self, row: InstanceRow) -> Told:
-        return Told(
-            instance_id=row.id,
-            workflow_id=row.definition_id,
-            version=row.definition_version,
-            correlation_id=row.correlation_id,
-            output=row.output,
-            cancellation=row.cancellation,
-            chain=await self._chain(row.id),
-        )
+        Nobody else reads there what Tenuto itself tells. Of one instance one goes in after the
+        other, in the order in which it happened.
+        """
+        wanted: dict[str, list[tuple[int, Event]]] = {}
+        for notice in notices:
+            if notice.row.event is None:
+                wanted.setdefault(notice.row.stream, []).extend(
+                    (notice.row.number, event)
+                    for event in notice.events
+                    if self._audience.is_for_workflows(event)
+                )
+        streams = [stream for stream, events in wanted.items() if events]
+        refused = await asyncio.gather(*(self._put_all(wanted[each]) for each in streams))
+        first_refused: dict[str, int] = {}
+        for stream, refusal in zip(streams, refused, strict=True):
+            if refusal is not None:
+                number, error = refusal
+                first_refused[stream] = number
+                self._aside.put(stream, error)
+        return [
+            notice
+            for notice in notices
+            if notice.row.number < first_refused.get(notice.row.stream, notice.row.number + 1)
+        ]
 
-    async def _chain(self, instance_id: str) -> int:
-        """How many starts by lifecycle events led to an instance: its first entry says it."""
-        if not any(each.kind == "definition" for each in self._listeners):
-            return 0
-        for first in await self._store.entries_at(instance_id, [1]):
-            if first.payload is not None:
-                return int(msgspec.json.decode(first.payload).get("chain", 0))
-        return 0
-
-    async def _put_into_inbox(self, events: Iterable[Event]) -> None:
-        """For workflows: nobody else reads there what Tenuto itself tells."""
-        patterns = {
-            pattern
-            for each in self._listeners
-            if each.kind == "definition"
-            for pattern in each.patterns
-        }
-        if patterns:
-            wanted = [
-                event
-                for event in events
-                if any(fits(pattern, event.pattern) for pattern in patterns)
-            ]
-            await asyncio.gather(*map(self._put, wanted))
+    async def _put_all(self, events: Iterable[tuple[int, Event]]) -> tuple[int, Exception] | None:
+        """The number of the row whose event cannot be put, if there is one."""
+        for number, event in events:
+            try:
+                await self._put(event)
+            except (StoreUnavailable, Overloaded, Fenced):
+                raise
+            except Exception as error:  # noqa: BLE001 - one that is refused keeps no other
+                return number, error
+        return None
 
     async def _put(self, event: Event) -> None:
         received = msgspec.structs.replace(event, received_at=self._clock.now())
@@ -154,9 +201,29 @@ class Drainer:
         except (StoreUnavailable, Overloaded):
             raise
         except TenutoError as error:
-            # One that the inbox does not take must not keep the others from being told.
+            # There is another event of this id, and that will never change.
             log.error("the event %s is not in the inbox: %s", event.id, error)  # noqa: TRY400
 
-    def _postings(self, addressees: Sequence[Addressee], events: Sequence[Event]) -> list[Posting]:
-        now = self._clock.now()
-        return [posting for event in events for posting in postings_of(addressees, event, now)]
+
+def _together(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
+    """As many of them as are told at once: one turn may have written thousands of entries."""
+    events = 0
+    for place, row in enumerate(rows):
+        events += row.last_seq - row.first_seq + 1
+        if events > MOST_EVENTS and place:
+            return rows[:place]
+    return rows
+
+
+def _told(row: InstanceRow, first: Sequence[LogRow]) -> Told:
+    payload = first[0].payload if first else None
+    chain = 0 if payload is None else int(msgspec.json.decode(payload).get("chain", 0))
+    return Told(
+        instance_id=row.id,
+        workflow_id=row.definition_id,
+        version=row.definition_version,
+        correlation_id=row.correlation_id,
+        output=row.output,
+        cancellation=row.cancellation,
+        chain=chain,
+    )

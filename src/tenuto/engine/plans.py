@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeGuard
 
 import msgspec
@@ -14,18 +15,21 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
-from tenuto.engine.listening import listener_of
+from tenuto.engine.listening import STILL_WANTED, listener_of
 from tenuto.engine.trigger_rows import trigger_rows
 from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.ports import Clock
-from tenuto.store.protocol import DefinitionRow, Store, Superseded
+from tenuto.store.protocol import DataRefused, DefinitionRow, Store, Superseded
 
 log = logging.getLogger("tenuto.engine")
 
 _KEPT = 1_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_HEARD_FOR = STILL_WANTED / 4
+"""A version that listened so short a time ago does so for as long as it takes to start one."""
 
 
 _NO_CONTENT = b"null"
@@ -56,6 +60,8 @@ class Deployed(NamedTuple):
     plan: Plan
     unavailable: tuple[Problem, ...]
     """What it uses that this version of the program does not run."""
+    digest: bytes = b""
+    """Of what its author wrote."""
 
     def refuse_unavailable(self) -> None:
         if self.unavailable:
@@ -86,6 +92,8 @@ class Plans:
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
+        self._listened: dict[tuple[str, str, int], datetime] = {}
+        """Versions that were asked for by their number → when it was seen to that they listen."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
 
@@ -109,6 +117,22 @@ class Plans:
         return known or self._keep(
             row, self.compile(msgspec.json.decode(row.content), is_saved=True)
         )
+
+    async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version of which an instance is about to start; NotFound when there is none.
+
+        An old one that waits for what Tenuto tells listens again: nobody may have for a while.
+        """
+        found = await self.get(tenant, id, version)
+        key = tenant, id, found.version
+        now = self._clock.now()
+        if version is None or now - self._listened.get(key, _LONG_AGO) < _HEARD_FOR:
+            return found
+        if (listener := listener_of(found.plan.definition, found.digest, now, tenant)) is not None:
+            await self._store.put_listener(listener)
+            self._listens()
+        self._listened[key] = now
+        return found
 
     def known(self, tenant: str, id: str, version: int) -> Deployed | None:
         """A version, if it is at hand."""
@@ -141,6 +165,10 @@ class Plans:
             )
         except Superseded as error:
             raise _not_the_newest(plan.definition.id, error.newest) from None
+        except DataRefused:
+            if listener is not None:
+                await self._store.remove_listener(tenant, listener.kind, listener.id)
+            raise
         self._newest[tenant, row.id] = row.version
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)
@@ -208,7 +236,7 @@ class Plans:
         return did_you_mean(id, await self._store.definition_ids(tenant), otherwise)
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
-        deployed = Deployed(row.version, plan, unavailable(plan.definition))
+        deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash)
         if len(self._deployed) >= _KEPT:
             self._deployed.pop(next(iter(self._deployed)))
         self._deployed[row.tenant, row.id, row.version] = deployed

@@ -47,7 +47,7 @@ async def plan_rerun(
     _refuse_arguments(from_step, version)
     state = earlier.state
     chosen = state.definition_version if version is None else version
-    deployed = await plans.get(earlier.tenant, state.definition_id, chosen)
+    deployed = await plans.for_start(earlier.tenant, state.definition_id, chosen)
     deployed.refuse_unavailable()
     reused: tuple[Reused, ...] = ()
     if from_step is not None:

@@ -67,7 +67,8 @@ class Telling:
                 is_more = await self.drainer.run_once()
                 due = None if self._deliverer is None else await self._deliverer.run_once()
                 if not is_more:
-                    return due
+                    moments = (due, self.drainer.next_try)
+                    return min((each for each in moments if each is not None), default=None)
 
     async def finish(self, seconds: float) -> None:
         """Have sent what can be, for so long at most: the rest is sent by whoever goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from msgspec import Struct
@@ -12,10 +13,21 @@ from tenuto.model.json import JSON, Object, json_problem
 MOST_CHAINED = 16
 """So many starts by lifecycle events may follow from one another."""
 
+_OF_INSTANCE = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):")
+
 
 def is_reserved(pattern: str) -> bool:
     """Whether only Tenuto itself may publish events of this name."""
     return pattern == "workflow" or pattern.startswith("workflow.")
+
+
+def stream_of(event_id: str) -> str:
+    """What an event is told in order with: the instance that it is of, else itself alone.
+
+    Ids of what is told of an instance, and of what it emits, begin with the instance's id.
+    """
+    of_instance = _OF_INSTANCE.match(event_id)
+    return event_id if of_instance is None else of_instance.group(1)
 
 
 def event_name_problem(pattern: str) -> str | None:

@@ -85,9 +85,21 @@ def from_row(row: LogRow) -> Entry:
         raise UnknownEntry(message) from error
 
 
-def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
+def payload_of(row: LogRow) -> Object:
+    """What an entry says beyond its columns, in the shape of today; UnknownEntry."""
+    kind = KINDS.get(row.event_type)
+    if kind is None:
+        raise UnknownEntry(row.event_type)
+    return _payload(row, kind)
+
+
+def _payload(row: LogRow, kind: type[Entry]) -> Object:
     fields = msgspec.json.decode(row.payload, type=dict[str, JSON]) if row.payload else {}
-    fields = _upcast(kind.event_type, fields)
+    return _upcast(kind.event_type, fields)
+
+
+def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
+    fields = _payload(row, kind)
     if row.node_id is not None:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:

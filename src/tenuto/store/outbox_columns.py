@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.columns import from_ms, to_ms
-from tenuto.store.protocol import InstanceWrite, Listener, ListenerKind, OutboxRow, Posting
+from tenuto.model.events import stream_of
+from tenuto.store.columns import EventColumns, event_value, from_ms, to_ms
+from tenuto.store.outbox_protocol import Listener, ListenerKind, OutboxRow, Posting
+from tenuto.store.protocol import InstanceWrite
 
 SHARES = 16
-"""Parts of the outbox, each of which one process has in hand: an instance is all in one."""
+"""Parts of the outbox, each of which one process has in hand: a stream is all in one."""
 
 _decode_patterns = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -103,14 +105,21 @@ def outbox_columns(writes: Iterable[InstanceWrite], heard: int = 2) -> list[Outb
     ]
 
 
-def stretch_of(number: int, columns: OutboxColumns) -> OutboxRow:
+def outbox_row(row: Iterable[Any]) -> OutboxRow:
+    """A row of outbox with its number, followed by the columns of the event that it tells of."""
+    number, tenant, stream, first_seq, last_seq, status, *found = row
+    event = None if found[0] is None else event_value(EventColumns._make(found))
+    if event is not None:
+        # Without a stream where an older program has written it.
+        stream = stream or stream_of(event.id)
     return OutboxRow(
         number=number,
-        tenant=columns.tenant,
-        instance_id=columns.instance_id,
-        first_seq=columns.first_seq,
-        last_seq=columns.last_seq,
-        status=columns.status,
+        tenant=tenant,
+        stream=stream,
+        first_seq=first_seq,
+        last_seq=last_seq,
+        status=status,
+        event=event,
     )
 
 
@@ -136,5 +145,5 @@ def posting_of(columns: PostingColumns) -> Posting:
     )
 
 
-def share_of(instance_id: str) -> int:
-    return zlib.crc32(instance_id.encode("utf-8", "surrogatepass")) % SHARES
+def share_of(stream: str) -> int:
+    return zlib.crc32(stream.encode("utf-8", "surrogatepass")) % SHARES

@@ -30,6 +30,7 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.access_protocol import AccessStore
+from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 
 BEAT_EVERY = timedelta(seconds=3)
 """How often a process beats unless its store says otherwise."""
@@ -320,19 +321,6 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     """Leaves a row in the outbox where somebody listens for entries of that level."""
 
 
-class Lifecycle(NamedTuple):
-    """What tells whether anybody listens for the entries of a write."""
-
-    level: ListenerLevel
-    status: Status
-    """Of the instance before the write."""
-    tenant: str = "default"
-
-
-ListenerLevel: TypeAlias = Literal[1, 2]
-"""1: entries that change a status are listened for; 2: those of nodes too."""
-
-
 DeliveryOutcome: TypeAlias = Literal[
     "matched", "resumed", "cancelled", "started", "discarded", "refused"
 ]
@@ -516,90 +504,6 @@ class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
     tenant: str = "default"
 
 
-ListenerKind: TypeAlias = Literal["definition", "webhook", "subscription"]
-
-
-class Listener(Struct, frozen=True, gc=False, kw_only=True):
-    """Somebody who is told of events: workflows that wait for them, or an address."""
-
-    id: str
-    kind: ListenerKind
-    patterns: tuple[str, ...]
-    level: Literal[0, 1, 2]
-    """Which lifecycle events it hears: none, those of instances, those of nodes too."""
-    hears_inbox: bool
-    """Whether it hears events that come from outside, or from `emit`."""
-    settings: bytes
-    """JSON, as its owner wrote it: nothing that the store would read."""
-    health: bytes = b"{}"
-    """JSON: how its deliveries go."""
-    created_at: datetime
-    expires_at: datetime | None = None
-    tenant: str = "default"
-
-
-class OutboxRow(Struct, frozen=True, gc=False, kw_only=True):
-    """Something that somebody listens for: a stretch of an instance's log, or an event."""
-
-    number: int
-    """Rises with the log of one instance."""
-    tenant: str
-    instance_id: str = ""
-    first_seq: int = 0
-    last_seq: int = 0
-    status: str = ""
-    """Of the instance before its first entry."""
-    event: Event | None = None
-
-
-class Posting(Struct, frozen=True, gc=False, kw_only=True):
-    """An event on its way to a listener; one per (listener, event)."""
-
-    listener_id: str
-    event_id: str
-    stream: str
-    """Those of one listener and stream go out one after the other."""
-    body: bytes
-    created_at: datetime
-    attempts: int = 0
-    """How often it was tried in vain."""
-
-
-class PostingKey(NamedTuple):
-    """Which event, to whom."""
-
-    listener_id: str
-    event_id: str
-
-
-class DuePostings(NamedTuple):
-    """What may go out now, and when more may."""
-
-    items: list[Posting]
-    next_due: datetime | None
-
-
-class Settlement(Struct, frozen=True, gc=False, kw_only=True):
-    """What became of postings to one listener."""
-
-    listener_id: str
-    delivered: tuple[str, ...] = ()
-    """Ids of events; what follows each in its stream is due from now on."""
-    put_off: tuple[tuple[str, datetime], ...] = ()
-    """Ids of events that did not go through, and when to try again."""
-    health: bytes | None = None
-    """What is known of it from now on; None: as before."""
-    is_disabled: bool = False
-    """From now on it hears nothing, and what was on its way to it is gone."""
-
-
-class Backlog(NamedTuple):
-    """What is on its way to a listener."""
-
-    size: int
-    oldest: datetime
-
-
 class Orphan(NamedTuple):
     """An instance whose owner is gone; `clean` when that process stopped in good order."""
 
@@ -628,7 +532,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, Protocol):
+class Store(AccessStore, OutboxStore, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int
@@ -876,49 +780,9 @@ class Store(AccessStore, Protocol):
     async def deliveries_of(self, event_id: str) -> list[Delivery]:
         """To whom one event went, and what came of it, ordered by the place that it went to."""
 
-    async def put_listener(self, listener: Listener) -> None:
-        """Keep a listener, instead of one of the same kind and id; also beside the engine.
-
-        From then on what it listens for leaves a row in the outbox, in the turn that writes it. Of
-        a store with one engine this holds for others once that has looked at `listeners`.
-        """
-
-    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
-        """Forget a listener and what was on its way to it; whether it was there."""
-
-    async def listeners(self, tenant: str) -> list[Listener]:
-        """Everybody who listens, or did before it was disabled; oldest first."""
-
-    async def outbox(self, limit: int) -> list[OutboxRow]:
-        """The oldest rows of the outbox that no other living process has, in order.
-
-        All rows of one instance are one process's, until it says that they are `drained`.
-        """
-
-    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
-        """Take rows off the outbox and, in the same transaction, put events on their way; Fenced.
-
-        A posting that is there stays as it is. What this process had of the outbox is nobody's.
-        """
-
-    async def due_postings(
-        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
-    ) -> DuePostings:
-        """What may go out to `most` listeners, `each` at most to one, and to none of the `busy`.
-
-        Of each stream of a listener that is the oldest. Among listeners those come first for whom
-        something has been due the longest. All that is on its way to one of them is one living
-        process's, until it has been `settle`d.
-        """
-
-    async def settle(self, settlement: Settlement) -> None:
-        """Record what became of postings to a listener, and let it go."""
-
-    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
-        """What is on its way, by listener; those to whom nothing is are left out."""
-
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         """Forget events received before then that were matched, and whom they went to.
 
-        At most `limit`, oldest first; how many. What is in the outbox is left for later.
+        At most `limit`, oldest first; how many. What is in the outbox is left for later, and so is
+        what has not arrived yet where it is for: that will be written down beside it.
         """

@@ -18,29 +18,32 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.outbox_protocol import (
+    Backlog,
+    DuePostings,
+    Listener,
+    ListenerKind,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.protocol import (
     NOTHING_KNOWN,
-    Backlog,
     CommitUnknown,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
-    DuePostings,
     InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
     Lease,
-    Listener,
-    ListenerKind,
     Mail,
     MailKey,
     Orphan,
-    OutboxRow,
-    Posting,
     Pulse,
-    Settlement,
     Store,
     StoredInstance,
     TimerRow,
@@ -286,16 +289,32 @@ class FaultyStore:
     async def listeners(self, tenant: str) -> list[Listener]:
         return await self._read(lambda: self._inner.listeners(tenant))
 
-    async def outbox(self, limit: int) -> list[OutboxRow]:
-        return await self._read(lambda: self._inner.outbox(limit), is_claim=True)
+    async def enable_listener(self, listener: Listener) -> bool:
+        return await self._write("enable listener", lambda: self._inner.enable_listener(listener))
+
+    async def listening(self) -> int:
+        return await self._read(self._inner.listening)
+
+    async def outbox(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        look = partial(self._inner.outbox, limit, passing_over=passing_over)
+        return await self._read(look, is_claim=True)
+
+    async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+        return await self._read(lambda: self._inner.stretches(asked))
 
     async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         await self._write("drain", lambda: self._inner.drained(numbers, postings))
 
     async def due_postings(
-        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+        self,
+        now: datetime,
+        *,
+        most: int,
+        each: int,
+        busy: Collection[str] = (),
+        among: Collection[str] | None = None,
     ) -> DuePostings:
-        look = partial(self._inner.due_postings, now, most=most, each=each, busy=busy)
+        look = partial(self._inner.due_postings, now, most=most, each=each, busy=busy, among=among)
         return await self._read(look, is_claim=True)
 
     async def settle(self, settlement: Settlement) -> None:

@@ -6,7 +6,7 @@ import os
 
 from tenuto.testing.weather import Fault
 
-_EVERY = bool(os.environ.get("TENUTO_EVERY_WRITE"))
+EVERY_WRITE = bool(os.environ.get("TENUTO_EVERY_WRITE"))
 _ORDER = (
     Fault.CRASH_AFTER,
     Fault.CRASH_BEFORE,
@@ -18,6 +18,6 @@ _ORDER = (
 
 def some_of(writes: int, mode: Fault) -> range:
     """Every third write, and for each fault others, so that together they break off each."""
-    if _EVERY:
+    if EVERY_WRITE:
         return range(1, writes + 1)
     return range(1 + _ORDER.index(mode) % 3, writes + 1, 3)

@@ -37,6 +37,7 @@ NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|CREATE SCHEMA)\b")
 
 SMALL = {
     "listeners": "as many rows as there are listeners",
+    "listening": "one row",
     "shares": "as many rows as there are listeners, and sixteen",
     "processes": "as many rows as processes; those that are gone for minutes, or a day",
     "moments": "as many rows as lanes of processes, and one",

@@ -19,6 +19,9 @@ SHELF = Path(__file__).parent / "schemas"
 VERSIONS = [each.version for each in MIGRATIONS]
 
 
+VERSIONS = [each.version for each in MIGRATIONS]
+
+
 def opened(path: Path) -> Session:
     return Session(str(path), "writer_settings", may_create=True)
 
@@ -91,6 +94,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0005 jobs",
         "0006 arms_and_triggers",
         "0007 outbox",
+        "0009 listening",
         "0010 access",
     ]
     assert await store.migrate() == []

@@ -21,6 +21,7 @@ NOT_PLANNED = re.compile(r"(?:BEGIN|COMMIT|ROLLBACK|PRAGMA)\b")
 SMALL = {
     "access_keys": "the first row of them, if there is one",
     "listeners": "as many rows as there are listeners",
+    "listening": "one row",
     "processes": "as many rows as processes own something",
     "schema_info": "one row",
     "sqlite_schema": "one row per table and index",

@@ -74,10 +74,11 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
         won = [write for write in turn.writes if outcomes.get(write.instance_id, WON) is WON]
         for write in won:
             _write(disk, turn, write)
-        write_stretches(disk, won)
         for mail in (letter for write in won for letter in write.mail_sent):
             put_mail(disk, mail, turn.process_id)
         events = {event.id: _put_event(disk, turn, event) for event in events_of(turn, won)}
+        # After its events: an instance has emitted them before it is told that it has ended.
+        write_stretches(disk, won)
         if turn.events or any(write.create for write in won):
             _note_time(disk, turn)
         for match in turn.matches:
@@ -270,7 +271,7 @@ def _put_event(disk: MemoryDisk, turn: Turn, event: Event) -> EventResult:
         number = disk.newest_event + 1
         disk.put(disk.event_numbers, (columns.tenant, columns.id), number)
         disk.put(disk.events, number, pack(StoredEvent(columns, turn.id, (0, 0, 0), None)))
-        write_event(disk, columns.tenant, columns.pattern, number)
+        write_event(disk, columns, number)
         return EventResult("stored", number=number)
     stored = unpack(StoredEvent, disk.events[number])
     if stored.event.content_hash != columns.content_hash:

@@ -125,6 +125,8 @@ class MemoryDisk:
         self.audit_log: dict[tuple[str, int], bytes] = {}
         self.audit_numbers: dict[tuple[str, str], int] = {}
         self.audit_heads: dict[str, AuditHead] = {}
+        self.listening = 0
+        """How often it has changed who listens, and for what."""
         self.shares: dict[str, str] = {}
         """Parts of the outbox, and listeners → the process that has them in hand."""
         self._last_number = 0

@@ -8,7 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.columns import event_value
+from tenuto.model.events import stream_of
+from tenuto.model.log import LogRow
+from tenuto.store.columns import EventColumns
 from tenuto.store.memory.disk import MemoryDisk, StoredEvent, pack, unpack
 from tenuto.store.outbox_columns import (
     ListenerColumns,
@@ -17,19 +19,21 @@ from tenuto.store.outbox_columns import (
     listener_columns,
     listener_of,
     outbox_columns,
+    outbox_row,
     posting_columns,
     posting_of,
-    stretch_of,
+    share_of,
 )
-from tenuto.store.protocol import (
+from tenuto.store.outbox_protocol import (
     Backlog,
     DuePostings,
-    InstanceWrite,
     Listener,
     OutboxRow,
     Posting,
     Settlement,
+    Stretch,
 )
+from tenuto.store.protocol import Fenced, InstanceWrite
 
 
 class StoredPosting(NamedTuple):
@@ -59,12 +63,13 @@ def write_stretches(disk: MemoryDisk, won: Sequence[InstanceWrite]) -> None:
             disk.put(disk.outbox, disk.next_number(), pack(StoredNotice(columns)))
 
 
-def write_event(disk: MemoryDisk, tenant: str, pattern: str, number: int) -> None:
+def write_event(disk: MemoryDisk, event: EventColumns, number: int) -> None:
     """An event is new: whoever outside listens is told."""
-    if pattern.startswith("workflow."):
+    if event.pattern.startswith("workflow."):
         return
-    if any(each.tenant == tenant and each.hears_inbox for each in _listeners(disk)):
-        nothing = OutboxColumns(tenant, number % 16, "", 0, 0, "", 0)
+    if any(each.tenant == event.tenant and each.hears_inbox for each in _listeners(disk)):
+        stream = stream_of(event.id)
+        nothing = OutboxColumns(event.tenant, share_of(stream), stream, 0, 0, "", 0)
         disk.put(disk.outbox, disk.next_number(), pack(StoredNotice(nothing, number)))
 
 
@@ -72,6 +77,24 @@ def put_listener(disk: MemoryDisk, listener: Listener) -> None:
     columns = listener_columns(listener)
     with disk.transaction():
         disk.put(disk.listeners, columns[:3], pack(columns))
+        disk.listening += 1
+
+
+def enable_listener(disk: MemoryDisk, listener: Listener) -> bool:
+    columns = listener_columns(listener)
+    stored = disk.listeners.get(columns[:3])
+    if stored is None:
+        return False
+    before = unpack(ListenerColumns, stored)
+    if before.level or before.hears_inbox:
+        return False
+    with disk.transaction():
+        enabled = before._replace(
+            level=columns.level, hears_inbox=columns.hears_inbox, health=columns.health
+        )
+        disk.put(disk.listeners, columns[:3], pack(enabled))
+        disk.listening += 1
+    return True
 
 
 def remove_listener(disk: MemoryDisk, key: tuple[str, str, str]) -> bool:
@@ -80,6 +103,7 @@ def remove_listener(disk: MemoryDisk, key: tuple[str, str, str]) -> bool:
         disk.drop(disk.listeners, key)
         if was_there:
             _drop_postings(disk, key[2])
+            disk.listening += 1
     return was_there
 
 
@@ -88,13 +112,28 @@ def listeners(disk: MemoryDisk, tenant: str) -> list[Listener]:
     return [listener_of(each) for each in sorted(found, key=lambda row: (row.created_at, row.id))]
 
 
-def outbox(disk: MemoryDisk, process_id: str, limit: int) -> list[OutboxRow]:
+def outbox(
+    disk: MemoryDisk, process_id: str, limit: int, passing_over: Collection[str]
+) -> list[OutboxRow]:
     rows: list[OutboxRow] = []
     for number, row in disk.outbox.items():
         notice = unpack(StoredNotice, row)
-        if len(rows) < limit and _take(disk, f"drain/{notice.stretch.share}", process_id):
+        if len(rows) >= limit or notice.stretch.instance_id in passing_over:
+            continue
+        if _take(disk, f"drain/{notice.stretch.share}", process_id):
             rows.append(_outbox_row(disk, number, notice))
     return rows
+
+
+def stretches(disk: MemoryDisk, asked: Iterable[Stretch]) -> list[list[LogRow]]:
+    return [
+        [
+            unpack(LogRow, disk.log[id, seq])
+            for seq in range(first, last + 1)
+            if (id, seq) in disk.log
+        ]
+        for id, first, last in asked
+    ]
 
 
 def drained(
@@ -113,12 +152,20 @@ def drained(
 
 
 def due_postings(
-    disk: MemoryDisk, process_id: str, now: datetime, *, most: int, each: int, busy: Collection[str]
+    disk: MemoryDisk,
+    process_id: str,
+    now: datetime,
+    *,
+    most: int,
+    each: int,
+    busy: Collection[str],
+    among: Collection[str] | None,
 ) -> DuePostings:
     heads: dict[str, list[tuple[int, int, PostingColumns]]] = {}
     for number, row in disk.postings.items():
         stored = unpack(StoredPosting, row)
-        if stored.due is not None and stored.posting.listener_id not in busy:
+        id = stored.posting.listener_id
+        if stored.due is not None and id not in busy and (among is None or id in among):
             head = (stored.due, number, stored.posting)
             heads.setdefault(stored.posting.listener_id, []).append(head)
     moment = epoch_ms(now)
@@ -131,11 +178,19 @@ def due_postings(
         if due <= moment
     ]
     later = [due for (due, _), _ in first if due > moment]
-    return DuePostings(chosen, from_epoch_ms(later[0]) if later else None)
+    ids = {posting.listener_id for posting in chosen}
+    to = [
+        listener_of(columns)
+        for columns in _listeners(disk)
+        if columns.id in ids and columns.kind != "definition"
+    ]
+    return DuePostings(chosen, from_epoch_ms(later[0]) if later else None, to)
 
 
-def settle(disk: MemoryDisk, settlement: Settlement) -> None:
+def settle(disk: MemoryDisk, process_id: str, settlement: Settlement) -> None:
     id = settlement.listener_id
+    if disk.shares.get(f"to/{id}") != process_id or not disk.lives(process_id):
+        raise Fenced(f"what is on its way to {id} is not that of {process_id}")
     with disk.transaction():
         for event_id in settlement.delivered:
             _delivered(disk, id, event_id)
@@ -152,6 +207,7 @@ def settle(disk: MemoryDisk, settlement: Settlement) -> None:
                     columns = columns._replace(health=settlement.health)
                 if settlement.is_disabled:
                     columns = columns._replace(level=0, hears_inbox=0)
+                    disk.listening += 1
                 disk.put(disk.listeners, key, pack(columns))
         if settlement.is_disabled:
             _drop_postings(disk, id)
@@ -170,6 +226,7 @@ def backlogs(disk: MemoryDisk, tenant: str) -> dict[str, Backlog]:
 
 def prune_events(disk: MemoryDisk, tenant: str, before: datetime, limit: int) -> int:
     in_outbox = {unpack(StoredNotice, row).event for row in disk.outbox.values()}
+    under_way = {key[-1] for key, (outcome, _) in disk.deliveries.items() if outcome == "matched"}
     cutoff = epoch_ms(before)
     old = [
         (stored.event.received_at, number, stored.event.id)
@@ -178,6 +235,7 @@ def prune_events(disk: MemoryDisk, tenant: str, before: datetime, limit: int) ->
         and stored.event.tenant == tenant
         and stored.event.received_at < cutoff
         and number not in in_outbox
+        and stored.event.id not in under_way
         # The newest stays: the next is numbered after it.
         and number != disk.newest_event
     ]
@@ -206,11 +264,10 @@ def _take(disk: MemoryDisk, name: str, process_id: str) -> bool:
 
 
 def _outbox_row(disk: MemoryDisk, number: int, notice: StoredNotice) -> OutboxRow:
-    if not notice.event:
-        return stretch_of(number, notice.stretch)
+    tenant, _, stream, first_seq, last_seq, status, _ = notice.stretch
     stored = disk.events.get(notice.event)
-    event = None if stored is None else event_value(unpack(StoredEvent, stored).event)
-    return OutboxRow(number=number, tenant=notice.stretch.tenant, event=event)
+    event = (None,) if stored is None else unpack(StoredEvent, stored).event
+    return outbox_row((number, tenant, stream, first_seq, last_seq, status, *event))
 
 
 def _put_posting(disk: MemoryDisk, columns: PostingColumns) -> None:

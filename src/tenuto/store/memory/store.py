@@ -42,16 +42,24 @@ from tenuto.store.memory import access, outbox
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
+from tenuto.store.outbox_protocol import (
+    Backlog,
+    DuePostings,
+    Listener,
+    ListenerKind,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
     WRONG_CLOCK,
-    Backlog,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
-    DuePostings,
     Fenced,
     InboxEvent,
     InstancePage,
@@ -59,15 +67,10 @@ from tenuto.store.protocol import (
     JobClaims,
     Lapsed,
     Lease,
-    Listener,
-    ListenerKind,
     Mail,
     MailKey,
     Orphan,
-    OutboxRow,
-    Posting,
     Pulse,
-    Settlement,
     Snapshot,
     StoredInstance,
     TimerRow,
@@ -543,8 +546,18 @@ class MemoryStore:
     async def listeners(self, tenant: str) -> list[Listener]:
         return outbox.listeners(self.disk, tenant)
 
-    async def outbox(self, limit: int) -> list[OutboxRow]:
-        return outbox.outbox(self.disk, self._require_open(), limit)
+    async def enable_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return outbox.enable_listener(self.disk, listener)
+
+    async def listening(self) -> int:
+        return self.disk.listening
+
+    async def outbox(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        return outbox.outbox(self.disk, self._require_open(), limit, passing_over)
+
+    async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+        return outbox.stretches(self.disk, asked)
 
     async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         process_id = self._require_open()
@@ -553,15 +566,20 @@ class MemoryStore:
         outbox.drained(self.disk, process_id, numbers, postings)
 
     async def due_postings(
-        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+        self,
+        now: datetime,
+        *,
+        most: int,
+        each: int,
+        busy: Collection[str] = (),
+        among: Collection[str] | None = None,
     ) -> DuePostings:
         return outbox.due_postings(
-            self.disk, self._require_open(), now, most=most, each=each, busy=busy
+            self.disk, self._require_open(), now, most=most, each=each, busy=busy, among=among
         )
 
     async def settle(self, settlement: Settlement) -> None:
-        self._require_open()
-        outbox.settle(self.disk, settlement)
+        outbox.settle(self.disk, self._require_open(), settlement)
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return outbox.backlogs(self.disk, tenant)

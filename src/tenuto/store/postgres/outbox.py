@@ -7,34 +7,33 @@ from typing import TypeVar
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.columns import EventColumns, event_value
+from tenuto.model.log import LogRow
 from tenuto.store.outbox_columns import (
     ListenerColumns,
     PostingColumns,
     listener_columns,
     listener_of,
+    outbox_row,
     posting_columns,
     posting_of,
 )
-from tenuto.store.postgres.driver import Row
-from tenuto.store.postgres.faults import may_go_again
-from tenuto.store.postgres.pool import Pool
-from tenuto.store.postgres.queries import Column
-from tenuto.store.postgres.session import TRIES, Transaction
-from tenuto.store.protocol import (
+from tenuto.store.outbox_protocol import (
     Backlog,
-    CommitUnknown,
     DuePostings,
-    Fenced,
     Listener,
     OutboxRow,
     Posting,
     Settlement,
+    Stretch,
 )
+from tenuto.store.postgres.faults import may_go_again
+from tenuto.store.postgres.pool import Pool
+from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.session import TRIES, Transaction
+from tenuto.store.protocol import CommitUnknown, Fenced
 
 T = TypeVar("T")
 
-_ROW = 6
 _MOST_SHARES = 4
 
 
@@ -49,7 +48,7 @@ async def remove_listener(pool: Pool, tenant: str, kind: str, id: str) -> bool:
         was_there = bool(await transaction.rows("delete_listener", which))
         if was_there:
             await transaction.rows("delete_postings_of", {"listener_id": id})
-            await transaction.rows("release_listener", {"listener_id": id})
+            await transaction.rows("forget_share_of", {"listener_id": id})
         return was_there
 
     return await together(pool, work)
@@ -60,14 +59,39 @@ async def listeners(pool: Pool, tenant: str) -> list[Listener]:
     return [listener_of(ListenerColumns._make(row)) for row in found]
 
 
-async def outbox(pool: Pool, process_id: str, limit: int) -> list[OutboxRow]:
-    claim: dict[str, Column] = {"process_id": process_id, "most": _MOST_SHARES}
+async def enable_listener(pool: Pool, listener: Listener) -> bool:
+    columns = listener_columns(listener)
+    names = ("tenant", "kind", "id", "level", "hears_inbox", "health")
+    change = {name: getattr(columns, name) for name in names}
+    return bool(await pool.rows("enable_listener", change))
+
+
+async def listening(pool: Pool) -> int:
+    [(version,)] = await pool.rows("listening")
+    return int(version)
+
+
+async def outbox(
+    pool: Pool, process_id: str, limit: int, passing_over: Collection[str]
+) -> list[OutboxRow]:
+    left_out: dict[str, Column] = {"passing_over": sorted(passing_over)}
+    claim: dict[str, Column] = {"process_id": process_id, "most": _MOST_SHARES, **left_out}
     shares = [share for (share,) in await pool.rows("claim_shares", claim)]
     if not shares:
         return []
     # Only now: what others have told before these shares became this process's is gone from them.
-    found = await pool.rows("outbox", {"shares": shares, "limit": limit})
-    return [_outbox_row(row) for row in found]
+    found = await pool.rows("outbox", {"shares": shares, "limit": limit, **left_out})
+    return [outbox_row(row) for row in found]
+
+
+async def stretches(pool: Pool, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+    found: list[list[LogRow]] = [[] for _ in asked]
+    if asked:
+        ids, firsts, lasts = zip(*asked, strict=True)
+        wanted = {"instance_ids": list(ids), "firsts": list(firsts), "lasts": list(lasts)}
+        for place, *entry in await pool.rows("stretches", wanted):
+            found[place - 1].append(LogRow._make(entry))
+    return found
 
 
 async def drained(
@@ -85,29 +109,45 @@ async def drained(
 
 
 async def due_postings(
-    pool: Pool, process_id: str, now: int, *, most: int, each: int, busy: Collection[str]
+    pool: Pool,
+    process_id: str,
+    now: int,
+    *,
+    most: int,
+    each: int,
+    busy: Collection[str],
+    among: Collection[str] | None,
 ) -> DuePostings:
     claim: dict[str, Column] = {
         "process_id": process_id,
         "now": now,
         "most": most,
         "busy": sorted(busy),
+        "is_among_all": among is None,
+        "among": sorted(among or ()),
     }
     found = await pool.rows("claim_listeners", claim)
     ids = [id for id, _ in found if id is not None]
     later = [due for id, due in found if id is None and due is not None]
     wanted: dict[str, Column] = {"ids": ids, "now": now, "each": each}
     rows = await pool.rows("postings_due", wanted) if ids else []
+    to = await pool.rows("listeners_named", {"ids": ids}) if ids else []
     return DuePostings(
         [posting_of(PostingColumns._make(row)) for row in rows],
         from_epoch_ms(later[0]) if later else None,
+        [listener_of(ListenerColumns._make(row)) for row in to],
     )
 
 
-async def settle(pool: Pool, settlement: Settlement) -> None:
+async def settle(pool: Pool, process_id: str, settlement: Settlement) -> None:
     async def work(transaction: Transaction) -> None:
         id: dict[str, Column] = {"listener_id": settlement.listener_id}
+        me: dict[str, Column] = {"process_id": process_id}
+        if not await transaction.rows("lock_process", me):
+            raise Fenced(process_id)
         await transaction.rows("lock_listeners", {"ids": [settlement.listener_id]})
+        if not await transaction.rows("release_listener", {**id, **me}):
+            raise Fenced(process_id)
         if settlement.delivered:
             arrived = {**id, "event_ids": list(settlement.delivered)}
             gone = await transaction.rows("delete_postings", arrived)
@@ -118,12 +158,11 @@ async def settle(pool: Pool, settlement: Settlement) -> None:
                 "dues": [epoch_ms(due) for _, due in settlement.put_off],
             }
             await transaction.rows("put_off_postings", {**id, **later})
+        if settlement.health is not None:
+            await transaction.rows("put_health", {**id, "health": settlement.health})
         if settlement.is_disabled:
             await transaction.rows("delete_postings_of", id)
-        if settlement.health is not None or settlement.is_disabled:
-            health = {"health": settlement.health, "is_disabled": settlement.is_disabled}
-            await transaction.rows("put_health", {**id, **health})
-        await transaction.rows("release_listener", id)
+            await transaction.rows("disable_listener", id)
 
     await together(pool, work)
 
@@ -173,18 +212,3 @@ async def together(pool: Pool, work: Callable[[Transaction], Awaitable[T]]) -> T
             if cause is None or not may_go_again(cause) or attempt == TRIES:
                 raise
     raise AssertionError("a loop that returns or raises")
-
-
-def _outbox_row(row: Row) -> OutboxRow:
-    number, tenant, instance_id, first_seq, last_seq, status = row[:_ROW]
-    if row[_ROW] is None:
-        return OutboxRow(
-            number=number,
-            tenant=tenant,
-            instance_id=instance_id,
-            first_seq=first_seq,
-            last_seq=last_seq,
-            status=status,
-        )
-    event = event_value(EventColumns._make(row[_ROW:]))
-    return OutboxRow(number=number, tenant=tenant, event=event)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from tenuto.model.durations import epoch_ms
+from tenuto.model.events import stream_of
 from tenuto.model.inputs import TimerKey
 from tenuto.store.columns import (
     DEFAULT_TENANT,
@@ -25,7 +26,7 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
-from tenuto.store.outbox_columns import outbox_columns
+from tenuto.store.outbox_columns import outbox_columns, share_of
 from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.postgres.queries import Column
 from tenuto.store.protocol import (
@@ -91,7 +92,7 @@ _COLUMNS = {
     "jobs_offered": "instance_id node iteration attempt task_id offered_at",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
-    "chain turn_id matched_at resumed cancelled started",
+    "chain turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
     "moment": "lane seen_at",
     "outbox_written": "tenant share instance_id first_seq last_seq status level",
@@ -178,13 +179,15 @@ def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Par
         *_timer_parts(won),
         *_wait_parts(won, turn.looked_back),
         *_mail_parts(won, turn.matches),
+        # Before the events, since such parts are done from the last to the first: an instance has
+        # emitted its events before it is told that it has ended.
+        ("outbox_written", outbox_columns(won)),
         *_event_parts(turn, won),
     ]
     made += _job_parts(won)
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
     made += [("dead_letters_kept", letters), ("owners_released", released)]
-    made.append(("outbox_written", outbox_columns(won)))
     if turn.events or any(write.create for write in won):
         made.append(("moment", [(lane, epoch_ms(turn.at))]))
     return [part(name, rows) for name, rows in made if rows]
@@ -281,7 +284,13 @@ def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
     # Of two matchings of one event the first counts.
     first = {match.event_id: match for match in reversed(turn.matches)}
     stored = [
-        (*event_columns(event), turn.id, *_matching(first.get(event.id)))
+        (
+            *event_columns(event),
+            turn.id,
+            *_matching(first.get(event.id)),
+            stream := stream_of(event.id),
+            share_of(stream),
+        )
         for event in events_of(turn, won)
     ]
     matched = [

@@ -1815,8 +1815,10 @@ WHERE
 INSERT INTO tenuto.outbox (
     tenant, share, instance_id, first_seq, last_seq, status, event_number
 )
-SELECT event.tenant, stored.number % 16, '', 0, 0, '', stored.number
-FROM unnest(:tenant::text[], :id::text[], :pattern::text[]) AS event (tenant, id, pattern)
+SELECT event.tenant, event.share, event.stream, 0, 0, '', stored.number
+FROM unnest(
+    :tenant::text[], :id::text[], :pattern::text[], :stream::text[], :share::bigint[]
+) AS event (tenant, id, pattern, stream, share)
 INNER JOIN events_stored AS stored ON stored.id = event.id
 WHERE
     event.pattern NOT LIKE 'workflow.%'
@@ -1861,22 +1863,44 @@ SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition'
 ORDER BY id FOR UPDATE;
 
+-- name: listening
+-- A number that rises with every change of who listens, and for what.
+SELECT coalesce(max(version), 0) FROM tenuto.listening;
+
+-- name: listeners_named
+-- Those of these to whom something can be on its way.
+SELECT
+    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
+
 -- name: put_health
--- What is known of how deliveries go; a disabled listener hears nothing more.
-UPDATE tenuto.listeners SET
-    health = coalesce(:health::bytea, health),
-    level = CASE WHEN :is_disabled::boolean THEN 0 ELSE level END,
-    hears_inbox = CASE WHEN :is_disabled THEN 0 ELSE hears_inbox END
+-- What is known of how deliveries go.
+UPDATE tenuto.listeners SET health = :health WHERE id = :listener_id AND kind <> 'definition';
+
+-- name: disable_listener
+-- It hears nothing more.
+UPDATE tenuto.listeners SET level = 0, hears_inbox = 0
 WHERE id = :listener_id AND kind <> 'definition';
 
+-- name: enable_listener
+-- One that hears nothing hears again.
+UPDATE tenuto.listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
+WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
+RETURNING 1;
+
 -- name: claim_shares
--- Shares of the outbox in which there is something and which no other living process has; a few, and
--- not the same few for every process.
+-- Shares of the outbox in which there is something, but for some streams, and which no other living
+-- process has; a few, and not the same few for every process.
 WITH wanted AS MATERIALIZED (
     SELECT 'drain/' || share.number AS name
     FROM generate_series(0, 15) AS share (number)
     WHERE
-        (SELECT true FROM tenuto.outbox AS told WHERE told.share = share.number LIMIT 1)
+        (
+            SELECT true FROM tenuto.outbox AS told
+            WHERE
+                told.share = share.number AND told.instance_id <> ALL(:passing_over::text[])
+            LIMIT 1
+        )
         AND (
             SELECT true FROM tenuto.shares AS held
             INNER JOIN tenuto.processes AS living ON living.id = held.process_id
@@ -1899,7 +1923,8 @@ WHERE
 RETURNING substr(name, 7)::bigint;
 
 -- name: outbox
--- What is to be told from some shares, oldest first, with the events of the inbox.
+-- What is to be told from some shares, oldest first, but for some streams; with the events of the
+-- inbox.
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
     event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
@@ -1912,6 +1937,7 @@ FROM (
         WHERE
             (row.share, row.number) > (share.number, 0)
             AND (row.share, row.number) <= (share.number, 9223372036854775807)
+            AND row.instance_id <> ALL(:passing_over::text[])
         ORDER BY row.share, row.number LIMIT :limit
     ) AS first
     ORDER BY first.number LIMIT :limit
@@ -1923,6 +1949,24 @@ LEFT JOIN LATERAL (
 ) AS event ON true
 ORDER BY told.number;
 
+-- name: stretches
+-- Stretches of logs, each entry with the place of its stretch among those that were asked for.
+SELECT
+    asked.place, entry.seq, entry.event_type, entry.node_id, entry.iteration, entry.attempt,
+    entry.node_status, entry.output_variable, entry.payload, entry.error_message, entry.at_ms
+FROM unnest(
+    :instance_ids::text[], :firsts::bigint[], :lasts::bigint[]
+) WITH ORDINALITY AS asked (instance_id, first_seq, last_seq, place)
+CROSS JOIN LATERAL (
+    SELECT row.* FROM tenuto.workflow_execution_history AS row
+    WHERE
+        row.instance_id = asked.instance_id
+        AND row.seq >= asked.first_seq AND row.seq <= asked.last_seq
+    ORDER BY row.seq
+    OFFSET 0
+) AS entry
+ORDER BY asked.place, entry.seq;
+
 -- name: delete_outbox
 -- It has been told.
 DELETE FROM tenuto.outbox WHERE number = ANY(:numbers::bigint[]);
@@ -1933,7 +1977,13 @@ DELETE FROM tenuto.shares
 WHERE process_id = :process_id AND name >= 'drain/' AND name < 'drain0';
 
 -- name: release_listener
--- What is on its way to a listener is nobody's.
+-- What is on its way to a listener is nobody's any more, if it was this process's.
+DELETE FROM tenuto.shares
+WHERE name = 'to/' || :listener_id::text AND process_id = :process_id
+RETURNING 1;
+
+-- name: forget_share_of
+-- A listener is gone, whoever had what was on its way to it.
 DELETE FROM tenuto.shares WHERE name = 'to/' || :listener_id::text;
 
 -- name: insert_postings
@@ -1995,7 +2045,9 @@ first AS MATERIALIZED (
             ORDER BY posting.listener_id, posting.due LIMIT 1
         ) AS due
     FROM waiting
-    WHERE waiting.id IS NOT NULL AND waiting.id <> ALL(:busy::text[])
+    WHERE
+        waiting.id IS NOT NULL AND waiting.id <> ALL(:busy::text[])
+        AND (:is_among_all::boolean OR waiting.id = ANY(:among::text[]))
 ),
 
 wanted AS MATERIALIZED (
@@ -2066,7 +2118,8 @@ CROSS JOIN LATERAL (
 WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.count > 0;
 
 -- name: prune_events
--- Forget the oldest events before a moment, and whom they went to; how many.
+-- Forget the oldest events before a moment, and whom they went to, but for those that have not arrived
+-- yet where they are for; how many.
 WITH old AS MATERIALIZED (
     SELECT event.number, event.id FROM tenuto.events AS event
     WHERE
@@ -2075,6 +2128,10 @@ WITH old AS MATERIALIZED (
         AND (
             SELECT true FROM tenuto.outbox AS told
             WHERE told.event_number = event.number LIMIT 1
+        ) IS NULL
+        AND (
+            SELECT true FROM tenuto.event_deliveries AS delivery
+            WHERE delivery.event_id = event.id AND delivery.outcome = 'matched' LIMIT 1
         ) IS NULL
     ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
     FOR UPDATE OF event SKIP LOCKED

@@ -36,6 +36,16 @@ from tenuto.store.columns import (
     wait_columns,
 )
 from tenuto.store.looking import looked_for, looked_for_each
+from tenuto.store.outbox_protocol import (
+    Backlog,
+    DuePostings,
+    Listener,
+    ListenerKind,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.postgres import access, outbox, reads
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
@@ -53,13 +63,11 @@ from tenuto.store.postgres.session import TRIES, Session
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
-    Backlog,
     CommitUnknown,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
-    DuePostings,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -67,15 +75,10 @@ from tenuto.store.protocol import (
     JobKey,
     Lapsed,
     Lease,
-    Listener,
-    ListenerKind,
     Mail,
     MailKey,
     Orphan,
-    OutboxRow,
-    Posting,
     Pulse,
-    Settlement,
     StoredInstance,
     TimerRow,
     Turn,
@@ -536,23 +539,38 @@ class PostgresStore:
     async def listeners(self, tenant: str) -> list[Listener]:
         return await outbox.listeners(self._connections, tenant)
 
-    async def outbox(self, limit: int) -> list[OutboxRow]:
-        return await outbox.outbox(self._pool, self._require_writer(), limit)
+    async def enable_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return await outbox.enable_listener(self._pool, listener)
+
+    async def listening(self) -> int:
+        return await outbox.listening(self._connections)
+
+    async def outbox(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        return await outbox.outbox(self._pool, self._require_writer(), limit, passing_over)
+
+    async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+        return await outbox.stretches(self._connections, asked)
 
     async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         await outbox.drained(self._pool, self._require_writer(), numbers, postings)
 
     async def due_postings(
-        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+        self,
+        now: datetime,
+        *,
+        most: int,
+        each: int,
+        busy: Collection[str] = (),
+        among: Collection[str] | None = None,
     ) -> DuePostings:
-        me = self._require_writer()
+        me, moment = self._require_writer(), epoch_ms(now)
         return await outbox.due_postings(
-            self._pool, me, epoch_ms(now), most=most, each=each, busy=busy
+            self._pool, me, moment, most=most, each=each, busy=busy, among=among
         )
 
     async def settle(self, settlement: Settlement) -> None:
-        self._require_open()
-        await outbox.settle(self._pool, settlement)
+        await outbox.settle(self._pool, self._require_writer(), settlement)
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await outbox.backlogs(self._connections, tenant)

@@ -77,14 +77,15 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> Turn
     owing = [write for write in won if _owes(write)]
     if owing:
         _write_obligations(session, owing)
-    if heard.level:
-        write_stretches(session, heard, won)
     if _write_ownership(session, turn.process_id, won) and gate is _gate_all:
         raise _Contended
     published = events_of(turn, won)
     events = _write_events(session, turn, published) if published else {}
     if heard.inbox and events:
         write_events_heard(session, published, events)
+    if heard.level:
+        # After its events: an instance has emitted them before it is told that it has ended.
+        write_stretches(session, heard, won)
     if turn.events or any(write.create for write in won):
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
     if turn.matches:

@@ -6,30 +6,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.events import Event
-from tenuto.store.columns import DEFAULT_TENANT, EventColumns, event_value
+from tenuto.model.events import Event, stream_of
+from tenuto.model.log import LogRow
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.outbox_columns import (
     ListenerColumns,
     PostingColumns,
     listener_columns,
     listener_of,
     outbox_columns,
+    outbox_row,
     posting_columns,
     posting_of,
 )
-from tenuto.store.protocol import (
+from tenuto.store.outbox_protocol import (
     Backlog,
     DuePostings,
-    EventResult,
-    InstanceWrite,
     Listener,
     OutboxRow,
     Posting,
     Settlement,
+    Stretch,
 )
+from tenuto.store.protocol import EventResult, InstanceWrite
 from tenuto.store.sqlite.session import Column, Session, as_json
-
-_ROW = 6
 
 
 class Heard(NamedTuple):
@@ -64,7 +64,7 @@ def write_events_heard(
     session.insert(
         "insert_outbox_events",
         [
-            (DEFAULT_TENANT, results[event.id].number)
+            (DEFAULT_TENANT, stream_of(event.id), results[event.id].number)
             for event in events
             if results[event.id].outcome == "stored" and not event.pattern.startswith("workflow.")
         ],
@@ -83,17 +83,39 @@ def remove_listener(session: Session, tenant: str, kind: str, id: str) -> tuple[
     return was_there, heard(session)
 
 
-def listeners(session: Session, tenant: str) -> tuple[list[Listener], Heard]:
-    found = [
-        ListenerColumns._make([*row[:6], bytes.fromhex(row[6]), bytes.fromhex(row[7]), *row[8:]])
-        for row in session.packed("listeners", (tenant,))
-    ]
-    ordered = sorted(found, key=lambda row: (row.created_at, row.id))
-    return [listener_of(row) for row in ordered], heard(session)
+def enable_listener(session: Session, listener: Listener) -> tuple[bool, Heard]:
+    columns = listener_columns(listener)
+    change: dict[str, Column] = {
+        name: getattr(columns, name)
+        for name in ("tenant", "kind", "id", "level", "hears_inbox", "health")
+    }
+    was_disabled = bool(session.rows("enable_listener", change))
+    return was_disabled, heard(session)
 
 
-def outbox(session: Session, limit: int) -> list[OutboxRow]:
-    return [_outbox_row(row) for row in session.packed("outbox", (limit,))]
+def listeners(session: Session, tenant: str) -> list[Listener]:
+    found = [_listener(row) for row in session.packed("listeners", (tenant,))]
+    return sorted(found, key=lambda each: (each.created_at, each.id))
+
+
+def listening(session: Session, known: int) -> tuple[int, Heard | None]:
+    """The number of the last change; and what is heard, unless that is known."""
+    [(version,)] = session.rows("listening")
+    return version, None if version == known else heard(session)
+
+
+def outbox(session: Session, limit: int, passing_over: Collection[str]) -> list[OutboxRow]:
+    which: dict[str, Column] = {"limit": limit, "passing_over": as_json(sorted(passing_over))}
+    return [outbox_row(_with_bytes(row, 9, 13)) for row in session.packed("outbox", which)]
+
+
+def stretches(session: Session, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+    found: list[list[LogRow]] = [[] for _ in asked]
+    for place, *entry in session.packed("stretches", (as_json(asked),)):
+        found[place].append(LogRow._make(_with_bytes(entry, 7)))
+    for entries in found:
+        entries.sort(key=lambda entry: entry.seq)
+    return found
 
 
 def drained(session: Session, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
@@ -107,17 +129,29 @@ def drained(session: Session, numbers: Sequence[int], postings: Sequence[Posting
 
 
 def due_postings(
-    session: Session, now: int, *, most: int, each: int, busy: Collection[str]
+    session: Session,
+    now: int,
+    *,
+    most: int,
+    each: int,
+    busy: Collection[str],
+    among: Collection[str] | None,
 ) -> DuePostings:
-    waiting = [(due, id) for id, due in session.packed("waiting_listeners") if id not in busy]
+    waiting = [
+        (due, id)
+        for id, due in session.packed("waiting_listeners")
+        if id not in busy and (among is None or id in among)
+    ]
     ready = sorted(found for found in waiting if found[0] <= now)[:most]
     items = [
-        posting_of(PostingColumns._make([*row[:3], bytes.fromhex(row[3]), *row[4:]]))
+        posting_of(PostingColumns._make(_with_bytes(row, 3)))
         for _, id in ready
         for row in session.packed("postings_due", (id, now, each))
     ]
     later = min((due for due, _ in waiting if due > now), default=None)
-    return DuePostings(items, None if later is None else from_epoch_ms(later))
+    named = (as_json([id for _, id in ready]),)
+    to = [_listener(row) for row in session.packed("listeners_named", named)] if ready else []
+    return DuePostings(items, None if later is None else from_epoch_ms(later), to)
 
 
 def settle(session: Session, settlement: Settlement) -> Heard:
@@ -130,15 +164,11 @@ def settle(session: Session, settlement: Settlement) -> Heard:
     for event_id, due in settlement.put_off:
         later: dict[str, Column] = {"listener_id": id, "event_id": event_id, "due": epoch_ms(due)}
         session.run("put_off_posting", later)
+    if settlement.health is not None:
+        session.run("put_health", (settlement.health, id))
     if settlement.is_disabled:
         session.run("delete_postings_of", (id,))
-    if settlement.health is not None or settlement.is_disabled:
-        change: dict[str, Column] = {
-            "id": id,
-            "health": settlement.health,
-            "is_disabled": settlement.is_disabled,
-        }
-        session.run("put_health", change)
+        session.run("disable_listener", (id,))
     return heard(session)
 
 
@@ -162,19 +192,13 @@ def _promote(session: Session, streams: Iterable[tuple[str, str]]) -> None:
     session.run("promote_postings", (as_json(sorted(streams)),))
 
 
-def _outbox_row(row: list[Any]) -> OutboxRow:
-    number, tenant, instance_id, first_seq, last_seq, status = row[:_ROW]
-    event = row[_ROW:]
-    if event[0] is None:
-        return OutboxRow(
-            number=number,
-            tenant=tenant,
-            instance_id=instance_id,
-            first_seq=first_seq,
-            last_seq=last_seq,
-            status=status,
-        )
-    columns = EventColumns._make(
-        [*event[:3], bytes.fromhex(event[3]), *event[4:7], bytes.fromhex(event[7]), event[8]]
-    )
-    return OutboxRow(number=number, tenant=tenant, event=event_value(columns))
+def _listener(row: Sequence[Any]) -> Listener:
+    return listener_of(ListenerColumns._make(_with_bytes(row, 6, 7)))
+
+
+def _with_bytes(row: Sequence[Any], *places: int) -> list[Any]:
+    """A row as it was packed, where these columns are bytes."""
+    return [
+        bytes.fromhex(value) if place in places and value is not None else value
+        for place, value in enumerate(row)
+    ]

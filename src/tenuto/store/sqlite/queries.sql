@@ -943,13 +943,23 @@ SELECT
     )
 FROM listeners WHERE tenant = ?;
 
+-- name: listening
+-- A number that rises with every change of who listens, and for what.
+SELECT coalesce(max(version), 0) FROM listening;
+
 -- name: put_health
--- What is known of how deliveries go; a disabled listener hears nothing more.
-UPDATE listeners SET
-    health = coalesce(:health, health),
-    level = CASE WHEN :is_disabled THEN 0 ELSE level END,
-    hears_inbox = CASE WHEN :is_disabled THEN 0 ELSE hears_inbox END
-WHERE id = :id AND kind <> 'definition';
+-- What is known of how deliveries go.
+UPDATE listeners SET health = ? WHERE id = ? AND kind <> 'definition';
+
+-- name: disable_listener
+-- It hears nothing more.
+UPDATE listeners SET level = 0, hears_inbox = 0 WHERE id = ? AND kind <> 'definition';
+
+-- name: enable_listener
+-- One that hears nothing hears again.
+UPDATE listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
+WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
+RETURNING 1;
 
 -- name: insert_outbox
 -- Stretches of logs that somebody listens for.
@@ -959,10 +969,10 @@ VALUES (?, ?, ?, ?, ?) /* for each row */;
 -- name: insert_outbox_events
 -- Events of the inbox that somebody listens for.
 INSERT OR IGNORE INTO outbox (tenant, instance_id, first_seq, last_seq, status, event_number)
-VALUES (?, '', 0, 0, '', ?) /* for each row */;
+VALUES (?, ?, 0, 0, '', ?) /* for each row */;
 
 -- name: outbox
--- What is to be told, oldest first, with the events of the inbox. Packed.
+-- What is to be told, oldest first, but for some streams; with the events of the inbox. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -971,8 +981,28 @@ SELECT
             event.timestamp, event.correlation_id, hex(event.content_hash), event.chain
         )
     )
-FROM (SELECT * FROM outbox WHERE number > 0 ORDER BY number LIMIT ?) AS told
+FROM (
+    SELECT * FROM outbox
+    WHERE number > 0 AND instance_id NOT IN (SELECT value FROM json_each(:passing_over))
+    ORDER BY number LIMIT :limit
+) AS told
 LEFT JOIN events AS event ON event.number = told.event_number;
+
+-- name: stretches
+-- Stretches of logs, each entry with the place of its stretch among those that were asked for. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            asked.key, entry.seq, entry.event_type, entry.node_id, entry.iteration, entry.attempt,
+            entry.node_status, entry.output_variable,
+            iif(entry.payload IS NULL, NULL, hex(entry.payload)), entry.error_message, entry.at_ms
+        )
+    )
+FROM json_each(?) AS asked
+CROSS JOIN workflow_execution_history AS entry
+    ON
+        entry.instance_id = asked.value ->> 0
+        AND entry.seq BETWEEN asked.value ->> 1 AND asked.value ->> 2;
 
 -- name: delete_outbox
 -- It has been told.
@@ -1039,6 +1069,18 @@ FROM (
     ORDER BY due, number LIMIT ?
 );
 
+-- name: listeners_named
+-- Those of these to whom something can be on its way. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
+            expires_at
+        )
+    )
+FROM listeners
+WHERE id IN (SELECT value FROM json_each(?)) AND kind <> 'definition';
+
 -- name: streams_of_postings
 -- The streams of these postings. Packed.
 SELECT json_group_array(json_array(posting.listener_id, posting.stream))
@@ -1080,8 +1122,8 @@ FROM (
 WHERE found.count > 0;
 
 -- name: events_to_prune
--- The oldest events before a moment, but for the newest of all, after which the next is numbered.
--- Packed.
+-- The oldest events before a moment, but for the newest of all, after which the next is numbered, and
+-- for those that have not arrived yet where they are for. Packed.
 SELECT json_group_array(json_array(old.number, old.id))
 FROM (
     SELECT event.number, event.id FROM events AS event
@@ -1090,6 +1132,10 @@ FROM (
         AND event.matched_at IS NOT NULL
         AND event.number <> (SELECT max(number) FROM events)
         AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_number = event.number)
+        AND NOT EXISTS (
+            SELECT 1 FROM event_deliveries AS delivery
+            WHERE delivery.event_id = event.id AND delivery.outcome = 'matched'
+        )
     ORDER BY event.received_at, event.number LIMIT :limit
 ) AS old;
 

@@ -36,30 +36,33 @@ from tenuto.store.columns import (
     timer_row,
 )
 from tenuto.store.looking import looked_for, looked_for_each
+from tenuto.store.outbox_protocol import (
+    Backlog,
+    DuePostings,
+    Listener,
+    ListenerKind,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
-    Backlog,
     CommitUnknown,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
     Delivery,
-    DuePostings,
     InboxEvent,
     InstancePage,
     InstanceQuery,
     JobClaims,
     Lease,
-    Listener,
-    ListenerKind,
     Mail,
     MailKey,
     Orphan,
-    OutboxRow,
-    Posting,
     Pulse,
-    Settlement,
     StoredInstance,
     TimerRow,
     Turn,
@@ -126,6 +129,8 @@ class SqliteStore:
         whoever takes over after this one asks how this one has left it."""
         self._recorder: Recorder | None = None
         self._heard = UNHEARD
+        self._listening = 0
+        """The change of who listens that `_heard` takes into account."""
 
     @classmethod
     def reader(
@@ -483,24 +488,48 @@ class SqliteStore:
         return was_there
 
     async def listeners(self, tenant: str) -> list[Listener]:
-        found, heard = await self._read(lambda session: outbox.listeners(session, tenant))
-        # Others may have come, of whom this process was not told; it sees itself who goes.
-        self._heard = self._heard.together_with(heard)
-        return found
+        return await self._look(lambda session: outbox.listeners(session, tenant))
 
-    async def outbox(self, limit: int) -> list[OutboxRow]:
-        return await self._look(lambda session: outbox.outbox(session, limit))
+    async def enable_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        was_disabled, self._heard = await self._write(
+            lambda session: outbox.enable_listener(session, listener)
+        )
+        return was_disabled
+
+    async def listening(self) -> int:
+        known = self._listening
+        version, heard = await self._read(lambda session: outbox.listening(session, known))
+        if heard is not None:
+            # Others may have come, of whom this process was not told; it sees itself who goes.
+            self._heard = self._heard.together_with(heard)
+            self._listening = version
+        return version
+
+    async def outbox(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        return await self._look(lambda session: outbox.outbox(session, limit, passing_over))
+
+    async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+        return await self._look(lambda session: outbox.stretches(session, asked))
 
     async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         self._require_writer()
         await self._write(lambda session: outbox.drained(session, numbers, postings))
 
     async def due_postings(
-        self, now: datetime, *, most: int, each: int, busy: Collection[str] = ()
+        self,
+        now: datetime,
+        *,
+        most: int,
+        each: int,
+        busy: Collection[str] = (),
+        among: Collection[str] | None = None,
     ) -> DuePostings:
         moment = epoch_ms(now)
         return await self._read(
-            lambda session: outbox.due_postings(session, moment, most=most, each=each, busy=busy)
+            lambda session: outbox.due_postings(
+                session, moment, most=most, each=each, busy=busy, among=among
+            )
         )
 
     async def settle(self, settlement: Settlement) -> None:

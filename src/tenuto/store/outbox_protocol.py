@@ -1,0 +1,193 @@
+"""What a store promises about those who listen: who they are, what is told, and what is sent.
+
+A row of the outbox is written with what it tells of. All rows of one stream are in one living
+process's hands, and so is all that is on its way to one listener: so a stream is told in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+
+ListenerLevel: TypeAlias = Literal[1, 2]
+"""1: entries that change a status are listened for; 2: those of nodes too."""
+
+ListenerKind: TypeAlias = Literal["definition", "webhook", "subscription"]
+
+
+class Lifecycle(NamedTuple):
+    """What tells whether anybody listens for the entries of a write."""
+
+    level: ListenerLevel
+    status: Status
+    """Of the instance before the write."""
+    tenant: str = "default"
+
+
+class Listener(Struct, frozen=True, gc=False, kw_only=True):
+    """Somebody who is told of events: workflows that wait for them, or an address."""
+
+    id: str
+    kind: ListenerKind
+    patterns: tuple[str, ...]
+    level: Literal[0, 1, 2]
+    """Which lifecycle events it hears: none, those of instances, those of nodes too."""
+    hears_inbox: bool
+    """Whether it hears events that come from outside, or from `emit`."""
+    settings: bytes
+    """JSON, as its owner wrote it: nothing that the store would read."""
+    health: bytes = b"{}"
+    """JSON: how its deliveries go."""
+    created_at: datetime
+    expires_at: datetime | None = None
+    tenant: str = "default"
+
+
+class Stretch(NamedTuple):
+    """Some entries of an instance's log, one after the other."""
+
+    instance_id: str
+    first_seq: int
+    last_seq: int
+
+
+class OutboxRow(Struct, frozen=True, gc=False, kw_only=True):
+    """Something that somebody listens for: a stretch of an instance's log, or an event."""
+
+    number: int
+    """Rises with what is written in one stream."""
+    tenant: str
+    stream: str
+    """What is told in order: the instance's id; of an event that no instance emitted, its own."""
+    first_seq: int = 0
+    last_seq: int = 0
+    status: str = ""
+    """Of the instance before its first entry."""
+    event: Event | None = None
+
+    @property
+    def stretch(self) -> Stretch:
+        """The entries that it tells of; of an event there are none."""
+        return Stretch(self.stream, self.first_seq, self.last_seq)
+
+
+class Posting(Struct, frozen=True, gc=False, kw_only=True):
+    """An event on its way to a listener; one per (listener, event)."""
+
+    listener_id: str
+    event_id: str
+    stream: str
+    """Those of one listener and stream go out one after the other."""
+    body: bytes
+    created_at: datetime
+    attempts: int = 0
+    """How often it was tried in vain."""
+
+
+class DuePostings(NamedTuple):
+    """What may go out now, to whom, and when more may."""
+
+    items: list[Posting]
+    next_due: datetime | None
+    listeners: list[Listener]
+    """Those to whom `items` go, as far as they are there."""
+
+
+class Settlement(Struct, frozen=True, gc=False, kw_only=True):
+    """What became of postings to one listener."""
+
+    listener_id: str
+    delivered: tuple[str, ...] = ()
+    """Ids of events; what follows each in its stream is due from now on."""
+    put_off: tuple[tuple[str, datetime], ...] = ()
+    """Ids of events that did not go through, and when to try again."""
+    health: bytes | None = None
+    """What is known of it from now on; None: as before."""
+    is_disabled: bool = False
+    """From now on it hears nothing, and what was on its way to it is gone."""
+
+
+class Backlog(NamedTuple):
+    """What is on its way to a listener."""
+
+    size: int
+    oldest: datetime
+
+
+class OutboxStore(Protocol):
+    """The verbs by which those who listen are told."""
+
+    async def put_listener(self, listener: Listener) -> None:
+        """Keep a listener, instead of one of the same kind and id; also beside the engine.
+
+        From then on what it listens for leaves a row in the outbox, in the turn that writes it. Of
+        a store with one engine this holds for others once that has asked for `listening`.
+        """
+
+    async def enable_listener(self, listener: Listener) -> bool:
+        """Have one that hears nothing hear again, as `listener` says; whether there was one.
+
+        Only its level, `hears_inbox` and health change. One that hears something, or was removed
+        meanwhile, stays as it is.
+        """
+
+    async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        """Forget a listener and what was on its way to it; whether it was there."""
+
+    async def listeners(self, tenant: str) -> list[Listener]:
+        """Everybody who listens, or did before it was disabled; oldest first."""
+
+    async def listening(self) -> int:
+        """A number that is another one after somebody came, went, or listens for other things.
+
+        How deliveries go does not change it.
+        """
+
+    async def outbox(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        """The oldest rows of the outbox that no other living process has, in order.
+
+        All rows of one stream are one process's, until it says that they are `drained`. Those of
+        the streams that are passed over are left out.
+        """
+
+    async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
+        """Of each what is there of it, in the order in which they were asked for."""
+
+    async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
+        """Take rows off the outbox and, in the same transaction, put events on their way; Fenced.
+
+        A posting that is there stays as it is. What this process had of the outbox is nobody's.
+        """
+
+    async def due_postings(
+        self,
+        now: datetime,
+        *,
+        most: int,
+        each: int,
+        busy: Collection[str] = (),
+        among: Collection[str] | None = None,
+    ) -> DuePostings:
+        """What may go out to `most` listeners, `each` at most to one, and to none of the `busy`.
+
+        Of each stream of a listener that is the oldest. Among listeners those come first for whom
+        something has been due the longest; where `among` names some, no others come. All that is
+        on its way to one of them is one living process's, until it has been `settle`d.
+        """
+
+    async def settle(self, settlement: Settlement) -> None:
+        """Record what became of postings to a listener, and let it go.
+
+        Fenced where it is not this process's, or not any more: then nothing is recorded. Where a
+        store has one process all of them are.
+        """
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        """What is on its way, by listener; those to whom nothing is are left out."""

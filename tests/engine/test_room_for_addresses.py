@@ -1,0 +1,104 @@
+"""Addresses that do not answer take no room from those that do; nothing is read once for each."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenuto import Tenuto
+from tenuto.engine.outbox import PAGE
+from tests.engine.situations import steps
+from tests.engine.telling_world import World, quiet
+from tests.kit.hooks import Received
+
+
+def test_silent_addresses_leave_room_for_those_that_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tenuto.engine.deliverer.MOST_ADDRESSES", 6)
+    monkeypatch.setattr("tenuto.engine.deliverer.MOST_DOUBTFUL", 2)
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        world.hook.answer = lambda each: None if "silent" in each.path else 200
+        for n in range(20):
+            await app.webhooks.add(f"https://silent{n}.example.com", "paid")
+        await app.webhooks.add("https://example.com", "paid")
+        clock = app.engine.clock
+        begun = clock.ticks()
+        late: list[float] = []
+        for n in range(10):
+            sent = clock.ticks()
+            await app.publish("paid", id=f"e{n}")
+            while not any(each.id == f"e{n}" for each in answered(world)):
+                await clock.sleep(0.1)
+                assert clock.ticks() - sent < 30
+            late.append(clock.ticks() - sent)
+        assert max(late[1:]) < 1
+        assert late[0] < 10
+        # They are tried again all the same, by and by.
+        await clock.sleep(600)
+        assert clock.ticks() - begun > 600
+        tried = {each.path for each in world.hook.received if "silent" in each.path}
+        assert len(tried) == 20
+
+    world.life(work)
+
+
+def answered(world: World) -> list[Received]:
+    return [each for each in world.hook.received if "silent" not in each.path]
+
+
+def test_who_failed_before_is_known_to_the_next_process() -> None:
+    world = World()
+
+    async def fail(app: Tenuto) -> None:
+        world.hook.answer = lambda _: 500
+        await app.webhooks.add("https://example.com", "paid")
+        await app.publish("paid", id="e1")
+        await quiet(app, 1)
+
+    async def look(app: Tenuto) -> None:
+        await quiet(app, 1)
+        deliverer = app.engine.telling._deliverer
+        assert deliverer is not None
+        [listener] = await app.engine.store.listeners("default")
+        assert listener.id in deliverer._failures
+
+    world.life(fail)
+    world.life(look)
+
+
+def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        store = app.engine.store
+        reads: list[str] = []
+        for verb in ("listeners", "entries", "entries_at", "instances", "stretches"):
+            known = getattr(store, verb)
+
+            async def counted(*args: object, _verb: str = verb, _known: object = known) -> object:
+                reads.append(_verb)
+                return await _known(*args)  # type: ignore[operator]
+
+            setattr(store, verb, counted)
+        await app.deploy(steps("a"))
+        await app.webhooks.add("https://example.com", "workflow.completed")
+        await quiet(app, 1)
+        reads.clear()
+        app.engine.telling.drainer._page = PAGE
+        async with app.engine.telling._passing:
+            await asyncio.gather(*(app.start("flow", {"n": n}) for n in range(40)))
+            await quiet(app, 1)
+            reads.clear()
+        app.engine.telling.hint()
+        await quiet(app, 60)
+        assert len(world.hook.received) == 40
+        assert reads.count("listeners") == 0
+        assert reads.count("entries") == 0
+        assert reads.count("entries_at") == 0
+        assert reads.count("stretches") == 1
+
+    world.life(work)
