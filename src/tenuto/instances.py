@@ -164,7 +164,9 @@ class InstanceRef:
     async def undo_plan(self, reason: str | None = None) -> Object:
         """What would be undone if it were cancelled now, in which order and with which input.
 
-        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`.
+        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of the
+        default input there is no `workflowInput` and `workflowState`: they are the same for all.
+        `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
         """
         refuse_bad_text(reason=reason)
         held = await self._held()
@@ -208,7 +210,7 @@ class InstanceRef:
         refuse_bad_form(held, asked, engine.clock.now(), engine.settings.limits)
         answer = await engine.ask(self.id, asked)
         if answer.rejection is not None:
-            await refuse_unless_said_before(engine.store, self.id, asked, answer.rejection)
+            await refuse_unless_said_before(engine.store, held, asked, answer.rejection)
         return answer.status
 
     async def retry_compensation(self, step: str, iteration: str = "") -> Status:

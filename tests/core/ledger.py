@@ -66,12 +66,12 @@ class Ledger:
 
     def take(self, entries: tuple[Entry, ...], effects: tuple[Effect, ...]) -> None:
         broken_off: set[tuple[str, str, int]] = set()
+        if any(isinstance(entry, CompensationEnded) for entry in entries):
+            broken_off = {
+                (each.node, each.iteration, each.attempt) for each in self.running.values()
+            }
+            self.running.clear()
         for entry in entries:
-            if isinstance(entry, CompensationEnded):
-                broken_off = {
-                    (each.node, each.iteration, each.attempt) for each in self.running.values()
-                }
-                self.running.clear()
             if isinstance(entry, _ENDS):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)

@@ -389,6 +389,14 @@ def undone_with_its_children() -> Run:
     return run.child_undone("c")
 
 
+def undone_though_it_failed() -> Run:
+    """The money is taken, and where to go on from there cannot be worked out."""
+    routed = task(conditions=[{"when": "ctx.input.nope()", "handle": "x"}])
+    document = undoing(draw("pay>ship pay:x>hold", pay=routed), pay={"input": "steps.pay.output"})
+    run = play(document).start({"n": 1}).succeed("pay", {"paymentId": "p1"})
+    return run.succeed("undo_pay", {"refunded": True})
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -431,5 +439,6 @@ SHELF: dict[str, Situation] = {
         order_undone,
         child_undone,
         undone_with_its_children,
+        undone_though_it_failed,
     )
 }

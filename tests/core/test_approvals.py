@@ -199,6 +199,16 @@ def test_what_was_decided_stays_decided() -> None:
         run.decide("ok", "rejected", by="bob", form={"note": "another"})
 
 
+def test_true_and_one_are_not_the_same_answer() -> None:
+    run = play(draw("p:approved>a", p=approval())).start()
+    run.decide("p", form={"items": [1, {"n": 1}]})
+    assert run.decide("p", form={"items": [1.0, {"n": 1}]}).news == []
+    others: list[JSON] = [{"items": [True, {"n": 1}]}, {"items": [1, {"n": True}]}, {"items": [1]}]
+    for form in (*others, None):
+        with run.refusing("TEN-3021"):
+            run.decide("p", form=form)
+
+
 def test_to_decide_the_same_again_is_no_mistake_and_changes_nothing() -> None:
     run = asking().decide("ok", "rejected", form=[1])
     assert run.later(hours=1).decide("ok", "rejected", form=[1]).news == []

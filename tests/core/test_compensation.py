@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import UNSET
 
+from tenuto.core.foreseen_undo import undo_plan
+from tenuto.model.entries import CompensationDispatched
 from tenuto.model.failure import POISON
-from tenuto.model.inputs import AttemptLost
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import AttemptLost, CancelAsked, CompensationRetryAsked
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import LOSSES_UNTIL_POISON
+from tenuto.model.policy import LOSSES_UNTIL_POISON, MOST_ENTRIES
 from tenuto.model.status import Status
-from tests.core.drawing import draw, end, start, task, terminate, undoing, wait
+from tests.core.drawing import draw, end, loop, start, task, terminate, undoing, wait
 from tests.core.play import ID, Run, decisions_of, play
+from tests.core.test_long_decisions import limited, until_settled
 from tests.definition.test_samples import sample
 
 LINE = undoing(draw("a>b b>c c>w", w=wait()), a={}, b={}, c={})
@@ -91,9 +97,9 @@ def test_only_one_runs_at_a_time_and_the_status_changes_at_the_end() -> None:
     assert run.news == [
         "CANCEL_REQUESTED API",
         "NODE_CANCELLED w#1",
+        "STATUS_CHANGED RUNNING",
         "COMPENSATION_PLANNED undo_c,undo_b,undo_a",
         "COMPENSATION_DISPATCHED undo_c#1",
-        "STATUS_CHANGED RUNNING",
     ]
     for name in ("undo_c", "undo_b", "undo_a"):
         assert run.running == [name]
@@ -278,7 +284,7 @@ def test_without_an_output_the_original_output_is_an_empty_object() -> None:
 def test_an_input_that_cannot_be_worked_out_fails_its_compensation_alone() -> None:
     document = undoing(draw("a>b b>w", w=wait()), a={}, b={"input": "steps.b.output.nope()"})
     run = play(document).start().succeed("a").succeed("b", {}).cancel()
-    assert run.news[3:5] == [
+    assert run.news[4:] == [
         "COMPENSATION_FAILED undo_b#1 EXPRESSION_ERROR fail",
         "COMPENSATION_DISPATCHED undo_a#1",
     ]
@@ -421,3 +427,80 @@ def test_a_deadline_that_passes_while_it_is_undone_changes_nothing() -> None:
     assert run.timers == {}
     run.later(hours=1).lose("undo_a").succeed("undo_a")
     assert (run.status, run.code) == (Status.FAILED, "OOPS")
+
+
+def test_the_plan_and_its_inputs_depend_on_no_moment() -> None:
+    seen: Object = {"status": "workflow.instance.status"}
+    document = undoing(
+        draw("a>b b>w", w=wait()),
+        a={"input": seen, "retry": ONCE},
+        b={"condition": "workflow.instance.status === 'RUNNING'", "input": seen},
+    )
+    for pauses in (False, True):
+        run = play(document).start().succeed("a").succeed("b")
+        run = run.pause() if pauses else run
+        foreseen: Any = undo_plan(run.plan, run.state, CancelAsked(by="ada"))
+        inputs = [item["input"] for item in foreseen["plan"]]
+        run.cancel()
+        assert [given(run, "undo_b"), given(run.succeed("undo_b"), "undo_a")] == inputs
+        assert inputs == [{"status": "RUNNING"}, {"status": "RUNNING"}]
+        run.fail("undo_a")
+        assert run.status is Status.CANCELLED
+        run.tell(CompensationRetryAsked(by="ada", step_id="undo_a"))
+        assert given(run, "undo_a") == {"status": "RUNNING"}, "the key is the same, so is the input"
+
+
+def test_a_default_input_is_kept_as_far_as_it_is_about_its_step() -> None:
+    names = [f"n{number}" for number in range(30)]
+    edges = " ".join(f"s>{name}" for name in names)
+    once: Object = {"retry": ONCE}
+    document = undoing(draw(edges, s=start()), **dict.fromkeys(names, once))
+    run = play(document, check=None).start({"who": "ada"})
+    for name in names[1:]:
+        run.succeed(name, f"{name} did {'x' * 100}")
+    foreseen = undo_plan(run.plan, run.state, CancelAsked(by="ada"))
+    run.fail(names[0])
+    while run.running:
+        assert given(run, run.running[0])["workflowInput"] == {"who": "ada"}
+        run.fail(run.running[0])
+    letters = [each for each in run.ledger.dead_letters if each.kind == "compensation-failed"]
+    assert len(letters) == len(names) - 1
+    assert letters[0].input == {"originalOutput": f"n29 did {'x' * 100}", "cancellation": None}
+    assert len(msgspec.json.encode(letters)) < 20_000
+    assert len(msgspec.json.encode(foreseen)) < 20_000
+    dispatched = [each for each in run.entries if isinstance(each, CompensationDispatched)]
+    assert {each.input for each in dispatched} == {UNSET}, "it can be worked out again"
+
+
+def test_the_longest_log_is_undone_to_its_end() -> None:
+    body = loop("{{ctx.input}}", mode="parallel", concurrency=1_000)
+    document = undoing(draw("l:loop>a l:done>z", l=body), a={"input": "ctx.item"})
+    run = limited(document, log_entries=100).start(list(range(340)))
+    for number in range(340):
+        run.succeed(f"a[{number}]")
+    assert run.code == "TOO_LARGE"
+    until_settled(run)
+    undone = 0
+    while run.running:
+        run.succeed(run.running[0])
+        undone += 1
+    assert (undone, run.status, run.undoing["status"]) == (340, Status.FAILED, "COMPLETED")
+    assert run.state.version > 100 + MOST_ENTRIES
+    assert run.state.system == {}, "it was not set aside"
+
+
+def test_a_task_that_fails_before_it_could_be_told_to_stop_is_no_dead_letter() -> None:
+    names = [f"n{number}" for number in range(8)]
+    document = draw(" ".join(f"s>{name}" for name in names), s=start())
+    run = play(document).start()
+    with decisions_of(3):
+        run.cancel()
+        untold = [name for name in run.running if NodeKey(name) not in run.ledger.told_to_stop]
+        run.fail(untold[0], "CANCELLED")
+        assert run.news == [f"NODE_CANCELLED {untold[0]}#1"]
+        run.fail(untold[1], "BROKEN")
+        assert run.news[0] == f"NODE_FAILED {untold[1]}#1 BROKEN cancel"
+        run.settle()
+    for name in run.running:
+        run.fail(name, "CANCELLED")
+    assert (run.status, run.ledger.dead_letters) == (Status.CANCELLED, [])

@@ -13,10 +13,10 @@ from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
 from tenuto.model.events import Event
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import ChildUndone, UndoAsked
+from tenuto.model.inputs import ChildUndone, CompensationRetryAsked, UndoAsked
 from tenuto.model.status import Status
 from tests.core.drawing import child, draw, task, undoing, wait
-from tests.core.holding import check_times_and_statuses, folded
+from tests.core.holding import check_times_and_statuses, check_uniqueness, folded
 from tests.core.play import BEGIN, ID, Run, play
 from tests.core.situations import SHELF
 
@@ -107,6 +107,15 @@ def test_what_is_being_undone_is_broken_off() -> None:
         assert outstanding(run.plan, run.state) == ()
         with run.refusing("TEN-3009"):
             run.retry()
+        assert [each["stepId"] for each in run.undoing["failed"]] == ["undo_b", "undo_a"]
+        assert [letter.node for letter in run.ledger.dead_letters] == ["undo_b", "undo_a"]
+        attempt = 3 if is_between_attempts else 2
+        for name, number in (("undo_a", 2), ("undo_b", attempt)):
+            run.tell(CompensationRetryAsked(by="ada", step_id=name))
+            assert run.news == [f"COMPENSATION_DISPATCHED {name}#{number}"], "never the first again"
+            run.succeed(name)
+        assert (run.status, run.undoing["status"]) == (Status.FAILED, "COMPLETED")
+        check_uniqueness(run.entries)
 
 
 def test_a_child_that_cannot_be_undone_tells_its_parent() -> None:

@@ -11,7 +11,18 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import Reused
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tests.core.drawing import condition, draw, end, loop, start, task, terminate, undoing, wait
+from tests.core.drawing import (
+    child,
+    condition,
+    draw,
+    end,
+    loop,
+    start,
+    task,
+    terminate,
+    undoing,
+    wait,
+)
 from tests.core.play import Run, play
 
 EARLIER = "00000000-0000-7000-8000-00000000000e"
@@ -66,12 +77,44 @@ def test_what_was_undone_runs_again_with_all_that_comes_after_it() -> None:
     assert reused(ended, "z") == (), "a loop is undone with what is in it"
 
 
-def test_what_is_taken_over_is_undone_with_the_rest() -> None:
-    document = undoing(draw("a>b"), a={"input": "steps.a.output"})
-    options: Object = {"workflowOptions": {"compensateOnFailure": False}}
-    earlier = play(document | options).start().succeed("a", 7).fail("b")
-    again = rerun(earlier, "b", document).fail("b")
-    assert [each.input for each in again.ledger.running.values()] == [7]
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_what_is_about_to_be_undone_runs_again_too(is_settled: bool) -> None:
+    document = undoing(
+        draw("s>a s>t a>b b>w", s=start(), w=wait()), a={}, b={"condition": "steps.a.output > 1"}
+    )
+    for output, expected in ((1, ["s", "b"]), (2, ["s"])):
+        earlier = play(document).start().succeed("a", output).succeed("b").cancel()
+        if is_settled:
+            earlier.fail("t", "CANCELLED")
+            assert earlier.running == ["undo_b" if output > 1 else "undo_a"]
+        undone = {"a", "b"} if output > 1 else {"a"}
+        taken_over = {each.node for each in reused(earlier, "w")}
+        assert taken_over & undone == set()
+        assert taken_over <= set(expected)
+
+
+def test_what_is_taken_over_is_left_to_the_instance_that_ran_it() -> None:
+    """However often an instance is rerun, nothing of it is undone more than once."""
+    document = undoing(draw("a>b b>c"), a={}, b={})
+    earlier = play(document).start().succeed("a", 7).succeed("b").succeed("c")
+    for _ in range(2):
+        again = rerun(earlier, "b").succeed("b").fail("c")
+        assert again.undoing["plan"] == ["undo_b"], "it undoes what it ran itself"
+        assert again.state.compensation is not None
+        [skipped] = again.state.compensation.skipped
+        assert (skipped.step_id, skipped.reason) == ("undo_a", "taken-over")
+        assert again.succeed("undo_b").status is Status.FAILED
+    nothing = rerun(earlier, "c").fail("c")
+    assert (nothing.status, nothing.undoing) == (Status.FAILED, None)
+
+
+def test_a_child_that_is_taken_over_is_left_to_the_instance_that_started_it() -> None:
+    earlier = play(draw("c>b", c=child())).start().resolve("c")
+    earlier.child_ends("c", 1, can_be_undone=True).succeed("b")
+    again = rerun(earlier, "b").fail("b")
+    assert (again.status, again.undoing, again.ledger.mail) == (Status.FAILED, None, [])
+    undone = play(earlier.document).start().resolve("c").child_ends("c", 1, can_be_undone=True)
+    assert reused(undone.fail("b"), "b") == (), "it is about to be undone"
 
 
 def test_keys_are_new() -> None:

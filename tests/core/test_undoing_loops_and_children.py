@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 
-from tenuto.core import snapshot
+from tenuto.core import Plan, decide, snapshot
+from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.snapshot import LARGE
+from tenuto.definition import compile_definition
+from tenuto.model.entries import Entry
 from tenuto.model.family import Parent
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ChildUndone, CompensationRetryAsked, UndoAsked
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tests.core.drawing import child, draw, loop, start, task, undoing, wait
 from tests.core.play import ID, Run, play
+from tests.core.test_long_decisions import limited
 
 PARENT = Parent(id="p", node="c", attempt=1, root_id="p", depth=1)
 
@@ -259,8 +265,101 @@ def test_a_parent_tries_a_childs_undoing_again() -> None:
     run.cancel().child_undone("c", "COMPLETED_WITH_ERRORS")
     assert run.undoing["status"] == "COMPLETED_WITH_ERRORS"
     run.tell(CompensationRetryAsked(by="ada", step_id="c"))
-    assert run.ledger.mail[-1].input == UndoAsked(by=ID)
+    assert run.ledger.mail[-1].input == UndoAsked(by=ID, attempt=2)
     assert run.child_undone("c").undoing["status"] == "COMPLETED"
+
+
+def repeated(run: Run, attempt: int) -> tuple[Entry, ...]:
+    """What would become true if a letter of the parent came twice."""
+    return decide(run.plan, run.state, UndoAsked(by="p", attempt=attempt), run.now).entries
+
+
+def test_a_child_that_is_asked_once_more_tries_again_whatever_was_given_up() -> None:
+    once: Object = {"retry": {"maxAttempts": 1}}
+    document = undoing(draw("a>b b>c"), a=once, b=once, c=once)
+    run = play(document).start(parent=PARENT).succeed("a").succeed("b").succeed("c")
+    run.tell(UndoAsked(by="p")).fail("undo_c").succeed("undo_b").fail("undo_a")
+    assert run.undoing["status"] == "COMPLETED_WITH_ERRORS"
+    assert not repeated(run, 1)
+    run.tell(UndoAsked(by="p", attempt=2))
+    assert run.news == ["COMPENSATION_PLANNED undo_c,undo_a", "COMPENSATION_DISPATCHED undo_c#2"]
+    assert run.undoing["plan"] == ["undo_c", "undo_b", "undo_a"]
+    assert not repeated(run, 2)
+    run.succeed("undo_c")
+    assert run.news == ["COMPENSATION_COMPLETED undo_c#2", "COMPENSATION_DISPATCHED undo_a#2"]
+    run.fail("undo_a")
+    answer = ChildUndone(node="c", child_id=ID, status="COMPLETED_WITH_ERRORS")
+    assert run.ledger.mail[-1].input == answer
+    assert not repeated(run, 2)
+    run.tell(UndoAsked(by="p", attempt=3)).succeed("undo_a")
+    assert run.news == ["COMPENSATION_COMPLETED undo_a#3", "COMPENSATION_ENDED COMPLETED"]
+    assert run.ledger.mail[-1].input == ChildUndone(node="c", child_id=ID, status="COMPLETED")
+    assert run.status is Status.COMPLETED
+
+
+def test_what_cannot_be_worked_out_once_more_is_answered_all_the_same() -> None:
+    broken: Object = {"input": "steps.a.output.nope()"}
+    run = play(undoing(draw("a"), a=broken)).start(parent=PARENT).succeed("a", 1)
+    run.tell(UndoAsked(by="p")).tell(UndoAsked(by="p", attempt=2))
+    assert run.news[1:] == [
+        "COMPENSATION_FAILED undo_a#2 EXPRESSION_ERROR fail",
+        "COMPENSATION_ENDED COMPLETED_WITH_ERRORS",
+    ]
+    answers = [sent for sent in run.ledger.mail if isinstance(sent.input, ChildUndone)]
+    assert len(answers) == 2
+
+
+def test_a_child_whose_output_is_too_large_is_undone_with_the_rest() -> None:
+    run = play(draw("a>c c>w", c=child(), w=wait()), check=None)
+    run.plan = Plan(compile_definition(run.document), limits=Limits(output_bytes=100))
+    run.start().succeed("a").resolve("c").child_ends("c", "x" * 200, can_be_undone=True)
+    assert (run.code, run.undoing["plan"]) == ("TOO_LARGE", ["c"])
+    assert run.child_undone("c").status is Status.FAILED
+
+
+def test_an_undo_plan_names_the_children_that_run() -> None:
+    document = draw("s>c s>l l:loop>d", s=start(), c=child(), d=child(), l=loop([1]))
+    run = play(document).start().resolve("c").resolve("d[0]")
+    foreseen = undo_plan(run.plan, run.state, CancelAsked(by="ada"))
+    names = run.ledger.children
+    assert foreseen == {
+        "plan": [],
+        "skipped": [],
+        "children": [
+            {"stepId": "c", "instanceId": names[NodeKey("c")]},
+            {"stepId": "d", "iteration": "0", "instanceId": names[NodeKey("d", "0")]},
+        ],
+    }
+    run.cancel()
+    assert sorted(run.ledger.ends()) == sorted(names_ended(foreseen))
+
+
+def names_ended(foreseen: Any) -> list[str]:  # noqa: ANN401
+    return [each["instanceId"] for each in foreseen["children"]]
+
+
+def test_what_is_kept_to_undo_iterations_counts_as_context() -> None:
+    big = "x" * 1_000
+    for mode in ("parallel", "sequential"):
+        document = undoing(
+            draw(
+                "l:loop>a a>b l:done>z",
+                l=loop("{{ctx.input}}", mode=mode, result="{{1}}"),
+                a=task(outputVariable="big"),
+            ),
+            b={"input": "ctx.item"},
+        )
+        run = limited(document, context_bytes=10_000).start(list(range(50)))
+        while not run.state.ending:
+            name = min(run.running, key=lambda name: int(name[2:-1]))
+            run.succeed(name, big)
+        assert run.code == "TOO_LARGE"
+        assert 2 <= len(run.state.past) <= 6, "what b gives is kept as well"
+    free = draw("l:loop>a a>b l:done>z", l=loop("{{ctx.input}}", result="{{1}}"))
+    run = limited(free, context_bytes=10_000).start(list(range(20)))
+    while run.running != ["z"]:
+        run.succeed(run.running[0], big)
+    assert run.state.context_bytes == 0
 
 
 def test_a_child_that_ended_before_it_heard_of_the_cancel_undoes_itself() -> None:

@@ -21,6 +21,7 @@ from tenuto.model.entries import (
     CompensationFailed,
     CompensationPlanned,
     NodeCompleted,
+    NodeFailed,
     RetryRequested,
 )
 from tenuto.model.ids import NodeKey
@@ -47,6 +48,7 @@ def completed(run: Run) -> list[NodeKey]:
     """What completed since the instance began and could be undone, the last one first."""
     found: list[NodeKey] = []
     undoable: set[NodeKey] = set()
+    failed: set[NodeKey] = set()
     for entry in run.entries:
         if isinstance(entry, ChildEnded):
             (undoable.add if entry.can_be_undone else undoable.discard)(entry.key)
@@ -56,6 +58,16 @@ def completed(run: Run) -> list[NodeKey]:
             and (entry.node in run.plan.undone_by or entry.key in undoable)
         ):
             found.append(entry.key)
+        elif isinstance(entry, RetryRequested):
+            found = [key for key in found if key not in failed]
+        elif (
+            isinstance(entry, NodeFailed)
+            and entry.error.was_done
+            and entry.then not in ("retry", "route")
+            and (entry.node in run.plan.undone_by or entry.key in undoable)
+        ):
+            found.append(entry.key)
+            failed.add(entry.key)
     return found[::-1]
 
 
@@ -153,10 +165,8 @@ def is_being_undone(run: Run) -> bool:
 
 
 def timeless(input: Any) -> Any:  # noqa: ANN401
-    """An input without what depends on when somebody cancels, and when running steps obey."""
-    if not isinstance(input, dict) or "workflowState" not in input:
+    """An input as it is foreseen: without what is the same for all, and when somebody cancels."""
+    if not isinstance(input, dict) or "originalOutput" not in input:
         return input
-    steps = input["workflowState"]["steps"]
-    statuses = {name: (step["status"], step.get("output")) for name, step in steps.items()}
     cancellation = {**input["cancellation"], "requestedAt": None}
-    return {**input, "workflowState": statuses, "cancellation": cancellation}
+    return {"originalOutput": input["originalOutput"], "cancellation": cancellation}

@@ -20,6 +20,7 @@ from tenuto import (
 from tenuto.engine.settings import Settings
 from tenuto.engine.verify import verify
 from tenuto.model.json import JSON, Object
+from tenuto.model.log import LogRow
 from tenuto.model.policy import Limits
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
@@ -183,6 +184,34 @@ async def test_a_decision_of_an_iteration_that_has_ended_is_known_from_the_log()
             await instance.decide("ok", "rejected", by="ann", iteration="7")
         await instance.decide("ok", "rejected", by="bob", iteration="1")
         assert await instance.result(timeout=20) is not None
+
+
+async def test_a_late_decision_reads_no_more_of_the_log_than_it_needs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looping = EACH["steps"]
+    assert isinstance(looping, list)
+    steps: list[JSON] = [
+        {"stepId": "first", "type": "TASK", "taskId": "note", "transitions": {"default": "all"}},
+        *looping,
+    ]
+    async with app_with_tasks() as app:
+        await app.deploy({**EACH, "steps": steps})
+        instance = await app.start("each", "ann")
+        await until(app, instance, waits_for_event)
+        await instance.decide("ok", "approved", by="ann", iteration="0")
+        await until(app, instance, waits_for_event)
+        store, read = app.engine.store, list[int]()
+        entries = store.entries
+
+        async def noting(id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+            read.append(after)
+            return await entries(id, after=after, limit=1)
+
+        monkeypatch.setattr(store, "entries", noting)
+        await instance.decide("ok", "approved", by="ann", iteration="0")
+        assert read[0] == 5, "what was before the loop is not read"
+        assert read == [5, 6, 7, 8], "nor what came after the decision"
 
 
 async def test_a_rerun_takes_a_decision_over() -> None:

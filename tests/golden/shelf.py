@@ -47,6 +47,7 @@ NAMES = (
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",
+    "undone_though_it_failed",
     "undone_with_its_children",
 )
 

@@ -66,6 +66,28 @@ def back(ctx: Context, given: str) -> list[Any]:
     return [given, ctx.undo.step_id, ctx.undo.workflow_input, os.getpid()]
 
 
+@tasks.task
+def forget(_: Any) -> Any:
+    """Gives nothing."""
+
+
+@forget.undo
+def remember(ctx: Context, given: Any) -> list[Any]:
+    assert ctx.undo is not None
+    return [given, ctx.undo.original_output]
+
+
+@tasks.task
+def boast(_: Any) -> str:
+    """Does its work, and gives more than can be kept."""
+    return "x" * 2_000_000
+
+
+@boast.undo
+def retract(given: Any) -> list[Any]:
+    return [given]
+
+
 @workflow
 def order_flow(order: Order) -> Any:
     held = reserve.undo(by=lambda given: tell({"held": given, "by": order["who"]}))(order)
@@ -74,6 +96,11 @@ def order_flow(order: Order) -> Any:
     little = charge.undo(when=lambda given: given["amount"] > 1000).after(paid)(order)
     told = charge.undo(by=tell).after(little)(order)
     return fail(told)
+
+
+@workflow
+def quiet(order: Order) -> Any:
+    return boast(forget(order))
 
 
 @workflow
@@ -126,6 +153,13 @@ def test_each_step_is_undone_as_it_was_said() -> None:
             ["p-7", 9, "undo_paid", "paid", "", None],
             [{"held": held, "by": "ada"}, "held", held, ORDER],
         ]
+
+
+def test_what_was_done_is_undone_whether_or_not_it_gave_something() -> None:
+    with Engine(tasks=tasks) as engine:
+        failed = engine.start(quiet, ORDER).finished()
+        assert failed.undone == ["boast", "forget"]
+        assert given_back(failed) == [[None], [None, None]]
 
 
 def test_each_item_is_undone_by_itself() -> None:

@@ -40,7 +40,14 @@ def shop() -> tuple[Registry, TaskFunction[..., Any]]:
 
 def undoing(everything: Object = DEFAULT, *, has_input: bool = False) -> Facts:
     """The facts of an attempt that undoes step `paid`."""
-    return Facts(undo=UndoFacts(step_id="paid", has_input=has_input, everything=lambda: everything))
+    return Facts(
+        undo=UndoFacts(
+            step_id="paid",
+            has_input=has_input,
+            output=everything.get("originalOutput"),
+            everything=lambda: everything,
+        )
+    )
 
 
 def told(ctx: Context, given: Any) -> list[Any]:

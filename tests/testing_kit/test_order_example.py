@@ -26,7 +26,17 @@ def sample(name: str) -> Object:
 
 
 TASKS = Registry()
-for name in ("order_processing_task", "complete_order_task", "payment_reminder_task"):
+for name in (
+    "order_processing_task",
+    "complete_order_task",
+    "payment_reminder_task",
+    "inventory_reservation_task",
+    "payment_processing_task",
+    "shipment_task",
+    "inventory_release_task",
+    "payment_refund_task",
+    "shipment_cancellation_task",
+):
 
     @TASKS.task(name=name)
     def done() -> None:
@@ -99,3 +109,37 @@ def test_an_order_whose_payment_failed_too_often_is_cancelled(
     run = engine.start(order, ORDER).until(waiting_for="payment.received")
     engine.publish("payment.failed", ORDER | {"attempts": attempts})
     assert run.status == status
+
+
+def test_the_whole_order_of_the_first_seed(engine: Engine) -> None:
+    """Its steps, triggers and compensations word for word; one edge leads from part to part."""
+    selling, paying = sample("compensation"), sample("event_wait")["steps"]
+    steps, undoing = selling["steps"], selling["compensationSteps"]
+    assert isinstance(steps, list)
+    assert isinstance(paying, list)
+    assert isinstance(steps[-1], dict)
+    steps[-1]["transitions"] = {"default": "process_order"}
+    document = sample("cancellation") | {"steps": [*steps, *paying], "compensationSteps": undoing}
+    engine.stub("inventory_reservation_task", {"reservationId": "r-1"})
+    engine.stub("payment_processing_task", {"paymentId": "p-1", "amount": 120})
+    refunds: list[object] = []
+    engine.stub("payment_refund_task", refunds.append)
+
+    paid = engine.start(document, ORDER | {"orderId": "o-1"}).until(waiting_for="payment.received")
+    late = engine.start(document, ORDER | {"orderId": "o-2"}).until(waiting_for="payment.received")
+    gone = engine.start(document, ORDER).until(waiting_for="payment.received")
+    began = engine.now
+    engine.skip(hours=2)
+    engine.publish("payment.received", PAID | {"orderId": "o-1"})
+    assert paid.finished().state["variables"] == {"paymentId": "p-9", "paymentAmount": 120}
+    engine.skip(hours=2)
+    engine.publish("order.cancelled", ORDER)
+    assert gone.finished().status == "CANCELLED"
+    assert gone.undone == ["ship_order", "process_payment", "reserve_inventory"]
+    assert refunds == [
+        {"paymentId": "p-1", "amount": 120, "reason": "Order was cancelled by customer"}
+    ]
+    late.finished()
+    assert engine.now - began == timedelta(days=3)
+    assert late.path[-1] == "handle_payment_timeout"
+    assert (paid.undone, late.undone) == ([], [])

@@ -19,7 +19,14 @@ EVERYTHING: Object = {
     "workflowState": {},
     "cancellation": None,
 }
-FACTS = Facts(undo=UndoFacts(step_id="paid", has_input=False, everything=lambda: EVERYTHING))
+FACTS = Facts(
+    undo=UndoFacts(
+        step_id="paid",
+        has_input=False,
+        output=EVERYTHING["originalOutput"],
+        everything=lambda: EVERYTHING,
+    )
+)
 
 registry = Registry()
 

@@ -55,7 +55,7 @@ async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool)
         refuse_bad_form(held, asked, now, Limits())
         foreseen = decide(held.plan, held.state, asked, now)
         if foreseen.rejection is not None:
-            await refuse_unless_said_before(reader.store, row.id, asked, foreseen.rejection)
+            await refuse_unless_said_before(reader.store, held, asked, foreseen.rejection)
     # Deciding the same again is no mistake, and nothing to wait for.
     status, by_others = held.state.status, True
     if foreseen.entries:

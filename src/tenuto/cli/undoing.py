@@ -62,6 +62,9 @@ def show_undo_plan(foreseen: Object) -> None:
         given = f"cannot be worked out: {item['error']}" if "error" in item else item["input"]
         step = f"{item['stepId']}[{item['iteration']}]" if item["iteration"] else item["stepId"]
         show(f"  {number}  {step}  for {item['compensationFor']}  {one_line(given, 100)}")
+    for child in _listed(foreseen, "children") if "children" in foreseen else ():
+        assert isinstance(child, dict)
+        show(f"  &  {child['stepId']}  {child['instanceId']} is told to end, and undoes itself")
     for each in skipped:
         assert isinstance(each, dict)
         show(f"  -  {each['stepId']}  {_REASONS.get(str(each['reason']), each['reason'])}")
@@ -70,6 +73,7 @@ def show_undo_plan(foreseen: Object) -> None:
 _REASONS = {
     "condition": "its condition does not hold",
     "not-completed": "what it undoes has not completed",
+    "taken-over": "what it undoes ran in the earlier instance",
 }
 
 

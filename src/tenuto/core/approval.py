@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Literal
 
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.approvals import Asking, People
 from tenuto.model.durations import iso
 from tenuto.model.entries import TimerFired, WaitOpened, WaitResolved
-from tenuto.model.failure import EXPRESSION_ERROR, WAIT_TIMEOUT, Failure
+from tenuto.model.failure import WAIT_TIMEOUT, Failure
 from tenuto.model.graph import TIMEOUT, Approval
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import DecisionAsked, TimerKey, TimerKind
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.json import JSON, Object, are_the_same, kind_of
 from tenuto.model.status import NodeStatus
 
 NO_SUCH_APPROVAL = "TEN-3020"
@@ -37,13 +37,9 @@ def begin(d: Deciding, key: NodeKey, config: Approval) -> None:
         others = None
         if further is not None:
             others = _people(d, key, "escalate.assignees", further.assignees)
-    except ExpressionError as error:
+    except (ExpressionError, ValueError) as error:
         fail(d, key, attempt, expression_failure(error))
         return
-    except ValueError as error:
-        fail(d, key, attempt, Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False))
-        return
-    timeout = d.plan[key.node].node.timeout
     d.emit(
         WaitOpened(
             at=d.now,
@@ -51,7 +47,7 @@ def begin(d: Deciding, key: NodeKey, config: Approval) -> None:
             iteration=key.iteration,
             attempt=attempt,
             timeout_at=config.deadline.after(d.now) if config.deadline else None,
-            fail_at=d.now + timeout if timeout else None,
+            fail_at=overrun_at(d, key),
             approval=Asking(
                 assignees=assignees,
                 remind_at=_reminder(config, 0, d.now),
@@ -108,8 +104,8 @@ def is_the_same(output: JSON, asked: DecisionAsked) -> bool:
     """Whether a step's output says that the same person has decided the same."""
     if not isinstance(output, dict):
         return False
-    said = {name: output.get(name) for name in ("decision", "by", "form")}
-    return said == {"decision": asked.decision, "by": asked.by, "form": asked.form}
+    said = [output.get(name) for name in ("decision", "by", "form")]
+    return are_the_same(said, [asked.decision, asked.by, asked.form])
 
 
 def remind(d: Deciding, key: NodeKey) -> None:

@@ -94,8 +94,9 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             code=UNKNOWN_HANDLE,
             message=f"the task answered with handle {report.handle!r}; this step has {names}",
             retryable=False,
+            was_done=True,
         )
-        tried_in_vain(d, key, report.attempt, failure)
+        fail(d, key, report.attempt, failure, output=report.output)
         return None
     complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
     return None
@@ -138,7 +139,9 @@ def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> 
     """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node)
-    if node.grace_until is not None:
+    # What is yet to be told that the end calls it off may have heard of it otherwise.
+    is_called_off = d.state.ending is not None and d.state.pause is None
+    if is_called_off or node.grace_until is not None:
         if failure.code != CANCELLED:
             _note(d, key, attempt, failure, "cancel")
         cancelled(d, key, attempt)

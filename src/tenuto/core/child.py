@@ -83,6 +83,8 @@ def reported(d: Deciding, report: ChildReported) -> Rejection | None:
     failure = _failure(d, key, report)
     if failure is None:
         complete(d, key, report.output, attempt=node.attempt)
+    elif failure.was_done:
+        fail(d, key, node.attempt, failure)
     else:
         tried_in_vain(d, key, node.attempt, failure)
     return None
@@ -114,5 +116,7 @@ def _failure(d: Deciding, key: NodeKey, report: ChildReported) -> Failure | None
     size, limit = size_of(report.output), d.plan.limits.output_bytes
     if size > limit:
         message = f"the output of {config.workflow_id} is {size:,} bytes; the limit is {limit:,}"
-        return Failure(code=TOO_LARGE, message=message, details=details, retryable=False)
+        return Failure(
+            code=TOO_LARGE, message=message, details=details, retryable=False, was_done=True
+        )
     return None

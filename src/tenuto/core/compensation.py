@@ -7,6 +7,7 @@ its turn.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, TypeGuard
 
 from msgspec import UNSET, UnsetType
@@ -15,8 +16,8 @@ from tenuto.core.attempt import backoff
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, STALE, Deciding, Rejection
 from tenuto.core.outcome import expression_failure
 from tenuto.core.plan import Plan
-from tenuto.core.state import Compensation
-from tenuto.core.undo_plan import has_undo, plan_undo, undo_input
+from tenuto.core.state import Compensation, InstanceState
+from tenuto.core.undo_plan import has_undo, is_wanted, own_input, plan_undo, undo_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import KeepDeadLetter, SendMail, StartAttempt, StopAttempt
 from tenuto.model.entries import (
@@ -36,6 +37,7 @@ from tenuto.model.failure import (
     UNKNOWN_HANDLE,
     Failure,
 )
+from tenuto.model.family import Parent
 from tenuto.model.graph import DEFAULT
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import (
@@ -49,41 +51,44 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON
 from tenuto.model.policy import LOSSES_UNTIL_POISON
-from tenuto.model.status import Status
+from tenuto.model.status import NodeStatus, Status
 
 Report = TaskSucceeded | TaskFailed | AttemptLost
 
 
-def begins(d: Deciding) -> bool:
-    """Whether the end that an instance is on its way to undoes what it has done.
-
-    Then it is settled what.
-    """
+def is_due(d: Deciding) -> bool:
+    """Whether the end that an instance is on its way to has something to undo, or has had."""
     state = d.state
     if state.compensation is not None:
         return True
-    ending = state.ending
-    assert ending is not None
-    if ending.status is Status.COMPLETED or not d.plan.may_undo:
-        return False
-    if state.cancellation is not None:
-        is_wanted = state.cancellation.should_compensate
-    else:
-        is_wanted = d.plan.definition.options.compensate_on_failure is not False
-    return is_wanted and _plan(d)
+    return is_wanted(d.plan, state) and has_undo(d.plan, state)
 
 
-def undo_asked(d: Deciding) -> Rejection | None:
-    """A parent wants this child undone, after its end."""
-    state = d.state
+def undo_asked(d: Deciding, asked: UndoAsked) -> Rejection | None:
+    """A parent wants this child undone, after its end; or once more what of that was given up."""
+    state, undoing = d.state, d.state.compensation
     if state.status is not Status.COMPLETED or state.parent is None:
         return Rejection(code=STALE, message=f"a {state.status} instance has nothing to undo")
-    if state.compensation is None:
-        if not _plan(d):
+    if undoing is None:
+        if has_undo(d.plan, state):
+            plan(d, asked=asked.attempt)
+        else:
             _tell_parent(d, "COMPLETED")
-    elif not state.compensation.is_under_way:
-        _tell_parent(d, state.compensation.outcome)
+    elif undoing.is_under_way:
+        pass  # its end is what the parent hears
+    elif undoing.failed and asked.attempt > max(undoing.asked, 1):
+        again = tuple(undoing.plan[place] for place in sorted(undoing.failed))
+        d.emit(CompensationPlanned(at=d.now, plan=again, asked=asked.attempt))
+    else:
+        _tell_parent(d, undoing.outcome)
     return None
+
+
+def never_undone(state: InstanceState, now: datetime) -> SendMail | None:
+    """What tells a parent that its child cannot even be asked to undo itself."""
+    if state.parent is None:
+        return None
+    return _answer(state, state.parent, "COMPLETED_WITH_ERRORS", now)
 
 
 def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
@@ -103,26 +108,33 @@ def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
 
 def undone_too_late(d: Deciding) -> bool:
     """A parent calls off a child that has completed before it heard of that: it is undone."""
-    return d.state.status is Status.COMPLETED and d.state.compensation is None and _plan(d)
-
-
-def _plan(d: Deciding) -> bool:
-    if not has_undo(d.plan, d.state):
+    state = d.state
+    if state.status is not Status.COMPLETED or state.compensation is not None:
         return False
-    found = plan_undo(d.plan, d.state)
-    d.emit(CompensationPlanned(at=d.now, plan=found.plan, skipped=found.skipped))
+    if not has_undo(d.plan, state):
+        return False
+    plan(d)
     return True
+
+
+def plan(d: Deciding, *, asked: int = 0) -> None:
+    """Settle what is undone."""
+    found = plan_undo(d.plan, d.state)
+    d.emit(CompensationPlanned(at=d.now, plan=found.plan, skipped=found.skipped, asked=asked))
 
 
 def advance(d: Deciding) -> bool:
     """Go on with what is to be undone; False: all of it has had its turn."""
     while (undoing := _of(d)).is_idle:
-        if undoing.position == len(undoing.plan):
+        if undoing.position == len(undoing.plan) and not undoing.again:
             _end(d, undoing)
-        elif d.has_room:
-            _begin(d, undoing.plan[undoing.position], 1)
-        else:
+        elif not d.has_room:
             break
+        elif undoing.again:
+            place = undoing.again[0]
+            _begin(d, undoing.plan[place], undoing.failed[place].attempt + 1)
+        else:
+            _begin(d, undoing.plan[undoing.position], 1)
     return undoing.is_under_way
 
 
@@ -188,8 +200,8 @@ def start_attempt(d: Deciding) -> StartAttempt:
     return _start(d, item, work.attempt, value)
 
 
-def break_off(d: Deciding) -> None:
-    """The instance cannot be decided on any more: what has had no turn has none."""
+def break_off(d: Deciding, failure: Failure) -> None:
+    """The instance cannot be decided on any more: what is not done is given up, for people."""
     undoing = _of(d)
     if not undoing.is_under_way:
         return
@@ -203,9 +215,19 @@ def break_off(d: Deciding) -> None:
                 grace=d.plan.cancel_grace,
             )
         )
-    d.emit(CompensationEnded(at=d.now, status="COMPLETED_WITH_ERRORS"))
-    if d.state.status is Status.COMPLETED and d.state.parent is not None:
-        _tell_parent(d, "COMPLETED_WITH_ERRORS")
+    while (place := _place_left(undoing)) is not None:
+        work = undoing.work
+        # Of a back-off it is the attempt that will not be that is given up.
+        attempt = 1 if work is None else work.attempt + (work.status is NodeStatus.RETRYING)
+        _give_up(d, undoing.plan[place], attempt, failure)
+        undoing = _of(d)
+    _end(d, undoing)
+
+
+def _place_left(undoing: Compensation) -> int | None:
+    if undoing.current is not None:
+        return undoing.current
+    return undoing.position if undoing.position < len(undoing.plan) else None
 
 
 def _end(d: Deciding, undoing: Compensation) -> None:
@@ -318,11 +340,11 @@ def _give_up(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> 
 
 
 def _given(d: Deciding, item: PlannedUndo) -> JSON:
-    """What its task was given; None where it never got so far."""
+    """What its task was given, as far as it is about this one; None where it never got so far."""
     work = _of(d).work
     if work is None or item.is_child:
         return None
-    return undo_input(d.plan, d.state, item) if work.input is UNSET else work.input
+    return own_input(d.state, item) if work.input is UNSET else work.input
 
 
 def _note(
@@ -374,19 +396,27 @@ def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAt
 def _ask_child(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     child = d.state.nodes[item.undone].child_id
     assert child is not None
-    letter = UndoAsked(by=d.state.id)
+    letter = UndoAsked(by=d.state.id, attempt=attempt)
     d.order(SendMail(to=child, id=f"{child}/undo/{attempt}", at=d.now, input=letter))
 
 
 def _tell_parent(d: Deciding, status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]) -> None:
-    state, parent = d.state, d.state.parent
-    assert parent is not None
+    assert d.state.parent is not None
+    d.order(_answer(d.state, d.state.parent, status, d.now))
+
+
+def _answer(
+    state: InstanceState,
+    parent: Parent,
+    status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"],
+    now: datetime,
+) -> SendMail:
     report = ChildUndone(
         node=parent.node, iteration=parent.iteration, child_id=state.id, status=status
     )
     # A parent may ask again, and then nothing new is written here.
     id = f"{state.id}/undone/{state.version}"
-    d.order(SendMail(to=parent.id, id=id, at=d.now, input=report))
+    return SendMail(to=parent.id, id=id, at=now, input=report)
 
 
 def _running(d: Deciding, report: Report) -> PlannedUndo | None:

@@ -47,7 +47,7 @@ def take(state: InstanceState, entry: Of) -> None:
         case CompensationEnded():
             if (place := _of(state).place) is not None:
                 _clear_retry(state, NodeKey(*place[:2]))
-            after = replace(_of(state), current=None, work=None, completed_at=entry.at)
+            after = replace(_of(state), current=None, work=None, again=(), completed_at=entry.at)
             _change(state, after)
         case _:
             assert_never(entry)
@@ -56,7 +56,14 @@ def take(state: InstanceState, entry: Of) -> None:
 def _planned(state: InstanceState, entry: CompensationPlanned) -> None:
     # What ends already does not care for its deadline, however long it takes to undo it.
     clear_timer(state, TimerKey(TimerKind.DEADLINE))
-    state.compensation = Compensation(plan=entry.plan, skipped=entry.skipped, started_at=entry.at)
+    before = state.compensation
+    if before is not None:
+        again = tuple(sorted(before.failed))
+        state.compensation = replace(before, asked=entry.asked, again=again, completed_at=None)
+        return
+    state.compensation = Compensation(
+        plan=entry.plan, skipped=entry.skipped, started_at=entry.at, asked=entry.asked
+    )
 
 
 def _dispatched(state: InstanceState, entry: CompensationDispatched) -> None:
@@ -86,6 +93,7 @@ def _dispatched(state: InstanceState, entry: CompensationDispatched) -> None:
             work=work,
             failed=without_item(undoing.failed, index),
             completed_at=None,
+            again=tuple(place for place in undoing.again if place != index),
         ),
     )
 
@@ -148,7 +156,8 @@ def _of(state: InstanceState) -> Compensation:
 
 def _concluded(state: InstanceState, undoing: Compensation, index: int) -> None:
     position = max(undoing.position, index + 1)
-    _change(state, replace(undoing, current=None, work=None, position=position))
+    again = tuple(place for place in undoing.again if place != index)
+    _change(state, replace(undoing, current=None, work=None, position=position, again=again))
 
 
 def _change(state: InstanceState, after: Compensation) -> None:

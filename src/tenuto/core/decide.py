@@ -91,7 +91,7 @@ def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one ar
         case ChildReported():
             return child.reported(d, input)
         case UndoAsked():
-            return compensation.undo_asked(d)
+            return compensation.undo_asked(d, input)
         case ChildUndone():
             return compensation.child_undone(d, input)
         case ChildResolved():

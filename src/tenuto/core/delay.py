@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.core.deciding import Deciding
-from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
 from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import Duration, parse_duration, parse_moment
 from tenuto.model.entries import TimerFired, TimerSet
-from tenuto.model.failure import EXPRESSION_ERROR, Failure
 from tenuto.model.graph import Delay
 from tenuto.model.ids import NodeKey
 
@@ -20,13 +19,9 @@ def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
     attempt = attempt_of(d.state, key)
     try:
         due = _due(d, key, config)
-    except ExpressionError as error:
+    except (ExpressionError, ValueError) as error:
         fail(d, key, attempt, expression_failure(error))
         return
-    except ValueError as error:
-        fail(d, key, attempt, Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False))
-        return
-    timeout = d.plan[key.node].node.timeout
     d.emit(
         TimerSet(
             at=d.now,
@@ -34,7 +29,7 @@ def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
             iteration=key.iteration,
             attempt=attempt,
             due=due,
-            fail_at=d.now + timeout if timeout else None,
+            fail_at=overrun_at(d, key),
         )
     )
 

@@ -12,8 +12,8 @@ from tenuto.core.parent import tell_parent
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import ClearTimer, CloseWait, StopAttempt
-from tenuto.model.entries import StatusChanged, SystemSet
-from tenuto.model.failure import INTERNAL, TOO_LARGE, LastError
+from tenuto.model.entries import NodeFailed, StatusChanged, SystemSet
+from tenuto.model.failure import INTERNAL, TOO_LARGE, Failure, LastError
 from tenuto.model.graph import Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
@@ -28,9 +28,13 @@ def advance(d: Deciding) -> None:
     if d.state.open > d.state.told and d.has_room:
         _withdraw_all(d)
     # What was done is undone once nothing more is being done.
-    if d.state.open or (compensation.begins(d) and compensation.advance(d)):
+    is_undoing = not d.state.open and compensation.is_due(d)
+    if d.state.open or is_undoing:
         move(d, Status.RUNNING)
-    else:
+    if is_undoing and d.state.compensation is None:
+        # As a RUNNING instance, wherever it was before: its plan depends on no moment.
+        compensation.plan(d)
+    if not d.state.open and not (is_undoing and compensation.advance(d)):
         move(d, ending.status)
 
 
@@ -69,7 +73,8 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
     One that has ended stays as it is.
     """
     if d.state.compensation is not None:
-        compensation.break_off(d)
+        failure = Failure(code=code, message=message, retryable=False)
+        compensation.break_off(d, failure)
     if d.state.status.is_final:
         return
     error = LastError(code=code, message=message, step_id=None, at=d.now)
@@ -92,10 +97,30 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
         tell_parent(d, d.state.parent, None)
 
 
-def give_up(d: Deciding) -> None:
-    """Fail an instance whose log is longer than any may be, whatever handled that in its parts."""
+def give_up(d: Deciding) -> bool:
+    """Fail an instance whose log is longer than any may be, whatever handled that in its parts.
+
+    What makes a log so long is a loop: with it the instance fails in good order, and is undone.
+    Where there is none, it is set aside, and that is all (True).
+    """
     most = d.plan.limits.log_entries
-    quarantine(d, f"the log has {d.state.version:,} entries of {most:,}", TOO_LARGE)
+    message = f"the log has {d.state.version:,} entries of {most:,}"
+    loops = [key for key in d.state.open_nodes() if d.state.nodes[key].is_loop]
+    if not loops:
+        quarantine(d, message, TOO_LARGE)
+        return True
+    outermost = min(loops, key=d.plan.place_of)
+    d.emit(
+        NodeFailed(
+            at=d.now,
+            node=outermost.node,
+            iteration=outermost.iteration,
+            attempt=d.state.nodes[outermost].attempt,
+            error=Failure(code=TOO_LARGE, message=message, retryable=False),
+            then="fail",
+        )
+    )
+    return False
 
 
 def output_of(plan: Plan, state: InstanceState) -> JSON:

@@ -42,8 +42,9 @@ def settle(d: Deciding) -> None:
         if not state.has_ended:
             compensation.advance(d)
         return
-    if state.version > d.plan.limits.log_entries + MOST_ENTRIES:
-        ending.give_up(d)
+    # An end is bounded by what there is to call off and to undo: that is never given up.
+    is_too_long = state.version > d.plan.limits.log_entries + MOST_ENTRIES
+    if is_too_long and state.ending is None and ending.give_up(d):
         return
     is_settled = False
     while not is_settled and state.pause is None and state.ending is None and d.has_room:

@@ -1,7 +1,8 @@
 """What would be undone, said beforehand: the cancel is decided on as if, up to the plan it makes.
 
 It is made by the code that makes it in earnest, so that it names what then runs. Only results that
-come within the grace of what is running now could add to it.
+come within the grace of what is running now could add to it. Children that run are told to end and
+undo themselves, beside this one: they are named, and no part of its plan.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from tenuto.core.decide import decide
 from tenuto.core.deciding import GO_ON
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
-from tenuto.core.undo_plan import UndoPlan, plan_undo, undo_input
+from tenuto.core.undo_plan import UndoPlan, plan_undo, shown_input
 from tenuto.expr import ExpressionError
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
@@ -21,8 +22,10 @@ from tenuto.model.status import Status
 def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
 
-    Of an instance that is being undone, or was, it is the plan that was made; of a completed one,
-    what its parent could have it undo.
+    Of the default input each has what is about it alone: `workflowInput` and `workflowState` are
+    the instance's own. `children` are those under way, which undo themselves. Of an instance that
+    is being undone, or was, it is the plan that was made; of a completed one, what its parent could
+    have it undo.
     """
     after = _as_if(plan, state, asked)
     if after.compensation is not None:
@@ -41,7 +44,23 @@ def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
             }
             for each in found.skipped
         ],
+        **({"children": children} if (children := _children(plan, state)) else {}),
     }
+
+
+def _children(plan: Plan, state: InstanceState) -> list[JSON]:
+    """Children under way, each with the step that it is."""
+    if state.status.is_final:
+        return []
+    return [
+        {
+            "stepId": key.node,
+            **({"iteration": key.iteration} if key.iteration else {}),
+            "instanceId": state.nodes[key].child_id,
+        }
+        for key in sorted(state.open_nodes(), key=plan.place_of)
+        if state.nodes[key].child_id is not None
+    ]
 
 
 def _as_if(plan: Plan, state: InstanceState, asked: CancelAsked) -> InstanceState:
@@ -79,7 +98,7 @@ def _planned(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     if item.is_child:
         return shown | {"input": None}
     try:
-        return shown | {"input": undo_input(plan, state, item)}
+        return shown | {"input": shown_input(plan, state, item)}
     except ExpressionError as error:
         return shown | {"input": None, "error": str(error)}
 

@@ -124,6 +124,10 @@ def _go_on(d: Deciding, key: NodeKey) -> None:
     elif loop.results_size > d.plan.limits.context_bytes:
         most = d.plan.limits.context_bytes
         _refuse(d, key, TOO_LARGE, f"the results are {loop.results_size:,} bytes of {most:,}")
+    elif d.state.past and d.state.context_bytes > d.plan.limits.context_bytes:
+        size, most = d.state.context_bytes, d.plan.limits.context_bytes
+        message = f"with what is kept to undo iterations, the context is {size:,} bytes of {most:,}"
+        _refuse(d, key, TOO_LARGE, message)
     elif d.state.version > d.plan.limits.log_entries:
         _refuse(d, key, TOO_LARGE, f"the log has {d.state.version:,} entries")
     elif loop.items is None:

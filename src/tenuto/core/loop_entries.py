@@ -50,7 +50,7 @@ def iteration_started(plan: Plan, state: InstanceState, entry: IterationStarted)
 def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> None:
     key = entry.loop
     loop, iteration = state.loops[key], state.iterations[entry.key]
-    is_kept = entry.node in plan.undoable_loops and _keep(plan, state, entry, iteration)
+    is_kept = entry.node in plan.undoable_loops and _keep(plan, state, entry, loop, iteration)
     loop = _with_outcome(replace(loop, active=loop.active - 1), entry)
     if _is_parallel(plan, entry.node):
         state.context_bytes -= iteration.size
@@ -75,13 +75,23 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
     leave_loop(state, key)
 
 
-def _keep(plan: Plan, state: InstanceState, entry: IterationEnded, iteration: Iteration) -> bool:
-    """Keep what is seen in an iteration, if anything in it may have to be undone."""
+def _keep(
+    plan: Plan,
+    state: InstanceState,
+    entry: IterationEnded,
+    loop: LoopState,
+    iteration: Iteration,
+) -> bool:
+    """Keep what is seen in an iteration, if anything in it may have to be undone.
+
+    Whatever is kept counts as context: of a loop that is long enough it would be without bounds.
+    """
+    body = plan.nodes[entry.node].body
     if not iteration.has_undo and not any(
-        _may_be_undone(plan, state.nodes.get(NodeKey(name, entry.iteration)), name)
-        for name in plan.nodes[entry.node].body
+        _may_be_undone(plan, state.nodes.get(NodeKey(name, entry.iteration)), name) for name in body
     ):
         return False
+    state.context_bytes += _kept_bytes(plan, state, entry, loop, iteration)
     names = names_of_iteration(state, entry.key)
     past = PastIteration(variables=iteration.variables, names=names)
     state.past = with_item(state.past, entry.key, past)
@@ -93,8 +103,29 @@ def _keep(plan: Plan, state: InstanceState, entry: IterationEnded, iteration: It
     return True
 
 
+def _kept_bytes(
+    plan: Plan,
+    state: InstanceState,
+    entry: IterationEnded,
+    loop: LoopState,
+    iteration: Iteration,
+) -> int:
+    """How long the JSON is of the variables that an iteration wrote, and of its other outputs."""
+    size = sum(
+        variable.size
+        for name, variable in iteration.variables.items()
+        if loop.variables.get(name) is not variable
+    )
+    for name in plan.nodes[entry.node].body:
+        node = state.nodes.get(NodeKey(name, entry.iteration))
+        is_variable = plan.nodes[name].node.output_variable is not None
+        if node is not None and node.output is not None and not is_variable:
+            size += size_of(node.output)
+    return size
+
+
 def _may_be_undone(plan: Plan, node: NodeState | None, name: str) -> bool:
-    if node is None or node.status is not NodeStatus.COMPLETED:
+    if node is None or not node.leaves_work:
         return False
     return node.can_be_undone or name in plan.undone_by
 

@@ -74,6 +74,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         output=entry.output,
         written=state.version,
         held_back=entry.handles if before.is_withdrawn else (),
+        is_taken_over=entry.reused_from is not None,
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
@@ -129,6 +130,9 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         losses=0 if entry.counts else before.losses + was_lost,
         error=error,
     )
+    # A failure that a handle takes is not undone, whatever was done.
+    if entry.error.was_done and entry.then != "route":
+        node = replace(node, was_done=True, output=entry.output, written=state.version)
     if entry.then in ("fail", "iteration"):
         node = replace(node, status=NodeStatus.FAILED, completed_at=entry.at)
         close_node(plan, state, key, known, node)

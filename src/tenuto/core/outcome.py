@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tenuto.core.cancelling import call_off, call_off_iteration, cancelled
 from tenuto.core.dead_letter import keep_dead_letter
@@ -42,13 +45,15 @@ def complete(
     if written and may_be_followed:
         total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
-            fail(d, key, attempt, _too_large(total, d.plan.limits.context_bytes))
+            failure = _too_large(total, d.plan.limits.context_bytes)
+            fail(d, key, attempt, failure, output=output)
             return
     if handles == (DEFAULT,) and planned.routes and may_be_followed:
         try:
             handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
-            fail(d, key, attempt, expression_failure(error))
+            failure = replace(expression_failure(error), was_done=True)
+            fail(d, key, attempt, failure, output=output)
             return
     d.emit(
         NodeCompleted(
@@ -66,11 +71,11 @@ def complete(
         call_off(d, (d.plan.seen_from(key, name) for name in planned.node.cancels))
 
 
-def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
+def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: JSON = None) -> bool:
     """Record a final failure, and say whether anything handles it.
 
     An error handle is taken, or the iteration around the node fails, or the workflow. What was
-    called off has failed in its grace: that changes nothing.
+    called off has failed in its grace: that changes nothing. `output` is what it gave all the same.
     """
     planned = d.plan.nodes[key.node]
     node = d.state.nodes.get(key)
@@ -82,6 +87,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
             attempt=attempt,
             error=failure,
             then="cancel",
+            output=output,
         )
         d.emit(failed)
         cancelled(d, key, attempt)
@@ -100,6 +106,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
             attempt=attempt,
             error=failure,
             then=then,
+            output=output,
         )
     )
     if handle is None:
@@ -111,7 +118,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
         )
         keep_dead_letter(d, key, attempt, kind, error=failure)
         return False
-    output: Object = {
+    shown: Object = {
         "error": {
             "code": failure.code,
             "message": failure.message,
@@ -127,7 +134,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> bool:
             attempt=attempt,
             status="error",
             variable=planned.node.output_variable,
-            output=output,
+            output=shown,
             handles=(handle,),
         )
     )
@@ -173,14 +180,20 @@ def error_handle(planned: PlannedNode, code: str) -> str | None:
     return None
 
 
-def expression_failure(error: ExpressionError) -> Failure:
-    """What a node fails with when one of its expressions cannot be worked out."""
+def expression_failure(error: ExpressionError | ValueError) -> Failure:
+    """What a node fails with when an expression cannot be worked out, or means nothing there."""
     return Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False)
+
+
+def overrun_at(d: Deciding, key: NodeKey) -> datetime | None:
+    """When a node that begins now has taken longer than its own `timeout`."""
+    timeout = d.plan.nodes[key.node].node.timeout
+    return d.now + timeout if timeout else None
 
 
 def _too_large(size: int, limit: int) -> Failure:
     message = f"the context would be {size:,} bytes, more than the limit of {limit:,}"
-    return Failure(code=TOO_LARGE, message=message, retryable=False)
+    return Failure(code=TOO_LARGE, message=message, retryable=False, was_done=True)
 
 
 def _routed(d: Deciding, key: NodeKey, planned: PlannedNode, written: Object) -> str:

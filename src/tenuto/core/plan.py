@@ -164,6 +164,12 @@ class Plan:
             )
         return found
 
+    def outermost(self, name: str) -> str:
+        """The outermost loop around a node, or the node itself where there is none."""
+        while (around := self.nodes[name].loop) is not None:
+            name = around
+        return name
+
     def order_of(self, node: str) -> int:
         return self.nodes[node].order
 

@@ -49,7 +49,11 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
 
 def held_back_by_end(state: InstanceState) -> list[NodeKey]:
     """Nodes that the end called off and that ended well all the same, in that order."""
-    found = [key for key, node in state.nodes.items() if node.is_withdrawn and node.written]
+    found = [
+        key
+        for key, node in state.nodes.items()
+        if node.is_withdrawn and node.written and not node.was_done
+    ]
     return sorted(found, key=lambda key: state.nodes[key].written)
 
 
@@ -77,7 +81,7 @@ def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState
         return node.is_withdrawn or node.grace_until is None
     if node.status is NodeStatus.FAILED:
         # A failure that was handled has an output, or is that of its iteration.
-        return not node.written
+        return not node.written or node.was_done
     return node.status is NodeStatus.CANCELLED and node.is_withdrawn
 
 

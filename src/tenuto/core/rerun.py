@@ -13,6 +13,7 @@ from tenuto.core.cancelling import call_off, pass_over, passed_over_by, rest_of
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
+from tenuto.core.undo_plan import is_wanted, plan_undo
 from tenuto.model.entries import Entry, NodeCompleted, NodeSkipped
 from tenuto.model.failure import Failure, LastError
 from tenuto.model.graph import Terminate
@@ -36,16 +37,23 @@ def following(plan: Plan, step: str) -> set[str]:
 
 
 def reusable(
-    plan: Plan, earlier: InstanceState, entries: Iterable[Entry], from_step: str
+    plan: Plan,
+    earlier: InstanceState,
+    entries: Iterable[Entry],
+    from_step: str,
+    *,
+    ran_by: Plan | None = None,
 ) -> Iterator[Reused]:
     """Outcomes of `earlier` that a rerun by `plan` takes over; `entries` is its log.
 
+    `ran_by` is the plan that it ran by itself, where that is another one.
+
     A step that the definition does not have any more is left out, and so is `terminate`: it would
-    end the new instance before anything ran. So is a step whose compensation ran, or was tried,
-    with all that comes after it.
+    end the new instance before anything ran. So is a step that is undone, or about to be, with all
+    that comes after it.
     """
     again = following(plan, from_step)
-    for name in _undone(plan, earlier):
+    for name in _undone(plan, earlier, ran_by or plan):
         again |= following(plan, name)
     for entry in entries:
         if not isinstance(entry, NodeCompleted | NodeSkipped) or entry.iteration:
@@ -61,15 +69,20 @@ def reusable(
             yield Reused(node=entry.node, status="skipped")
 
 
-def _undone(plan: Plan, earlier: InstanceState) -> set[str]:
-    """Steps that have been undone, or tried to be, themselves or in one of their iterations."""
+def _undone(plan: Plan, earlier: InstanceState, ran_by: Plan) -> set[str]:
+    """Steps that are undone, were or will be, themselves or in one of their iterations."""
     undoing = earlier.compensation
-    if undoing is None:
+    if undoing is not None:
+        undone = undoing.plan
+    elif not earlier.status.is_final and is_wanted(ran_by, earlier):
+        # Its end has begun: what it undoes is settled once nothing of it is open.
+        undone = plan_undo(ran_by, earlier).plan
+    else:
         return set()
     found: set[str] = set()
-    for item in undoing.plan[: undoing.position + (undoing.work is not None)]:
-        planned = plan.nodes.get(item.compensation_for)
+    for item in undone:
         name = item.compensation_for
+        planned = plan.nodes.get(name)
         while planned is not None and planned.loop is not None:
             name, planned = planned.loop, plan.nodes[planned.loop]
         if planned is not None:

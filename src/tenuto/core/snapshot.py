@@ -30,6 +30,7 @@ from tenuto.model.entries import (
     InputSet,
     IterationStarted,
     NodeCompleted,
+    NodeFailed,
     PlannedUndo,
     SkippedUndo,
 )
@@ -41,11 +42,12 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 from tenuto.model.status import Status
 
-SHAPE = 3
+SHAPE = 4
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
-about undoing."""
+about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
+failed, nor of askings of a parent."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -98,6 +100,8 @@ class _Compensation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     failed: list[tuple[int, LastError]] = []
     current: int | None = None
     work: NodeState | None = None
+    asked: int = 0
+    again: tuple[int, ...] = ()
 
 
 class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -441,7 +445,7 @@ def _is_large(value: JSON) -> bool:
 
 
 def _output_of(entry: Entry) -> JSON:
-    assert isinstance(entry, NodeCompleted)
+    assert isinstance(entry, NodeCompleted | NodeFailed)
     return entry.output
 
 

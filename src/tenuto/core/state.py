@@ -78,10 +78,19 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """The version of the workflow that its children run; 0 until it is known."""
     can_be_undone: bool = False
     """Whether its child has completed steps that it could undo."""
+    was_done: bool = False
+    """It did not complete, and yet its work was done: there may be something to undo."""
+    is_taken_over: bool = False
+    """It ran in an earlier instance, which alone undoes it."""
 
     @property
     def is_open(self) -> bool:
         return self.status in _OPEN
+
+    @property
+    def leaves_work(self) -> bool:
+        """Whether it did something here that an end other than COMPLETED may have to undo."""
+        return (self.status is _COMPLETED or self.was_done) and not self.is_taken_over
 
     @property
     def listens(self) -> bool:
@@ -94,7 +103,7 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
         return self.status is _RUNNING and not self.is_loop and self.child_id is None
 
 
-_RUNNING = NodeStatus.RUNNING
+_RUNNING, _COMPLETED = NodeStatus.RUNNING, NodeStatus.COMPLETED
 _OPEN = (NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.RETRYING)
 
 
@@ -185,6 +194,10 @@ class Compensation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """The place of the one under way."""
     work: NodeState | None = None
     """How that one stands."""
+    asked: int = 0
+    """Which of its askings a parent was heard in last: a letter that comes twice is known by it."""
+    again: tuple[int, ...] = ()
+    """The places of those that were given up and that the parent asked to try again."""
 
     @property
     def status(self) -> Literal["IN_PROGRESS", "COMPLETED", "COMPLETED_WITH_ERRORS"]:
@@ -356,6 +369,14 @@ class InstanceState(Struct, gc=False, kw_only=True):
         steps = (NodeKey(name) for name in self.open_steps)
         # A step of a loop's body is only ever in its iterations.
         return [*(key for key in steps if key in self.nodes), *self.open_inside]
+
+    def before_its_end(self) -> InstanceState:
+        """As it was while it was being undone: how it ended then is not seen."""
+        if not self.status.is_final or self.status is Status.COMPLETED:
+            return self
+        before = self.copied()
+        before.status = Status.RUNNING
+        return before
 
     def copied(self) -> InstanceState:
         """A copy to go on from; what it consists of is shared."""

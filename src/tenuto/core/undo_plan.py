@@ -1,15 +1,18 @@
 """What is undone when an instance does not complete: which steps, in which order, with which input.
 
 Every activation of a step that completed and has a compensation step is undone, and every child
-that completed and can undo something itself; whatever completed last goes first. Nothing that this
-reads changes once the plan is made: what is worked out at its turn is what the plan promised.
+that completed and can undo something itself; whatever completed last goes first. So is a step that
+failed although its work was done. One that a rerun took over is the business of the instance that
+ran it: several reruns may have taken it over. Nothing that this reads changes once the plan is
+made, but the status, and that is seen as it was then: what is worked out at its turn, or when it is
+tried again by hand, is what the plan promised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.plan import Plan
 from tenuto.core.scope import cancellation_view, scope_of
@@ -20,10 +23,11 @@ from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.graph import CompensationStep
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
-from tenuto.model.status import NodeStatus
+from tenuto.model.status import Status
 
 NOT_COMPLETED = "not-completed"
 CONDITION = "condition"
+TAKEN_OVER = "taken-over"
 
 
 class UndoPlan(Struct, frozen=True):
@@ -33,9 +37,18 @@ class UndoPlan(Struct, frozen=True):
     skipped: tuple[SkippedUndo, ...] = ()
 
 
+def is_wanted(plan: Plan, state: InstanceState) -> bool:
+    """Whether the end that an instance is on its way to undoes what there is to undo."""
+    if state.ending is None or state.ending.status is Status.COMPLETED:
+        return False
+    if state.cancellation is not None:
+        return state.cancellation.should_compensate
+    return plan.definition.options.compensate_on_failure is not False
+
+
 def has_undo(plan: Plan, state: InstanceState) -> bool:
     """Whether anything that completed could be undone."""
-    return plan.may_undo and any(True for _ in _completed(plan, state))
+    return plan.may_undo and any(True for _ in _undoable(plan, state))
 
 
 def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
@@ -44,14 +57,14 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
         return UndoPlan()
     planned: list[PlannedUndo] = []
     skipped: list[SkippedUndo] = []
-    found = sorted(_completed(plan, state), key=lambda item: item[1].written, reverse=True)
+    found = sorted(_undoable(plan, state), key=lambda item: item[1].written, reverse=True)
     completed: set[str] = set()
     for key, _ in found:
         completed.add(key.node)
         step = plan.undone_by.get(key.node)
         if step is None:
             name = key.node
-        elif _is_wanted(plan, state, key, step):
+        elif _holds(plan, state, key, step):
             name = step.step_id
         else:
             skipped.append(
@@ -62,7 +75,7 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
             PlannedUndo(step_id=name, compensation_for=key.node, iteration=key.iteration)
         )
     skipped += (
-        SkippedUndo(step_id=step.step_id, reason=NOT_COMPLETED)
+        SkippedUndo(step_id=step.step_id, reason=_why_not(state, name))
         for name, step in plan.undone_by.items()
         if name not in completed
     )
@@ -71,27 +84,45 @@ def plan_undo(plan: Plan, state: InstanceState) -> UndoPlan:
 
 def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     """What a compensation is given; a condition that cannot be worked out is raised here."""
+    spelled_out = _spelled_out(plan, state, item)
+    return default_input(plan, state, item) if spelled_out is UNSET else spelled_out
+
+
+def shown_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+    """The same for a list of many: of a default input what is about this one alone."""
+    spelled_out = _spelled_out(plan, state, item)
+    return own_input(state, item) if spelled_out is UNSET else spelled_out
+
+
+def _spelled_out(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON | UnsetType:
+    """The input that a compensation step says it needs; UNSET: it does not say."""
     step = plan.undo_steps[item.step_id]
     if not step.has_input and step.condition is None:
-        return default_input(plan, state, item)
-    scope = scope_of(plan, state, item.undone)
+        return UNSET
+    scope = scope_of(plan, state.before_its_end(), item.undone)
     if step.condition is not None:
         plan.expression(step.condition).truthy(scope)
     if not step.has_input:
-        return default_input(plan, state, item)
+        return UNSET
     spelled = plan.undo_input(step)
     value = spelled.evaluate(scope) if isinstance(spelled, Expression) else spelled.render(scope)
     return None if isinstance(value, Undefined) else value
 
 
-def _completed(plan: Plan, state: InstanceState) -> Iterator[tuple[NodeKey, NodeState]]:
+def _undoable(plan: Plan, state: InstanceState) -> Iterator[tuple[NodeKey, NodeState]]:
+    """What has left work behind that something undoes, in no order."""
     undone_by = plan.undone_by
     for key, node in state.nodes.items():
-        if node.status is NodeStatus.COMPLETED and (node.can_be_undone or key.node in undone_by):
+        if node.leaves_work and (node.can_be_undone or key.node in undone_by):
             yield key, node
 
 
-def _is_wanted(plan: Plan, state: InstanceState, key: NodeKey, step: CompensationStep) -> bool:
+def _why_not(state: InstanceState, name: str) -> str:
+    node = state.nodes.get(NodeKey(name))
+    return TAKEN_OVER if node is not None and node.is_taken_over else NOT_COMPLETED
+
+
+def _holds(plan: Plan, state: InstanceState, key: NodeKey, step: CompensationStep) -> bool:
     if step.condition is None:
         return True
     try:
@@ -100,12 +131,24 @@ def _is_wanted(plan: Plan, state: InstanceState, key: NodeKey, step: Compensatio
         return True  # it fails at its turn, for people to see: nothing is left out in silence
 
 
+def own_input(state: InstanceState, item: PlannedUndo) -> Object:
+    """What of the default input is about this one alone: the rest is the whole instance, again."""
+    return {
+        "originalOutput": _original_output(state, item),
+        "cancellation": cancellation_view(state.cancellation),
+    }
+
+
 def default_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> Object:
     """What a compensation is given that does not say what it needs."""
-    output = state.nodes[item.undone].output
     return {
-        "originalOutput": {} if output is None else output,
+        "originalOutput": _original_output(state, item),
         "workflowInput": state.input,
         "workflowState": state_of(plan, state),
         "cancellation": cancellation_view(state.cancellation),
     }
+
+
+def _original_output(state: InstanceState, item: PlannedUndo) -> JSON:
+    output = state.nodes[item.undone].output
+    return {} if output is None else output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
 from tenuto.core.payload import mapped
 from tenuto.core.scope import scope_of
 from tenuto.core.state import attempt_of
@@ -52,7 +52,6 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
         fail(d, key, attempt, expression_failure(error))
         return
     since = d.state.created_at if config.lookback is None else config.lookback.before(d.now)
-    timeout = d.plan[key.node].node.timeout
     d.emit(
         WaitOpened(
             at=d.now,
@@ -64,7 +63,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
             captures=() if config.arms else captured[0],
             correlation_id=correlation_id,
             timeout_at=config.event_timeout.after(d.now) if config.event_timeout else None,
-            fail_at=d.now + timeout if timeout else None,
+            fail_at=overrun_at(d, key),
             arms=tuple(
                 WaitArm(id=arm.id, pattern=arm.event_pattern, captures=captures)
                 for arm, captures in zip(config.arms, captured, strict=False)

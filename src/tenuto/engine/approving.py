@@ -30,6 +30,7 @@ from tenuto.model.errors import (
     TenutoError,
 )
 from tenuto.model.graph import Approval
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import DecisionAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import from_row
@@ -112,14 +113,18 @@ def refuse_bad_form(held: Held, asked: DecisionAsked, now: datetime, limits: Lim
 
 
 async def refuse_unless_said_before(
-    store: Store, instance_id: str, asked: DecisionAsked, refused: Rejection
+    store: Store, held: Held, asked: DecisionAsked, refused: Rejection
 ) -> None:
     """Raise why a decision was not taken, unless the log of a loop holds that very decision.
 
-    An instance forgets the iterations that have ended; its log does not.
+    An instance forgets the iterations that have ended; its log does not. Before the loop began
+    nothing of it is there.
     """
     if refused.code == NOT_OPEN and asked.iteration:
-        said = await decision_in_log(store, instance_id, asked)
+        outermost = held.plan.outermost(asked.node)
+        loop = held.state.nodes.get(NodeKey(outermost))
+        after = 0 if loop is None else loop.opened
+        said = await decision_in_log(store, held.state.id, asked, after)
         if said is not None and is_the_same(said, asked):
             return
         if said is not None:
@@ -132,8 +137,7 @@ async def refuse_unless_said_before(
 async def decision_in_log(
     store: Store, instance_id: str, asked: DecisionAsked, after: int = 0
 ) -> Object | None:
-    """What somebody has decided there, by the newest entry behind `after`."""
-    found: Object | None = None
+    """What somebody has decided there, behind `after`: that stands, and nothing else is read."""
     while rows := await store.entries(instance_id, after=after):
         for row in rows:
             if row.event_type != EventType.NODE_COMPLETED:
@@ -142,9 +146,10 @@ async def decision_in_log(
                 entry = from_row(row)
                 assert isinstance(entry, NodeCompleted)
                 output = entry.output
-                found = output if isinstance(output, dict) and "decision" in output else found
+                if isinstance(output, dict) and "decision" in output:
+                    return output
         after = rows[-1].seq
-    return found
+    return None
 
 
 def refused_decision(rejection: Rejection) -> TenutoError:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, outstanding
 from tenuto.core.attempt import refused_for_good
+from tenuto.core.compensation import never_undone
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.core.parent import never_began
@@ -19,7 +20,7 @@ from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.failure import NOT_STORABLE
 from tenuto.model.graph import Definition, Graph
-from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
+from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded, UndoAsked
 from tenuto.ports import Clock
 from tenuto.store.protocol import Orphan
 
@@ -400,7 +401,7 @@ def _given_up(draft: Draft, input: Matter, because: Rejection, now: datetime) ->
         # It has begun after all, and what begins it a second time is refused for that.
         return decide(draft.held.plan, draft.state, input, now)
     if draft.state.has_ended:
-        return Decision(state=draft.state, rejection=because)
+        return _left_alone(draft, input, because, now)
     deciding = Deciding(draft.held.plan, draft.state, now)
     quarantine(deciding, because.message, NOT_STORABLE)
     return deciding.done()
@@ -414,13 +415,20 @@ def _refused(draft: Draft, input: Matter, because: Rejection, now: datetime) -> 
     return Decision(state=draft.state, effects=effects, rejection=because)
 
 
+def _left_alone(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
+    """It has ended, and nothing more becomes of it; a parent that wants it undone is told."""
+    told = never_undone(draft.state, now) if isinstance(input, UndoAsked) else None
+    effects = () if told is None else (told,)
+    return Decision(state=draft.state, effects=effects, rejection=because)
+
+
 def _quarantined(draft: Draft, input: Input, now: datetime, error: Exception) -> Decision:
     plan = draft.held.plan
     message = f"{type(error).__name__}: {error}"
     if draft.state.version == 0:
         return _refused(draft, input, Rejection(code="TEN-4000", message=message), now)
     if draft.state.has_ended:
-        return Decision(state=draft.state, rejection=Rejection(code="TEN-4000", message=message))
+        return _left_alone(draft, input, Rejection(code="TEN-4000", message=message), now)
     deciding = Deciding(plan, draft.state, now)
     quarantine(deciding, message)
     return deciding.done()

@@ -37,6 +37,7 @@ def facts_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Fac
     undo = UndoFacts(
         step_id=item.compensation_for,
         has_input=has_input,
+        output=state.nodes[item.undone].output,
         everything=partial(default_input, plan, state, item)
         if has_input
         else partial(_object, order.input),

@@ -324,7 +324,12 @@ def _failed_instead(request: Request, error: DataRefused) -> Request | None:
         node=report.node,
         iteration=report.iteration,
         attempt=report.attempt,
-        error=Failure(code=NOT_STORABLE, message=message, retryable=False),
+        error=Failure(
+            code=NOT_STORABLE,
+            message=message,
+            retryable=False,
+            was_done=isinstance(report, TaskSucceeded),
+        ),
     )
     return Request(request.instance_id, failed, mail_id=request.mail_id, lease=request.lease)
 

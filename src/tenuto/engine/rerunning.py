@@ -53,7 +53,7 @@ async def plan_rerun(
     if from_step is not None:
         _refuse_step(deployed.plan, from_step)
         entries = [entry async for entry in _outcomes(store, state.id, state.version)]
-        reused = tuple(reusable(deployed.plan, state, entries, from_step))
+        reused = tuple(reusable(deployed.plan, state, entries, from_step, ran_by=earlier.plan))
         _refuse_misfits(deployed, earlier, reused)
     started = Started(
         definition_id=state.definition_id,

@@ -141,6 +141,8 @@ class NodeFailed(
     nothing (it was being cancelled)."""
     counts: bool = True
     """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
+    output: JSON = None
+    """What it gave, where the work was done and the step failed all the same (`wasDone`)."""
 
 
 class NodeSkipped(
@@ -381,11 +383,16 @@ class SkippedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
 class CompensationPlanned(
     _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """It was settled what is undone, in this order; nothing is added to it any more."""
+    """It was settled what is undone, in this order; nothing is added to it any more.
+
+    A second one, of a child, names those that were given up and that its parent has tried again.
+    """
 
     event_type = EventType.COMPENSATION_PLANNED
     plan: tuple[PlannedUndo, ...] = ()
     skipped: tuple[SkippedUndo, ...] = ()
+    asked: int = 0
+    """Which of its askings it was by which a parent asked for it; 0: none did."""
 
 
 class CompensationDispatched(

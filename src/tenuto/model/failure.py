@@ -36,13 +36,15 @@ INVALID_EVENT = "INVALID_EVENT"
 CHILD_NOT_UNDONE = "CHILD_NOT_UNDONE"
 
 
-class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """What an attempt reports when it did not succeed; `code` is what `onError` matches."""
 
     code: str
     message: str
     details: JSON = None
     retryable: bool = True
+    was_done: bool = False
+    """The work itself was done, and only what came of it could not be taken: it may be undone."""
 
 
 class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

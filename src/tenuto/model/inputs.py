@@ -171,6 +171,8 @@ class UndoAsked(Struct, frozen=True, gc=False, kw_only=True, tag="undo-asked"):
     """A parent wants what its child has completed to be undone, after the child's end."""
 
     by: str
+    attempt: int = 1
+    """Which of its askings it is: a later one asks to try again whatever was given up."""
 
 
 class ChildUndone(Struct, frozen=True, gc=False, kw_only=True, tag="child-undone"):

@@ -33,6 +33,19 @@ def size_of(value: JSON) -> int:
 _encode = msgspec.json.Encoder().encode
 
 
+def are_the_same(one: JSON, other: JSON) -> bool:
+    """Whether two values are one in JSON: `true` is not 1 there, and 1 is 1.0."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(
+            are_the_same(value, other[name]) for name, value in one.items()
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_the_same, one, other))
+    return one == other
+
+
 def kind_of(value: object) -> str:
     """What JSON calls a value."""
     match value:

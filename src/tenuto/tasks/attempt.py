@@ -155,5 +155,6 @@ def checked_handle(handle: str, order: StartAttempt) -> str:
     known = ("default", "error", *order.handles)
     if handle not in known:
         message = f"the task answered with handle {handle!r}; this node has {', '.join(known)}"
-        raise Refused(Failure(code=UNKNOWN_HANDLE, message=message, retryable=False))
+        failure = Failure(code=UNKNOWN_HANDLE, message=message, retryable=False, was_done=True)
+        raise Refused(failure)
     return handle

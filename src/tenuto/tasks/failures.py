@@ -34,7 +34,8 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, Refused):
         return error.failure
     if isinstance(error, Unusable):
-        return Failure(code=error.code, message=error.message, retryable=False)
+        # It returned: whatever it did is done.
+        return Failure(code=error.code, message=error.message, retryable=False, was_done=True)
     if isinstance(error, TaskError):
         code = _clip(_text(error.code), _CODE_LENGTH) or type(error).__name__
         return Failure(

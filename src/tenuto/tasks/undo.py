@@ -42,14 +42,14 @@ class UndoFacts(Struct, frozen=True, gc=False, kw_only=True):
     """The step that is undone."""
     has_input: bool
     """Whether the definition says what it gets; otherwise its input is everything there is."""
+    output: JSON
+    """What the step gave; None where that is what it gave."""
     everything: Callable[[], Object]
     """`{originalOutput, workflowInput, workflowState, cancellation}`; called when a task asks."""
 
     def given(self, input: JSON) -> JSON:
         """What the function that undoes a step gets: what the step gave, unless it was told."""
-        if self.has_input or not isinstance(input, dict):
-            return input
-        return input.get("originalOutput")
+        return input if self.has_input else self.output
 
     def undo(self, iteration: str) -> Undo:
         """All of it, in a copy that a task may change."""
@@ -58,7 +58,7 @@ class UndoFacts(Struct, frozen=True, gc=False, kw_only=True):
         return Undo(
             step_id=self.step_id,
             iteration=iteration,
-            original_output=found.get("originalOutput"),
+            original_output=to_builtins(self.output),
             workflow_input=found.get("workflowInput"),
             workflow_state=state if isinstance(state, dict) else {},
             cancellation=cancellation if isinstance(cancellation, dict) else None,

@@ -156,10 +156,6 @@ class Client:
         Nor is it undone, or after what is.
         """
         nodes = read(self.job.document).nodes
-        undone = {
-            step["stepId"]: str(step["compensationFor"])
-            for step in self.job.document.get("compensationSteps") or ()
-        }
         pending, completed, after = [step], list[str](), 0
         while rows := await engine.store.entries(instance_id, after=after):
             after = rows[-1].seq
@@ -172,8 +168,10 @@ class Client:
                 and nodes[row.node_id].type != "terminate"
             ]
             for row in rows:
-                if row.event_type in ("COMPENSATION_DISPATCHED", "COMPENSATION_FAILED"):
-                    id = undone.get(row.node_id, str(row.node_id))
+                if row.event_type != "COMPENSATION_PLANNED" or row.payload is None:
+                    continue
+                for item in json.loads(row.payload).get("plan", ()):
+                    id = str(item["compensationFor"])
                     while (loop := nodes[id].loop) is not None:
                         id = loop
                     pending.append(id)

@@ -92,7 +92,7 @@ def what_undoes_saw_what_was_done(rest: Rest) -> Iterator[str]:
     outputs = {
         (row.node, row.iteration): row.payload.get("output")
         for row in rest.rows
-        if row.type == "NODE_COMPLETED"
+        if row.type in ("NODE_COMPLETED", "NODE_FAILED")
     }
     for row in rest.rows:
         given = row.payload.get("input")
@@ -152,10 +152,12 @@ def _owed(rest: Rest) -> tuple[list[Place], set[Place]]:
     unsure: set[Place] = set()
     children: dict[tuple[str | None, str], bool] = {}
     plan = _plan(rest)
-    for row in rest.rows if plan is None else rest.rows[: plan.seq - 1]:
+    rows = rest.rows if plan is None else rest.rows[: plan.seq - 1]
+    retried = max((row.seq for row in rows if row.type == "RETRY_REQUESTED"), default=0)
+    for row in rows:
         if row.type == "CHILD_ENDED":
             children[row.node, row.iteration] = bool(row.payload.get("canBeUndone"))
-        if row.type != "NODE_COMPLETED" or row.status == "error" or row.node is None:
+        if row.node is None or not _leaves_work(row, retried):
             continue
         step = by_node.get(row.node)
         if step is None:
@@ -173,6 +175,17 @@ def _owed(rest: Rest) -> tuple[list[Place], set[Place]]:
         elif holds:
             found.append(place)
     return found[::-1], unsure
+
+
+def _leaves_work(row: Row, retried: int) -> bool:
+    """Whether a row says that something was done here, which a retry did not open again."""
+    if row.type == "NODE_COMPLETED":
+        # What a rerun took over is the business of the instance that ran it.
+        return row.status != "error" and not row.payload.get("reusedFrom")
+    if row.type != "NODE_FAILED" or row.payload.get("then") in ("retry", "route"):
+        return False
+    error = row.payload.get("error")
+    return row.seq > retried and isinstance(error, dict) and bool(error.get("wasDone"))
 
 
 def _must_undo(rest: Rest) -> bool:
