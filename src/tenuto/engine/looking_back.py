@@ -1,31 +1,34 @@
 """Offers a new wait the events that came before it: it is opened, and only then looks back.
 
-The other half of `engine/postmaster.py`. Which event came before which wait is the store's order;
-moments decide only how far a wait looks back.
+The other half of `engine/postmaster.py`. Which event came before which wait, and which after its
+instance began, is the store's order. Moments count only where a wait says how far it looks back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from datetime import datetime
-from functools import partial
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
 from operator import attrgetter
 
 import msgspec
 
 from tenuto.engine.intake import Intake
+from tenuto.engine.past_terms import past_terms
 from tenuto.engine.recipients import place_of
 from tenuto.engine.requests import Request
 from tenuto.engine.together import Together
 from tenuto.engine.wait_finder import is_fit
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
-from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import LookedBack, Store, WaitRow
+from tenuto.ports import CLOSE_ENOUGH
+from tenuto.store.protocol import LookedBack, PastEvents, Store, WaitRow
 
-PAGE = 500
+FIRST_PAGE, PAGE = 32, 500
+"""So many events are looked at with one question: few first, since most take what comes first."""
+MOST_MARKS = 4_096
+
 _position = attrgetter("position")
 
 
@@ -35,7 +38,9 @@ class LookingBack:
     def __init__(self, store: Store, intake_of: Callable[[str], Intake]) -> None:
         self._store = store
         self._intake_of = intake_of
-        self._newest = Together(partial(store.newest_events, DEFAULT_TENANT))
+        self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
+        self._have_come = Together(store.have_come)
+        self._marks = _Marks()
 
     async def arms_of(self, wait: WaitRow) -> list[WaitRow]:
         """All arms of a wait, of which one is known."""
@@ -60,30 +65,29 @@ class LookingBack:
         return False
 
     async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
-        """What the inbox has of all patterns that a wait is open for, oldest first."""
-        wait = arms[0]
-        names = {arm.pattern for arm in arms if not arm.is_wildcard}
-        is_wild = any(arm.is_wildcard for arm in arms)
-        if not is_wild and not await self._has_come(names, wait.since):
+        """What the inbox has that any arm may take, in the order of storing."""
+        asked = list(dict.fromkeys(map(self._asked, arms)))
+        if not any([each.pattern is None or await self._have_come.ask(each) for each in asked]):
             return  # as most find that open a moment after their instance began
-        patterns: Collection[str | None] = {None} if is_wild else names
-        streams = [
-            _Stream(self._store, wait.tenant, pattern, wait.since)
-            for pattern in sorted(patterns, key=str)
-        ]
+        streams = [_Stream(self._store, self._marks, each) for each in asked]
         while True:
             heads = [head for stream in streams if (head := await stream.head()) is not None]
             if not heads:
                 return
-            number, event = min(heads, key=lambda head: (head[1].received_at, head[0]))
+            number, event = min(heads, key=_number)
             for stream in streams:
                 stream.drop(number)
             yield event
 
-    async def _has_come(self, names: Collection[str], since: datetime) -> bool:
-        """Whether the inbox has any event of these names that was received from `since` on."""
-        newest = [await self._newest.ask(name) for name in names]
-        return any(moment is not None and moment >= since for moment in newest)
+    def _asked(self, arm: WaitRow) -> PastEvents:
+        return PastEvents(
+            tenant=arm.tenant,
+            pattern=None if arm.is_wildcard else arm.pattern,
+            instance_id=arm.instance_id,
+            since=arm.since,
+            leeway=self._leeway,
+            terms=past_terms(arm),
+        )
 
     async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
         """Whether the wait is settled: it took the event, or is not open any more."""
@@ -94,22 +98,48 @@ class LookingBack:
         return answer.rejection is None or answer.rejection.code != "TEN-3007"
 
 
-class _Stream:
-    """Past events of one pattern, or of all, page after page."""
+class _Marks:
+    """Up to where the waits of instances have taken all that there is, so that none asks again.
 
-    def __init__(self, store: Store, tenant: str, pattern: str | None, since: datetime) -> None:
-        self._read = partial(store.events_since, tenant, pattern, since, limit=PAGE)
+    A wait in a loop would else look, each time, at all that the iterations before it took.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[PastEvents, int] = OrderedDict()
+
+    def of(self, asked: PastEvents) -> int:
+        return self._numbers.get(asked, 0)
+
+    def put(self, asked: PastEvents, number: int) -> None:
+        self._numbers[asked] = number
+        self._numbers.move_to_end(asked)
+        if len(self._numbers) > MOST_MARKS:
+            self._numbers.popitem(last=False)
+
+
+class _Stream:
+    """Past events for one arm, page after page."""
+
+    def __init__(self, store: Store, marks: _Marks, asked: PastEvents) -> None:
+        self._store = store
+        self._marks = marks
+        self._asked = asked
         self._page: deque[tuple[int, Event]] = deque()
-        self._after = 0
+        self._after = marks.of(asked)
+        self._size = min(FIRST_PAGE, PAGE)
+        self._is_marking = True
         self._is_last = False
 
     async def head(self) -> tuple[int, Event] | None:
         """The oldest that was not dropped."""
-        if not self._page and not self._is_last:
-            self._page.extend(await self._read(after=self._after))
-            self._is_last = len(self._page) < PAGE
-            if self._page:
-                self._after = self._page[-1][0]
+        while not self._page and not self._is_last:
+            page = await self._store.past_events(self._asked, after=self._after, limit=self._size)
+            self._page.extend(page.items)
+            self._after, self._is_last, self._size = page.after, page.is_last, PAGE
+            if self._is_marking:
+                # What a wait does not take now another may: nothing behind it is passed over.
+                self._is_marking = not page.items
+                self._marks.put(self._asked, page.items[0][0] - 1 if page.items else page.after)
         return self._page[0] if self._page else None
 
     def drop(self, number: int) -> None:
@@ -117,7 +147,12 @@ class _Stream:
             self._page.popleft()
 
 
+def _number(head: tuple[int, Event]) -> int:
+    return head[0]
+
+
 def report_of(wait: WaitRow, event: Event) -> EventMatched:
+    """An event is offered to a wait."""
     return EventMatched(
         node=wait.node,
         iteration=wait.iteration,

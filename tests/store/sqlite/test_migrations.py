@@ -89,6 +89,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0005 jobs",
         "0006 arms_and_triggers",
         "0007 outbox",
+        "0008 what_came_before",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)
