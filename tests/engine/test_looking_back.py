@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tenuto import Settings, Tenuto
+from tenuto.engine.intake import Intake
 from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.past_terms import past_terms
+from tenuto.engine.requests import Request
 from tenuto.model.events import Event
 from tenuto.model.json import Object
+from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.protocol import PastEvents, PastPage, PastTerm
 from tests.core.drawing import draw, end, wait
-from tests.engine.situations import until, until_waiting
+from tests.engine.situations import Moody, until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.store.situations import wait as wait_row
 
@@ -156,6 +159,49 @@ async def test_a_database_is_asked_only_what_it_reads_as_an_expression_does(
 ) -> None:
     row = wait_row("i1", term_paths=paths, term_values=values)
     assert past_terms(row) == found
+
+
+async def test_a_wait_that_opens_as_another_processs_event_comes_takes_it() -> None:
+    """The other's clock is behind by what clocks may differ by; each start is acknowledged."""
+    disk, count = MemoryDisk(), 40
+    late = SystemClock(lambda: datetime.now(UTC) - timedelta(milliseconds=80))
+    async with (
+        Tenuto(MemoryStore(disk, shared=True), settings=QUICK) as first,
+        Tenuto(MemoryStore(disk, shared=True), settings=QUICK, clock=late) as second,
+    ):
+        await first.deploy(GATED | {"id": "gated"})
+        gated = [await first.start("gated", {"k": n}) for n in range(count)]
+        await asyncio.gather(
+            first.publish("go.now", {}),
+            *(second.publish("tick.came", {"k": n}, id=f"e{n}") for n in range(count)),
+        )
+        outputs = await asyncio.gather(*(each.result(20) for each in gated))
+    taken = [output["eventId"] for output in outputs if isinstance(output, dict)]
+    assert taken == [f"e{n}" for n in range(count)]
+
+
+async def test_letters_about_events_are_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look into the mailbox knows of those that are on their way already."""
+    reported: list[str | None] = []
+    report = Intake.report
+
+    def counted(self: Intake, request: Request) -> None:
+        reported.append(request.mail_id)
+        report(self, request)
+
+    monkeypatch.setattr(Intake, "report", counted)
+    store = Moody()
+    async with Tenuto(store) as app:
+        await app.deploy(GATED | {"id": "gated"})
+        await app.start("gated", {"k": 1})
+        await until_waiting(app, 1, "g")
+        reported.clear()
+        await app.publish("go.now", {})
+        store.gate.clear()
+        await app.engine._mailroom.run_once()
+        store.gate.set()
+        await until_waiting(app, 1, "w")
+    assert len([id for id in reported if id is not None]) == 1
 
 
 @pytest.mark.slow
