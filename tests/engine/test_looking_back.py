@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import PastEvents, PastPage, PastTerm
+from tenuto.store.protocol import PastEvents, PastPage, PastTerm, Turn, TurnResult
+from tenuto.store.sqlite import SqliteStore
 from tests.core.drawing import draw, end, wait
-from tests.engine.situations import Moody, until, until_waiting
+from tests.engine.situations import until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.store.situations import wait as wait_row
 
@@ -60,6 +62,22 @@ class Counting(MemoryStore):
         self.shown += len(page.items)
         self.looked_at += page.after - after
         return page
+
+
+class Busy(SqliteStore):
+    """Once it has an event's targets, it takes nothing more before its gate is opened."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        await self.gate.wait()
+        result = await super().commit(turn, lane)
+        if turn.matches:
+            self.gate.clear()
+        return result
 
 
 async def test_a_wait_in_a_loop_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +198,9 @@ async def test_a_wait_that_opens_as_another_processs_event_comes_takes_it() -> N
     assert taken == [f"e{n}" for n in range(count)]
 
 
-async def test_letters_about_events_are_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_letters_about_events_are_handed_over_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A look into the mailbox knows of those that are on their way already."""
     reported: list[str | None] = []
     report = Intake.report
@@ -190,14 +210,13 @@ async def test_letters_about_events_are_handed_over_once(monkeypatch: pytest.Mon
         report(self, request)
 
     monkeypatch.setattr(Intake, "report", counted)
-    store = Moody()
+    store = Busy(tmp_path / "tenuto.db")
     async with Tenuto(store) as app:
         await app.deploy(GATED | {"id": "gated"})
         await app.start("gated", {"k": 1})
         await until_waiting(app, 1, "g")
         reported.clear()
         await app.publish("go.now", {})
-        store.gate.clear()
         await app.engine._mailroom.run_once()
         store.gate.set()
         await until_waiting(app, 1, "w")
