@@ -13,7 +13,8 @@ from typing import NamedTuple, Protocol
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
 """What a UUIDv7 has beside its time, version and variant."""
-_CLOSE_ENOUGH = timedelta(milliseconds=100)
+CLOSE_ENOUGH = timedelta(milliseconds=100)
+"""So far apart clocks may be that follow the same one."""
 _STEP_BITS = 40
 """How far apart two ids of one millisecond may be: too far to guess a neighbour."""
 
@@ -129,7 +130,7 @@ class SystemClock:
     def follow(self, moment: datetime) -> None:
         ahead = moment - self._wall()
         # What is less is the way here, and not the clock.
-        if abs(ahead - self._ahead) > _CLOSE_ENOUGH:
+        if abs(ahead - self._ahead) > CLOSE_ENOUGH:
             self._ahead = ahead
 
     def not_before(self, moment: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -16,12 +16,11 @@ from tenuto.cli.commanding import command
 from tenuto.cli.publishing import send_event
 from tenuto.cli.stores import Reader
 from tenuto.engine import engine
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status
-from tenuto.store.protocol import Mail, MatchWrite
+from tenuto.store.protocol import Mail
 from tests.cli.beside import told
 from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -127,13 +126,13 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    match = Postmaster.match
+    match = Postmaster.match_together
 
-    async def cut_before(self: Postmaster, number: int, event: Event) -> MatchWrite:
+    async def cut_before(self: Postmaster, events: Sequence[StoredEvent]) -> None:
         cut(line)
-        return await match(self, number, event)
+        await match(self, events)
 
-    monkeypatch.setattr(Postmaster, "match", cut_before)
+    monkeypatch.setattr(Postmaster, "match_together", cut_before)
     monkeypatch.setattr(publishing, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)

@@ -107,3 +107,18 @@ def test_a_condition_that_cannot_be_indexed_says_what_it_costs() -> None:
     [problem] = check(document).problems
     assert problem.severity == "warning"
     assert "every instance that waits" in problem.message
+
+
+def test_a_cancellation_trigger_that_compares_nothing_with_the_input_says_what_it_costs() -> None:
+    """What else an instance has may change while the trigger stands: it cannot be looked up by."""
+
+    def warned(condition: str) -> list[Expected]:
+        trigger = {"eventPattern": "order.cancelled", "eventCondition": condition}
+        return found_in(steps_document() | {"cancellationTriggers": [trigger]})
+
+    path = "$.cancellationTriggers[0].eventCondition"
+    assert warned("event.payload.stage === ctx.stage") == [("TEN-1035", path)]
+    assert warned("event.payload.amount > workflow.input.amount") == [("TEN-1035", path)]
+    assert warned("event.payload.id === workflow.input.id") == []
+    assert warned("event.payload.id === ctx.input.id && event.payload.s === ctx.s") == []
+    assert warned("event.payload.all === true") == []

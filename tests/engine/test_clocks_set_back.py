@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tenuto import InstanceRef, Tenuto
-from tenuto.model.events import Event
+from tenuto.engine.postmaster import StoredEvent
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import MatchWrite
 from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
 from tests.kit.turns import turns
 
@@ -94,12 +94,12 @@ async def test_an_event_that_was_stored_but_not_matched_reaches_the_wait_after_a
         # Its process dies when the event is in the inbox and nobody has been told.
         is_stored = asyncio.Event()
 
-        async def hang(number: int, event: Event) -> MatchWrite:
+        async def hang(events: Sequence[StoredEvent]) -> None:
             is_stored.set()
             await asyncio.get_running_loop().create_future()
-            raise AssertionError(number, event)
+            raise AssertionError(events)
 
-        app.engine.postmaster.match = hang  # type: ignore[method-assign]
+        app.engine.postmaster.match_together = hang  # type: ignore[method-assign]
         publishing = asyncio.ensure_future(app.publish("payment.received", {"orderId": 1}, id="e"))
         await is_stored.wait()
         dying = asyncio.ensure_future(app.close())

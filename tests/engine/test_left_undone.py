@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from tenuto import Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.events import Event
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import WaitRow
+from tenuto.store.protocol import PastEvents, PastPage, WaitRow
 from tests.engine.situations import steps
 from tests.kit.turns import turns
 from tests.kit.workload.drawing import document, node
@@ -41,12 +40,10 @@ class Slow(MemoryStore):
         self.is_looking = asyncio.Event()
         self.may_look = asyncio.Event()
 
-    async def events_since(
-        self, tenant: str, pattern: str | None, since: datetime, *, after: int = 0, limit: int = 100
-    ) -> list[tuple[int, Event]]:
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         self.is_looking.set()
         await self.may_look.wait()
-        return await super().events_since(tenant, pattern, since, after=after, limit=limit)
+        return await super().past_events(asked, after=after, limit=limit)
 
 
 class Shaky(MemoryStore):

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Settings, Tenuto, WorkflowCancelled
+from tenuto.model.errors import InvalidInput
 from tenuto.model.events import Event
 from tenuto.model.family import triggered_id
 from tenuto.model.json import JSON, Object
@@ -264,20 +265,25 @@ async def test_what_a_step_publishes_reaches_whoever_it_is_for(shop: Shop) -> No
     assert isinstance(output, dict)
     assert (output["eventId"], output["payload"]) == (f"{telling.id}:e", {"id": 7})
     await until(app, lambda: ended(app, 3))
-    assert (await app.publish("order.paid", {"id": 7}, id=f"{telling.id}:e")).duplicate
 
 
-async def test_an_id_that_somebody_else_has_used_stops_nobody(
-    shop: Shop, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_nobody_outside_takes_the_id_of_what_an_instance_will_publish(shop: Shop) -> None:
     app = shop.app
-    await app.deploy(TELLING)
+    for document in (TELLING, draw("w", w=wait("order.paid")) | {"id": "waiting"}):
+        await app.deploy(document)
+    waiting = await app.start("waiting")
     id = str(UUID(int=7))
-    await app.publish("order.paid", "something else", id=f"{id}:e")
+    for taken in (f"{id}:e", f"{id}:1", f"{id.upper()}:e"):
+        with pytest.raises(InvalidInput) as refused:
+            await app.publish("order.sent", "something else", id=taken)
+        assert [(each.code, each.path) for each in refused.value.problems] == [("TEN-2013", "$.id")]
+        [refusal] = await app.publish_all({"pattern": "order.sent", "id": taken})
+        assert isinstance(refusal, InvalidInput)
     telling = await app.start("telling", {"id": 7}, instance_id=id)
     await telling.result(10)
-    await at_rest(app)
-    assert "somebody else" in caplog.text
+    assert (await waiting.result(10))["eventId"] == f"{id}:e"  # type: ignore[index,call-overload]
+    await app.publish("order.sent", {}, id=id)
+    await app.publish("order.sent", {}, id="order:7")
 
 
 async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Shop) -> None:

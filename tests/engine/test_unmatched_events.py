@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from tenuto import Tenuto
+from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -40,7 +41,12 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     await store.open(ME, NOON)
     await store.commit(turn("t1", events=(event("bad"), event("good"), event("fine"))))
     choosy = Choosy(store)
-    recovery = Recovery(store=store, postmaster=cast("Postmaster", choosy), report=lambda _: None)
+    recovery = Recovery(
+        store=store,
+        postmaster=cast("Postmaster", choosy),
+        looking_back=cast("LookingBack", None),
+        report=lambda _: None,
+    )
     assert await recovery.run() == 0
     assert sorted(choosy.tried) == ["bad", "fine", "good"]
     assert [each.id for _, each in await store.unmatched_events(10)] == ["bad"]

@@ -16,8 +16,8 @@ from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
-from tenuto.engine import postmaster, wait_finder
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine import looking_back, wait_finder
+from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.graph import Loop, Node
@@ -113,13 +113,13 @@ def poison_comes_at_four() -> AbstractContextManager[Any]:
 def nobody_looks_back() -> AbstractContextManager[Any]:
     """A new wait is marked as if past events had been looked at."""
 
-    async def look_back(self: Postmaster, arms: Sequence[WaitRow]) -> bool:
+    async def look_back(self: LookingBack, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         key = LookedBack(wait.instance_id, wait.node, wait.iteration, wait.attempt)
         await self._intake_of(wait.instance_id).looked_back(key)
         return False
 
-    return patch.object(Postmaster, "look_back", look_back)
+    return patch.object(LookingBack, "of", look_back)
 
 
 def snapshots_drop_variables() -> AbstractContextManager[Any]:
@@ -150,7 +150,7 @@ def every_event_fits() -> Iterator[None]:
     """The condition of a wait is not read."""
     with (
         patch.object(wait_finder, "is_fit", lambda _wait, _event: True),
-        patch.object(postmaster, "is_fit", lambda _wait, _event: True),
+        patch.object(looking_back, "is_fit", lambda _wait, _event: True),
     ):
         yield
 

@@ -19,6 +19,8 @@ from tenuto.store.protocol import (
     InstanceWrite,
     Mail,
     NewInstance,
+    PastEvents,
+    Store,
     TimerRow,
     Turn,
     WaitRow,
@@ -30,6 +32,25 @@ ME = "process-1"
 
 def moment(milliseconds: int) -> datetime:
     return NOON + timedelta(milliseconds=milliseconds)
+
+
+async def inbox(
+    store: Store,
+    pattern: str | None = None,
+    since: datetime = NOON,
+    *,
+    tenant: str = "default",
+    limit: int = 100,
+) -> list[tuple[int, Event]]:
+    """The events of the inbox, as one reads them who is no instance; pairs (number, event)."""
+    asked = PastEvents(tenant=tenant, pattern=pattern, since=since)
+    found: list[tuple[int, Event]] = []
+    after, is_last = 0, False
+    while not is_last:
+        page = await store.past_events(asked, after=after, limit=limit)
+        found += page.items
+        after, is_last = page.after, page.is_last
+    return found
 
 
 def entry(seq: int, event_type: str = "SYSTEM_SET", **columns: Any) -> LogRow:

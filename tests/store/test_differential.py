@@ -44,6 +44,7 @@ from tests.store.situations import (
     dead_letter,
     entry,
     event,
+    inbox,
     mail,
     moment,
     new_instance,
@@ -357,12 +358,7 @@ async def _event(store: Handle, id: str) -> Any:
 
 
 async def _inbox(store: Handle, pattern: str | None) -> list[Any]:
-    found: list[Any] = []
-    after = 0
-    while page := await store.events_since("default", pattern, moment(1), after=after, limit=2):
-        found += [each for _, each in page]
-        after = page[-1][0]
-    return found
+    return [each for _, each in await inbox(store, pattern, moment(1), limit=2)]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -17,6 +17,7 @@ from tests.store.situations import (
     begin,
     dead_letter,
     event,
+    inbox,
     mail,
     node_entry,
     step,
@@ -81,6 +82,4 @@ async def test_whatever_is_looked_up_may_be_as_long_as_it_can_be(store: Handle) 
     )
     assert open_wait.iteration == ITERATION
     assert [each.id for each in await store.mail(10)] == [letter.id]
-    assert [each.id for _, each in await store.events_since("default", paid.pattern, NOON)] == [
-        paid.id
-    ]
+    assert [each.id for _, each in await inbox(store, paid.pattern)] == [paid.id]

@@ -21,7 +21,7 @@ from tenuto.store.outbox_protocol import (
 )
 from tenuto.store.protocol import Delivery, Fenced, InstanceWrite, MatchWrite
 from tests.store.conftest import Handle, Place
-from tests.store.situations import ME, NOON, begin, event, mail, moment, step, turn
+from tests.store.situations import ME, NOON, begin, event, inbox, mail, moment, step, turn
 
 pytestmark = pytest.mark.asyncio
 
@@ -380,7 +380,7 @@ async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handl
     assert await store.prune_events("default", moment(4), 1) == 1
     assert await store.prune_events("default", moment(4), 10) == 1
     assert await store.prune_events("default", moment(4), 10) == 0
-    left = [each.id for _, each in await store.events_since("default", None, NOON)]
+    left = [each.id for _, each in await inbox(store)]
     assert left == ["e0", "e1", "e4", "e5"]
     assert await store.prune_events("elsewhere", moment(9), 10) == 0
 
@@ -401,7 +401,7 @@ async def test_an_event_stays_until_its_letters_have_been_taken(store: Handle) -
     await store.commit(turn("t3", taking))
     assert await store.prune_events("default", moment(9), 10) == 1
     assert await store.deliveries_of("late") == []
-    assert [each.id for _, each in await store.events_since("default", None, NOON)] == ["last"]
+    assert [each.id for _, each in await inbox(store)] == ["last"]
 
 
 async def test_the_number_of_the_newest_event_is_never_used_again(store: Handle) -> None:
@@ -411,7 +411,7 @@ async def test_the_number_of_the_newest_event_is_never_used_again(store: Handle)
         for id in ("e1", "e2")
     ]
     await store.commit(turn("t2", matches=tuple(matches)))
-    before = {each.id: number for number, each in await store.events_since("default", None, NOON)}
+    before = {each.id: number for number, each in await inbox(store)}
     await store.prune_events("default", moment(9), 10)
     result = await store.commit(turn("t3", events=(event("e3"),)))
     assert result.events["e3"].number > max(before.values())

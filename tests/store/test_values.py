@@ -28,6 +28,7 @@ from tests.store.situations import (
     dead_letter,
     entry,
     event,
+    inbox,
     mail,
     moment,
     node_entry,
@@ -117,7 +118,7 @@ async def test_text_is_only_ever_a_value(store: Handle, text: str) -> None:
     assert [row.id for row in (await store.instances(by_id)).items] == [text]
     assert await store.wait_terms(text, text) == [WaitTerm(text, text)]
     assert len(await store.waits_for(text, [WaitTerm(text, text, text)], limit=5)) == 1
-    assert [each.id for _, each in await store.events_since("default", text, NOON)] == [text]
+    assert [each.id for _, each in await inbox(store, text)] == [text]
     assert (await store.unmatched_events(5))[0][1].payload == {text: text}
     assert (await store.due_timers(moment(2), 5))[0][0].key.node == text
     assert [each.id for each in await store.mail(5)] == [text]

@@ -18,7 +18,7 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tests.store.conftest import Handle
-from tests.store.situations import NOON, begin, event, mail, moment, step, turn, wait
+from tests.store.situations import NOON, begin, event, inbox, mail, moment, step, turn, wait
 
 pytestmark = pytest.mark.asyncio
 
@@ -237,19 +237,7 @@ async def test_waits_that_have_not_looked_back_are_found(store: Handle) -> None:
     assert (await store.waits("i1"))[0].looked_back
 
 
-async def test_the_newest_event_of_each_name_is_known(store: Handle) -> None:
-    later = moment(5)
-    events = (
-        event("e1", pattern="a", received_at=later),
-        event("e2", pattern="a"),
-        event("e3", pattern="b"),
-    )
-    await store.commit(turn("t1", events=events))
-    assert await store.newest_events("default", ["b", "c", "a", "b"]) == [NOON, None, later, NOON]
-    assert await store.newest_events("other", ["a"]) == [None]
-
-
-async def test_the_inbox_is_read_from_a_moment_in_the_order_received(store: Handle) -> None:
+async def test_the_inbox_is_read_from_a_moment_in_the_order_of_storing(store: Handle) -> None:
     events = [
         event("late", received_at=moment(30)),
         event("early", received_at=moment(10)),
@@ -260,19 +248,13 @@ async def test_the_inbox_is_read_from_a_moment_in_the_order_received(store: Hand
     await store.commit(turn("t1", events=tuple(events)))
 
     async def read(pattern: str | None, limit: int) -> list[str]:
-        found: list[str] = []
-        after = 0
-        while page := await store.events_since(
-            "default", pattern, moment(10), after=after, limit=limit
-        ):
-            found += [each.id for _, each in page]
-            after = page[-1][0]
-        return found
+        found = await inbox(store, pattern, moment(10), limit=limit)
+        return [each.id for _, each in found]
 
-    for limit in (1, 2, 100):
-        assert await read("order.paid", limit) == ["early", "late", "late too"]
-        assert await read(None, limit) == ["early", "other", "late", "late too"]
-    assert await store.events_since("other", None, NOON) == []
+    for limit in (1, 2, 5, 100):
+        assert await read("order.paid", limit) == ["late", "early", "late too"]
+        assert await read(None, limit) == ["late", "early", "other", "late too"]
+    assert await inbox(store, tenant="other") == []
 
 
 async def test_the_latest_events_come_newest_first_and_are_bounded(store: Handle) -> None:
@@ -349,8 +331,8 @@ async def test_some_waits_of_each_term_are_found_whatever_their_values(store: Ha
 async def test_a_moment_is_exact_to_the_millisecond(store: Handle) -> None:
     await store.commit(turn("t1", events=(event("e1", received_at=moment(1)),)))
     one_after = moment(1) + timedelta(milliseconds=1)
-    assert len(await store.events_since("default", "order.paid", moment(1))) == 1
-    assert await store.events_since("default", "order.paid", one_after) == []
+    assert len(await inbox(store, "order.paid", moment(1))) == 1
+    assert await inbox(store, "order.paid", one_after) == []
 
 
 async def test_the_arms_of_a_wait_are_rows_of_their_own(store: Handle) -> None:
@@ -426,7 +408,7 @@ async def test_a_duplicate_hears_whom_its_first_copy_was_for(store: Handle) -> N
     again = await store.commit(turn("t3", events=(event("e1"),)))
     told = EventResult("duplicate", 1, matched=True, number=1, cancelled=2, started=3)
     assert again.events == {"e1": told}
-    [(_, stored)] = await store.events_since("default", None, NOON)
+    [(_, stored)] = await inbox(store)
     assert stored.chain == 3
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState
-from tenuto.core.terms import fixed_terms, is_fixed
-from tenuto.expr import ExpressionError
+from tenuto.core.terms import fixed_terms
+from tenuto.expr import ExpressionError, is_fixed
 from tenuto.model.effects import CloseWait, Effect, OpenWait
 from tenuto.model.events import Event
 from tenuto.model.graph import CancellationTrigger

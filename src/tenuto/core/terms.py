@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tenuto.expr import SplitCondition
+from tenuto.expr import SplitCondition, is_fixed
 from tenuto.model.json import JSON
 
 _encode = msgspec.json.Encoder().encode
@@ -28,25 +28,6 @@ def fixed_terms(condition: SplitCondition | None, captures: Sequence[JSON]) -> t
         return "", ""
     fixed = condition.keeping(is_fixed(condition))
     return indexed_terms(fixed, captures)
-
-
-def is_fixed(condition: SplitCondition) -> tuple[bool, ...]:
-    """Of each capture, whether it stays what it is: it follows from the input, or from nothing."""
-    return tuple(all(map(_never_changes, capture.paths)) for capture in condition.captures)
-
-
-_NEVER_CHANGES = (
-    ("ctx", "input"),
-    ("workflow", "input"),
-    ("workflow", "instance", "id"),
-    ("workflow", "instance", "input"),
-    ("workflow", "instance", "correlationId"),
-)
-"""What an instance has from its first entry to its last, as expressions spell it."""
-
-
-def _never_changes(path: tuple[str, ...]) -> bool:
-    return any(path[: len(fixed)] == fixed for fixed in _NEVER_CHANGES)
 
 
 def _bounded(paths: Sequence[str], values: Sequence[str]) -> tuple[str, str]:

@@ -86,6 +86,8 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
                 correlation_id=correlation_id,
                 arm=arm.id,
                 position=position,
+                # Clocks differ by a little: what looks back no further is not to find that little.
+                looks_back=since < d.now,
             )
         )
 

@@ -18,7 +18,7 @@ _CANCELLATION_TRIGGERS = ListOf(
         CancellationTrigger,
         Fields(
             _PATTERN,
-            Field("eventCondition", "event_condition", EventCondition()),
+            Field("eventCondition", "event_condition", EventCondition(is_lasting=True)),
             Field("reason", "reason", Text(may_be_empty=True)),
             Field("shouldCompensate", "should_compensate", Flag()),
         ),

@@ -10,6 +10,7 @@ from tenuto.expr import (
     ExpressionSyntaxError,
     compile_expression,
     compile_template,
+    is_fixed,
     parse_path,
     split_condition,
     template_problems,
@@ -55,9 +56,13 @@ def check_payload_path(text: str, place: Place) -> None:
         _report(fault, place, "TEN-1033")
 
 
-def has_equality_term(source: str) -> bool:
-    """Whether a wait's condition, which is an expression, can be looked up instead of tried."""
-    return bool(split_condition(source).terms)
+def has_equality_term(source: str, *, fixed: bool = False) -> bool:
+    """Whether a wait's condition, which is an expression, can be looked up instead of tried.
+
+    With `fixed`, by what the instance has from its beginning to its end.
+    """
+    condition = split_condition(source)
+    return bool(condition.keeping(is_fixed(condition)).terms if fixed else condition.terms)
 
 
 def names_root(value: JSON, root: str) -> bool:

@@ -69,18 +69,21 @@ class Expression(_Verbatim):
 class EventCondition(_Verbatim):
     """An expression about an event; a wait without equality term costs, and is warned about."""
 
-    def __init__(self, *, is_indexed: bool = True) -> None:
+    def __init__(self, *, is_indexed: bool = True, is_lasting: bool = False) -> None:
+        """`is_lasting`: only what an instance has from its beginning to its end is looked up."""
         self._is_indexed = is_indexed
+        self._is_lasting = is_lasting
 
     def read(self, value: JSON, place: Place) -> object:
         text = Text().read(value, place)
         if isinstance(text, str):
             fits = check_expression(text, place.seeing(EVENT))
-            if fits and self._is_indexed and not has_equality_term(text):
+            if fits and self._is_indexed and not has_equality_term(text, fixed=self._is_lasting):
+                what = "with the input " if self._is_lasting else ""
                 place.warn(
                     "TEN-1035",
-                    "the condition has no equality term that can be looked up, so each event of "
-                    "this pattern is tried against every instance that waits for it",
+                    f"the condition has no equality term {what}that can be looked up, so each "
+                    "event of this pattern is tried against every instance that waits for it",
                 )
         return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tenuto.engine.requests import EventRequest, Request
@@ -13,7 +14,9 @@ class PendingMatch(NamedTuple):
     """An event's targets, on their way into the store."""
 
     match: MatchWrite
-    future: asyncio.Future[None]
+    settled: Callable[[Exception | None], None]
+    """Told once they are durable, or why they are not; at once, and not a future for each: a burst
+    has thousands."""
 
 
 class PendingLookBack(NamedTuple):
@@ -31,12 +34,13 @@ class Batch(NamedTuple):
     matches: list[PendingMatch]
     looked_back: list[PendingLookBack]
 
-    @property
-    def notes(self) -> list[asyncio.Future[None]]:
-        """Those who wait for a note about matching to be durable."""
-        return [pending.future for pending in self.matches] + [
-            pending.future for pending in self.looked_back
-        ]
+    def noted(self) -> None:
+        """Tell those who wait for a note about matching that it is durable."""
+        for match in self.matches:
+            match.settled(None)
+        for pending in self.looked_back:
+            if not pending.future.done():
+                pending.future.set_result(None)
 
     @property
     def size(self) -> int:
@@ -66,8 +70,10 @@ class Batch(NamedTuple):
             request.refuse(error)
         futures: list[asyncio.Future[None] | asyncio.Future[EventResult]] = [
             *(pending.future for pending in self.events),
-            *self.notes,
+            *(pending.future for pending in self.looked_back),
         ]
         for future in futures:
             if not future.done():
                 future.set_exception(error)
+        for match in self.matches:
+            match.settled(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from tenuto.engine.lane import Lane
 from tenuto.engine.later import Later
 from tenuto.engine.left_to_others import LeftToOthers
 from tenuto.engine.loading import Loader
+from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.loops import Loops
 from tenuto.engine.mailroom import Mailroom
 from tenuto.engine.outage import Outage
@@ -32,7 +33,7 @@ from tenuto.engine.outbox import Drainer
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
-from tenuto.engine.requests import Answer, OfferJob, Request, StartFacts
+from tenuto.engine.requests import Answer, EventRequest, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.retention import Pruner
 from tenuto.engine.settings import Settings
@@ -116,6 +117,7 @@ class Engine:
         )
         triggers = Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal)
         self.inspector = Inspector(store, self.loader, triggers, clock)
+        self.looking_back = LookingBack(store, self._intake_of)
         self.postmaster = Postmaster(
             store,
             clock,
@@ -124,7 +126,7 @@ class Engine:
             outage=self._outage,
             is_guest=self.settings.is_guest,
             triggers=triggers,
-            start=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
+            send=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
         )
         self._left_to_others = LeftToOthers(
             store=store,
@@ -169,6 +171,7 @@ class Engine:
             recovery=Recovery(
                 store=store,
                 postmaster=self.postmaster,
+                looking_back=self.looking_back,
                 report=self._report,
                 has_room=lambda: not self._left_to_others.is_full,
             ),
@@ -336,18 +339,11 @@ class Engine:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; answered once that is durable."""
         self._refuse_when_closed()
-        # Once it is stored it is matched, whether or not its sender still waits.
-        errand = self._errand(self.postmaster.publish(event))
-        try:
-            result = await asyncio.shield(errand)
-            self.telling.hint()
-            if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
-                await self._hinted(())
-            return result
-        except asyncio.CancelledError:
-            if errand.cancelled():
-                raise StoreUnavailable("the engine stopped before the event was matched") from None
-            raise
+        result = await self.postmaster.publish(event)
+        self.telling.hint()
+        if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
+            await self._hinted(())
+        return result
 
     async def state_of(self, instance_id: str) -> Held:
         """An instance as its log says it is now."""
@@ -385,6 +381,10 @@ class Engine:
             self.telling.hint()
         for listener in self._listeners:
             listener(draft)
+
+    def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
+        """Events of a turn are durable: they look for whom they are for."""
+        self.postmaster.stored(requests, results)
 
     def hint(self, owners: Collection[str]) -> None:
         """Tell other processes that there is something for instances of theirs."""
@@ -568,7 +568,7 @@ class Engine:
     async def _looked_back(self, arms: Sequence[WaitRow]) -> bool:
         while True:
             try:
-                return await self.postmaster.look_back(arms)
+                return await self.looking_back.of(arms)
             except StoreUnavailable:
                 await self.clock.sleep(1.0)
             except TenutoError as error:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
-from tenuto.store.protocol import LookedBack, MatchWrite
+from tenuto.store.protocol import LookedBack
 
 MOST_TAKEN = 2_000
 """So many of a kind are taken for one turn; but results, timers and mail all together."""
@@ -64,13 +64,11 @@ class Intake:
         self._events.append(request)
         self.wake_up()
 
-    def store_match(self, match: MatchWrite) -> asyncio.Future[None]:
+    def store_match(self, pending: PendingMatch) -> None:
         """Record an event's targets."""
         self._refuse_when_ended()
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._matches.append(PendingMatch(match, future))
+        self._matches.append(pending)
         self.wake_up()
-        return future
 
     def looked_back(self, key: LookedBack) -> asyncio.Future[None]:
         """Record that a wait's look-back found nothing."""

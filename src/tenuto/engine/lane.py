@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from tenuto.core import Rejection
@@ -17,7 +17,7 @@ from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
-from tenuto.engine.requests import Answer, Request
+from tenuto.engine.requests import Answer, EventRequest, Request
 from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
@@ -25,6 +25,7 @@ from tenuto.ports import Clock
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
+    EventResult,
     Fenced,
     Outcome,
     Store,
@@ -47,6 +48,9 @@ class Process(Protocol):
 
     def concluded(self, draft: Draft) -> None:
         """An instance's share of a turn is durable."""
+
+    def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
+        """Events are in the inbox, or were before; what became of each, by its id."""
 
     def hint(self, owners: Collection[str]) -> None:
         """There is something new for instances that other processes own."""
@@ -159,12 +163,9 @@ class Lane:
         if not self._is_available:
             self._is_available, self._pause = True, _FIRST_PAUSE
             self._outage.worked(self._name)
-        for event in batch.events:
-            if not event.future.done():
-                event.future.set_result(result.events[event.event.id])
-        for future in batch.notes:
-            if not future.done():
-                future.set_result(None)
+        if batch.events:
+            self._process.stored(batch.events, result.events)
+        batch.noted()
         if process_id == self._process.process_id:
             self._conclude(drafts, result)
         else:

@@ -195,6 +195,7 @@ class Drainer:
         return None
 
     async def _put(self, event: Event) -> None:
+        # One that is there from a try before keeps its moment: whoever matches takes that copy.
         received = msgspec.structs.replace(event, received_at=self._clock.now())
         try:
             await self._publish(received)

@@ -19,7 +19,7 @@ class Whom(NamedTuple):
     waits: list[WaitRow]
     """Which take it, each by the first of its arms that fits."""
     later: list[WaitRow]
-    """Which opened after it was stored: they look back, and take the oldest that fits."""
+    """Which opened after it was stored and will look back: they take the oldest that fits."""
     cancelling: list[WaitRow]
     """Triggers by which it cancels instances."""
     starts: Starts
@@ -42,22 +42,18 @@ class Recipients:
 
     async def of(self, number: int | None, event: Event) -> Whom:
         """Whom an event is for that was stored as `number`, or with None would be stored now."""
-        waits: list[WaitRow] = []
-        later: list[WaitRow] = []
-        cancelling: list[WaitRow] = []
-        starting: list[WaitRow] = []
-        for wait in _first_arms(await self._finder.fitting(event)):
-            if number is None or wait.follows < number:
-                kind = waits
-                if wait.is_trigger:
-                    kind = starting
-                elif wait.is_cancellation:
-                    kind = cancelling
-                kind.append(wait)
-            elif wait.is_trigger or wait.is_cancellation:
-                pass  # it came before there was anything to cancel, or to start
-            elif wait.since <= event.received_at:
-                later.append(wait)
+        return await self.among(await self._finder.fitting(event), number, event)
+
+    def at_once(self, fitting: Sequence[WaitRow], number: int, event: Event) -> Whom | None:
+        """The same as `among` where all are waits, as most are; else None."""
+        found = _sorted_out(fitting, number, event)
+        if found.cancelling or found.starting:
+            return None
+        return Whom(found.waits, found.later, [], Starts([], []), self._clock.now())
+
+    async def among(self, fitting: Sequence[WaitRow], number: int | None, event: Event) -> Whom:
+        """Whom of all that it fits it is for."""
+        waits, later, cancelling, starting = _sorted_out(fitting, number, event)
         now = self._clock.now()
         if cancelling:
             cancelling = await self._triggers.cancelled_by(event, cancelling)
@@ -65,6 +61,31 @@ class Recipients:
         if starting:
             starts = await self._triggers.started_by(event, starting, now)
         return Whom(waits, later, cancelling, starts, now)
+
+
+class _SortedOut(NamedTuple):
+    waits: list[WaitRow]
+    later: list[WaitRow]
+    cancelling: list[WaitRow]
+    starting: list[WaitRow]
+
+
+def _sorted_out(fitting: Sequence[WaitRow], number: int | None, event: Event) -> _SortedOut:
+    found = _SortedOut([], [], [], [])
+    for wait in _first_arms(fitting):
+        if number is None or wait.follows < number:
+            if wait.is_trigger:
+                found.starting.append(wait)
+            elif wait.is_cancellation:
+                found.cancelling.append(wait)
+            else:
+                found.waits.append(wait)
+        elif wait.is_trigger or wait.is_cancellation:
+            pass  # it came before there was anything to cancel, or to start
+        elif not wait.looked_back and wait.since <= event.received_at:
+            # Whoever opened it looks back, or whoever inherits it. Else it has seen this one.
+            found.later.append(wait)
+    return found
 
 
 def key_of(wait: WaitRow) -> WaitKey:

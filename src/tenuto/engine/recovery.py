@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recipients import key_of, place_of
 from tenuto.engine.requests import Request, TakenOver
@@ -29,12 +30,14 @@ class Recovery:
         *,
         store: Store,
         postmaster: Postmaster,
+        looking_back: LookingBack,
         report: Callable[[Request], None],
         has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         """`has_room`: whether more can be taken over now."""
         self._store = store
         self._postmaster = postmaster
+        self._looking_back = looking_back
         self._report = report
         self._has_room = has_room
 
@@ -91,4 +94,4 @@ class Recovery:
                     raise outcome
 
     async def _look_back(self, wait: WaitRow) -> bool:
-        return await self._postmaster.look_back(await self._postmaster.arms_of(wait))
+        return await self._looking_back.of(await self._looking_back.arms_of(wait))

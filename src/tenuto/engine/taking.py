@@ -8,6 +8,7 @@ from tenuto.engine.starting import json_problems
 from tenuto.events import GivenEvent, Reading, read_events
 from tenuto.model.errors import InvalidInput, Problem, TenutoError
 from tenuto.model.events import Event
+from tenuto.model.ids import is_of_an_instance
 from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock, Ids
@@ -39,8 +40,9 @@ class Taking:
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
         too_large = json_problems(reading.payload, self._limits.event_bytes, f"{path}.payload")
-        if too_large or problems:
-            raise InvalidInput("the event cannot be taken", [*too_large, *problems])
+        not_theirs = _id_problems(reading.id, f"{path}.id")
+        if too_large or not_theirs or problems:
+            raise InvalidInput("the event cannot be taken", [*too_large, *not_theirs, *problems])
         now = self._clock.now()
         return Event(
             id=reading.id or self._ids.instance_id(now),
@@ -50,3 +52,17 @@ class Taking:
             timestamp=reading.timestamp,
             correlation_id=reading.correlation_id,
         )
+
+
+def _id_problems(id: str | None, path: str) -> list[Problem]:
+    """Nobody outside takes the id of an event that an instance may publish yet."""
+    if id is None or not is_of_an_instance(id):
+        return []
+    return [
+        Problem(
+            code="TEN-2013",
+            path=path,
+            message=f"{id!r} is an id that only the instance of that name gives",
+            advice="Give the event another id, or leave it out.",
+        )
+    ]

@@ -31,13 +31,14 @@ class WaitFinder:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
-        self._together = Together(self._find)
+        self._together = Together(self.fitting_each)
 
     async def fitting(self, event: Event) -> Found:
         """The open waits that an event fits, by key."""
         return await self._together.ask(event)
 
-    async def _find(self, events: Sequence[Event]) -> list[Found]:
+    async def fitting_each(self, events: Sequence[Event]) -> list[Found]:
+        """For each of these events the open waits that it fits, by key."""
         found: list[Found] = [[] for _ in events]
         interested = await self._by_term(events)
         after: WaitKey | None = None

@@ -539,6 +539,12 @@ _REQUESTS = {
         "every store can index them.",
         "Choose a shorter one, or a hash of the longer one.",
     ),
+    "TEN-2013": Code(
+        "An id that belongs to an instance",
+        "Ids that begin with a UUID and a colon are those of events that instances publish and of "
+        "what Tenuto tells of them: whoever took one first would keep the other from being stored.",
+        "Give the event another id, or leave it out.",
+    ),
     "TEN-2020": Code(
         "Not an event",
         "An event is an object with `pattern` and, where it has them, `payload`, `id`, "

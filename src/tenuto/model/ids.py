@@ -22,6 +22,14 @@ class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_
     iteration: str = ""
 
 
+_OF_AN_INSTANCE = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:", re.IGNORECASE)
+
+
+def is_of_an_instance(event_id: str) -> bool:
+    """Whether an event's id is one that only instances give: their own, and where in them."""
+    return _OF_AN_INSTANCE.match(event_id) is not None
+
+
 def start_letter(instance_id: str) -> str:
     """The id of the letter that starts an instance."""
     return f"{instance_id}/start"

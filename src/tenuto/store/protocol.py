@@ -191,6 +191,50 @@ class WaitTerm(NamedTuple):
     term_values: str = ""
 
 
+class PastTerm(NamedTuple):
+    """What a payload has to have at a path, as text and never exactly: a store compares loosely."""
+
+    path: str
+    """Names joined by dots."""
+    text: str | None
+    number: str | None
+    """One of the two: what stands there is text, or a number."""
+
+
+class PastEvents(Struct, frozen=True, gc=False, kw_only=True):
+    """Which events a wait looks back at."""
+
+    tenant: str = "default"
+    pattern: str | None = None
+    """The name of the events; None: any."""
+    instance_id: str = ""
+    """Whose wait it is; "" is nobody's, who takes whatever came `since`."""
+    since: datetime
+    """Where that is when the instance was created, the order of storing counts instead: whatever
+    was stored after it. Clocks of two processes are never quite the same."""
+    leeway: timedelta = timedelta()
+    """By how much a clock may have been behind where time counts."""
+    terms: tuple[PastTerm, ...] = ()
+
+    @property
+    def received_from(self) -> datetime:
+        """When the oldest was received, where time counts."""
+        return self.since - self.leeway
+
+
+class PastPage(NamedTuple):
+    """Some past events, as pairs (number, event)."""
+
+    items: list[tuple[int, Event]]
+    after: int
+    """The number of the last that was looked at: where the next page begins."""
+    is_last: bool
+
+
+EARLIER = timedelta(minutes=1)
+"""No clock is so far off: what was stored before an event of that age is older than it."""
+
+
 class Mail(Struct, frozen=True, gc=False, kw_only=True):
     """What somebody else owes an instance: an input, kept until its log has taken it."""
 
@@ -646,28 +690,26 @@ class Store(AccessStore, OutboxStore, Protocol):
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         """Open waits whose look-back has not run."""
 
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        """The inbox from `since`, oldest first, of one pattern or all; pairs (number, event).
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+        """What a wait that looks back may take, in the order of storing; `limit` are looked at.
 
-        Oldest by the time it was received, and among equals by the order of storing. The next page
-        comes `after` the number of the last.
+        The next page comes `after` what the last one says. What cannot fit its terms may be left
+        out, and whatever a wait of the instance has taken is.
         """
 
-    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-        """When the newest event of each of these names was received, in their order."""
+    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
+        """Whether there is anything to look back at, in their order; yes where that is not known.
+
+        Each asks for one name, and its terms do not count.
+        """
 
     async def latest_events(
         self, tenant: str, pattern: str | None, since: datetime, *, limit: int
     ) -> list[tuple[int, Event]]:
-        """The inbox from `since`, newest first, of one pattern or all; pairs (number, event)."""
+        """The inbox from `since`, newest first, of one pattern or all; pairs (number, event).
+
+        Of one pattern those among the last `limit` that were stored.
+        """
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:
         """One event of the inbox, if it is there."""

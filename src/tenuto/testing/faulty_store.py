@@ -43,6 +43,8 @@ from tenuto.store.protocol import (
     Mail,
     MailKey,
     Orphan,
+    PastEvents,
+    PastPage,
     Pulse,
     Store,
     StoredInstance,
@@ -192,21 +194,11 @@ class FaultyStore:
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await self._read(lambda: self._inner.unlooked_waits(limit))
 
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        return await self._read(
-            lambda: self._inner.events_since(tenant, pattern, since, after=after, limit=limit)
-        )
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+        return await self._read(lambda: self._inner.past_events(asked, after=after, limit=limit))
 
-    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-        return await self._read(lambda: self._inner.newest_events(tenant, patterns))
+    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
+        return await self._read(lambda: self._inner.have_come(asked))
 
     async def latest_events(
         self, tenant: str, pattern: str | None, since: datetime, *, limit: int

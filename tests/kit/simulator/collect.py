@@ -16,7 +16,14 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Store, TimerRow
+from tenuto.store.protocol import (
+    DeadLetterRow,
+    InstanceQuery,
+    InstanceRow,
+    PastEvents,
+    Store,
+    TimerRow,
+)
 from tenuto.tasks.registry import Registry
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
@@ -40,7 +47,8 @@ async def collect(
         reader = _Reader(store, place, documents)
         await reader.prepare()
         instances = [await reader.instance(row) for row in await reader.rows()]
-        events = await store.events_since(TENANT, None, _EPOCH, limit=_ALL)
+        asked = PastEvents(tenant=TENANT, since=_EPOCH)
+        events = (await store.past_events(asked, limit=_ALL)).items
     finally:
         store.abandon()
     return Run(

@@ -15,7 +15,7 @@ def turned(knobs: Knobs) -> Iterator[None]:
         patch("tenuto.engine.draft.SNAPSHOT_EVERY", knobs.snapshot_every),
         patch("tenuto.engine.drafting.MOST_ROWS", knobs.most_rows),
         patch("tenuto.engine.intake.MOST_TAKEN", knobs.most_rows),
-        patch("tenuto.engine.postmaster.PAGE", knobs.page),
+        patch("tenuto.engine.looking_back.PAGE", knobs.page),
         patch("tenuto.engine.recovery.BATCH", knobs.page),
         patch("tenuto.engine.timekeeper.BATCH", knobs.page),
     ):

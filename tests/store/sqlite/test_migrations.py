@@ -94,6 +94,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0005 jobs",
         "0006 arms_and_triggers",
         "0007 outbox",
+        "0008 what_came_before",
         "0009 listening",
         "0010 access",
     ]

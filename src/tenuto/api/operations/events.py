@@ -21,6 +21,7 @@ from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.published import Published
+from tenuto.store.protocol import PastEvents
 
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
@@ -131,13 +132,11 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
         found = await store.latest_events(workspace.tenant, asked.pattern, since, limit=asked.limit)
         return Page(items=[_item(event) for _, event in found], next_cursor=None)
     after = read_cursor(asked.cursor, int) or 0
-    found = await store.events_since(
-        workspace.tenant, asked.pattern, since, after=after, limit=asked.limit
-    )
-    is_full = len(found) == asked.limit
+    past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
+    page = await store.past_events(past, after=after, limit=asked.limit)
     return Page(
-        items=[_item(event) for _, event in found],
-        next_cursor=write_cursor(found[-1][0]) if is_full else None,
+        items=[_item(event) for _, event in page.items],
+        next_cursor=None if page.is_last else write_cursor(page.after),
     )
 
 

@@ -216,6 +216,7 @@ def _write_instance(disk: MemoryDisk, write: InstanceWrite) -> None:
         if id in disk.instances:
             raise DataRefused(f"{id}: the instance is there already")
         disk.put(disk.instances, id, pack(instance_columns(id, write.create, write.update)))
+        disk.put(disk.followed, id, disk.newest_event)
     elif write.update is not None and id in disk.instances:
         columns = unpack(InstanceColumns, disk.instances[id])
         disk.put(disk.instances, id, pack(updated(columns, update_columns(id, write.update))))

@@ -97,6 +97,8 @@ class MemoryDisk:
         self.unseen: set[int] = set()
         """Letters that were passed on to a process, and that it has not seen."""
         self.instances: dict[str, bytes] = {}
+        self.followed: dict[str, int] = {}
+        """Instances → the number of the newest event that was there before them."""
         self.log: dict[tuple[str, int], bytes] = {}
         self.log_ends: dict[str, int] = {}
         self.turn_ids: dict[tuple[str, int], str] = {}

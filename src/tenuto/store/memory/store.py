@@ -24,6 +24,7 @@ from tenuto.store.access_protocol import (
 from tenuto.store.columns import (
     DeadLetterColumns,
     DefinitionColumns,
+    EventColumns,
     InstanceColumns,
     MailColumns,
     TimerColumns,
@@ -70,6 +71,8 @@ from tenuto.store.protocol import (
     Mail,
     MailKey,
     Orphan,
+    PastEvents,
+    PastPage,
     Pulse,
     Snapshot,
     StoredInstance,
@@ -292,47 +295,66 @@ class MemoryStore:
         found = (wait for wait in self._waits() if not wait.looked_back)
         return [wait_row(wait) for wait in nsmallest(limit, found, key=_wait_key)]
 
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        start = (epoch_ms(since), 0)
-        if after in self.disk.events:
-            last = unpack(StoredEvent, self.disk.events[after])
-            start = (last.event.received_at, after)
-        found = (
-            ((stored.event.received_at, number), stored.event)
-            for number, stored in self._events()
-            if stored.event.tenant == tenant and pattern in {None, stored.event.pattern}
-        )
-        page = nsmallest(limit, (item for item in found if item[0] > start))
-        return [(number, event_value(event)) for (_, number), event in page]
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+        begin, since = self._looks_back_from(asked)
+        begin = max(after, begin)
+        page = list(islice(self._events_after(begin, asked), limit))
+        taken = self._taken_by(asked.instance_id)
+        items = [
+            (number, event_value(event))
+            for number, event in page
+            if event.received_at >= since and event.id not in taken
+        ]
+        return PastPage(items, page[-1][0] if page else begin, len(page) < limit)
 
-    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-        newest = dict.fromkeys(patterns, -1)
-        for _, stored in self._events():
-            event = stored.event
-            if event.tenant == tenant and event.pattern in newest:
-                newest[event.pattern] = max(newest[event.pattern], event.received_at)
-        return [None if newest[name] < 0 else from_epoch_ms(newest[name]) for name in patterns]
+    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
+        return [
+            any(True for _ in self._events_after(self._looks_back_from(each)[0], each))
+            for each in asked
+        ]
+
+    def _events_after(self, number: int, asked: PastEvents) -> Iterator[tuple[int, EventColumns]]:
+        """Those of the name that is asked for, in the order of storing."""
+        for each in range(number + 1, self.disk.newest_event + 1):
+            if each in self.disk.events:
+                event = unpack(StoredEvent, self.disk.events[each]).event
+                if event.tenant == asked.tenant and asked.pattern in {None, event.pattern}:
+                    yield each, event
+
+    def _looks_back_from(self, asked: PastEvents) -> tuple[int, int]:
+        """After which event, and from when on."""
+        follows = self.disk.followed.get(asked.instance_id)
+        packed = self.disk.instances.get(asked.instance_id)
+        received_from = epoch_ms(asked.received_from)
+        if follows is None or packed is None:
+            return 0, received_from
+        created_at = unpack(InstanceColumns, packed).created_at
+        return (follows, 0) if created_at == epoch_ms(asked.since) else (0, received_from)
+
+    def _taken_by(self, instance_id: str) -> set[str]:
+        return {
+            key[-1]
+            for key, (outcome, _) in self.disk.deliveries.items()
+            if outcome == "resumed" and key[0] == instance_id
+        }
 
     async def latest_events(
         self, tenant: str, pattern: str | None, since: datetime, *, limit: int
     ) -> list[tuple[int, Event]]:
         start = epoch_ms(since)
-        found = (
-            ((stored.event.received_at, number), stored.event)
+        found = [
+            (number, stored.event)
             for number, stored in self._events()
-            if stored.event.tenant == tenant
-            and stored.event.received_at >= start
-            and pattern in {None, stored.event.pattern}
+            if stored.event.tenant == tenant and pattern in {None, stored.event.pattern}
+        ]
+        if pattern is not None:
+            found = nlargest(limit, found)
+        recent = (
+            ((event.received_at, number), event)
+            for number, event in found
+            if event.received_at >= start
         )
-        return [(number, event_value(event)) for (_, number), event in nlargest(limit, found)]
+        return [(number, event_value(event)) for (_, number), event in nlargest(limit, recent)]
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:
         number = self.disk.event_numbers.get((tenant, id))

@@ -201,9 +201,9 @@ CROSS JOIN LATERAL (
 INSERT INTO tenuto.workflow_instances (
     id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
     created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation
+    output, last_error, cancellation, follows
 )
-SELECT new.*
+SELECT new.*, (SELECT coalesce(max(number), 0) FROM tenuto.events)
 FROM unnest(
     :id::text[], :tenant::text[], :definition_id::text[], :definition_version::bigint[],
     :status::text[], :correlation_id::text[], :priority::bigint[], :deadline::bigint[],
@@ -908,50 +908,141 @@ SELECT event_id, instance_id, node, iteration, outcome, arm, reason
 FROM tenuto.event_deliveries
 WHERE event_id = :event_id ORDER BY instance_id, node, iteration, arm;
 
--- name: events_of_pattern_since
--- The inbox of one pattern, oldest first, from a moment or after an event.
-SELECT
-    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM (
-    SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
-    FROM tenuto.events AS known WHERE known.number = :after
-) AS start
-CROSS JOIN LATERAL (
-    SELECT * FROM tenuto.events AS stored
-    WHERE
-        stored.tenant = :tenant AND stored.pattern = :pattern
-        AND (stored.received_at, stored.number) > (start.received_at, start.number)
-    ORDER BY stored.received_at, stored.number LIMIT :limit
-) AS event
-ORDER BY event.received_at, event.number;
+-- name: past_events_of_pattern
+-- The inbox of one pattern, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. A row without an event says how far was
+-- looked, and at how many.
+WITH begun AS MATERIALIZED (
+    SELECT
+        (
+            SELECT instance.follows FROM tenuto.workflow_instances AS instance
+            WHERE instance.id = :instance_id AND instance.created_at = :since
+        ) AS follows,
+        (
+            SELECT older.number FROM tenuto.events AS older
+            WHERE older.tenant = :tenant AND older.received_at < :long_before
+            ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+        ) AS older
+),
 
--- name: events_since
--- The inbox of all patterns, oldest first, from a moment or after an event.
+looked_at AS MATERIALIZED (
+    SELECT event.*
+    FROM begun
+    CROSS JOIN LATERAL (
+        SELECT * FROM tenuto.events AS stored
+        WHERE
+            stored.tenant = :tenant AND stored.pattern = :pattern
+            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+        ORDER BY stored.number LIMIT :limit
+    ) AS event
+)
+
 SELECT
     event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
     event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM (
-    SELECT coalesce(max(known.received_at), :since) AS received_at, coalesce(max(known.number), 0) AS number
-    FROM tenuto.events AS known WHERE known.number = :after
-) AS start
-CROSS JOIN LATERAL (
-    SELECT * FROM tenuto.events AS stored
-    WHERE
-        stored.tenant = :tenant
-        AND (stored.received_at, stored.number) > (start.received_at, start.number)
-    ORDER BY stored.received_at, stored.number LIMIT :limit
-) AS event
-ORDER BY event.received_at, event.number;
+FROM looked_at AS event CROSS JOIN begun
+WHERE
+    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.event_deliveries AS taken
+        WHERE
+            taken.event_id = event.id AND taken.instance_id = :instance_id
+            AND taken.outcome = 'resumed'
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
+        CROSS JOIN LATERAL (
+            SELECT
+                convert_from(event.payload, 'UTF8')::json
+                #>> string_to_array(term.path, '.') AS found
+        ) AS its
+        WHERE
+            CASE
+                WHEN term.number IS NULL THEN its.found <> term.text
+                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
+                    THEN abs(its.found::numeric - term.number::numeric)
+                        > abs(term.number::numeric) * 1e-9
+                ELSE its.found !~ '^-?[0-9]'
+            END
+    )
+UNION ALL
+SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
+ORDER BY 1;
+
+-- name: past_events
+-- The inbox of all patterns, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. A row without an event says how far was
+-- looked, and at how many.
+WITH begun AS MATERIALIZED (
+    SELECT
+        (
+            SELECT instance.follows FROM tenuto.workflow_instances AS instance
+            WHERE instance.id = :instance_id AND instance.created_at = :since
+        ) AS follows,
+        (
+            SELECT older.number FROM tenuto.events AS older
+            WHERE older.tenant = :tenant AND older.received_at < :long_before
+            ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+        ) AS older
+),
+
+looked_at AS MATERIALIZED (
+    SELECT event.*
+    FROM begun
+    CROSS JOIN LATERAL (
+        SELECT * FROM tenuto.events AS stored
+        WHERE
+            stored.tenant = :tenant
+            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+        ORDER BY stored.number LIMIT :limit
+    ) AS event
+)
+
+SELECT
+    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
+    event.timestamp, event.correlation_id, event.content_hash, event.chain
+FROM looked_at AS event CROSS JOIN begun
+WHERE
+    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.event_deliveries AS taken
+        WHERE
+            taken.event_id = event.id AND taken.instance_id = :instance_id
+            AND taken.outcome = 'resumed'
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
+        CROSS JOIN LATERAL (
+            SELECT
+                convert_from(event.payload, 'UTF8')::json
+                #>> string_to_array(term.path, '.') AS found
+        ) AS its
+        WHERE
+            CASE
+                WHEN term.number IS NULL THEN its.found <> term.text
+                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
+                    THEN abs(its.found::numeric - term.number::numeric)
+                        > abs(term.number::numeric) * 1e-9
+                ELSE its.found !~ '^-?[0-9]'
+            END
+    )
+UNION ALL
+SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
+ORDER BY 1;
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first.
 SELECT
     number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
     chain
-FROM tenuto.events
-WHERE tenant = :tenant AND pattern = :pattern AND received_at >= :since
-ORDER BY received_at DESC, number DESC LIMIT :limit;
+FROM (
+    SELECT * FROM tenuto.events
+    WHERE tenant = :tenant AND pattern = :pattern ORDER BY number DESC LIMIT :limit
+) AS newest
+WHERE received_at >= :since
+ORDER BY received_at DESC, number DESC;
 
 -- name: latest_events
 -- The inbox of all patterns, newest first.
@@ -969,15 +1060,25 @@ SELECT
     chain, matched_at, resumed, cancelled, started
 FROM tenuto.events WHERE tenant = :tenant AND id = :id;
 
--- name: newest_events
--- When the newest event of each of these names was received: each is one step in an index.
-SELECT wanted.pattern, newest.received_at
-FROM unnest(:patterns::text[]) AS wanted (pattern)
-CROSS JOIN LATERAL (
-    SELECT stored.received_at FROM tenuto.events AS stored
-    WHERE stored.tenant = :tenant AND stored.pattern = wanted.pattern
-    ORDER BY stored.received_at DESC LIMIT 1
-) AS newest;
+-- name: have_come
+-- Whether there is any event of a name that a wait may look back at, for each that asks, in order.
+SELECT
+    EXISTS (
+        SELECT 1 FROM tenuto.events AS stored
+        WHERE
+            stored.tenant = asked.tenant AND stored.pattern = asked.pattern
+            AND stored.number > coalesce(
+                (
+                    SELECT instance.follows FROM tenuto.workflow_instances AS instance
+                    WHERE instance.id = asked.instance_id AND instance.created_at = asked.since
+                ),
+                0
+            )
+    ) AS has_come
+FROM unnest(
+    :tenant::text[], :pattern::text[], :instance_id::text[], :since::bigint[]
+) WITH ORDINALITY AS asked (tenant, pattern, instance_id, since, place)
+ORDER BY asked.place;
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -28,6 +28,7 @@ from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, page_of_instances
 from tenuto.store.protocol import (
+    EARLIER,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
@@ -37,6 +38,8 @@ from tenuto.store.protocol import (
     InstanceQuery,
     JobKey,
     Lease,
+    PastEvents,
+    PastPage,
     StoredInstance,
     WaitKey,
     WaitRow,
@@ -173,18 +176,35 @@ async def unlooked_waits(pool: Pool, limit: int) -> list[WaitRow]:
     return _waits(await pool.rows("unlooked_waits", {"limit": limit}))
 
 
-async def events_since(
-    pool: Pool, tenant: str, pattern: str | None, *, since: datetime, after: int, limit: int
-) -> list[tuple[int, Event]]:
+async def past_events(pool: Pool, asked: PastEvents, after: int, limit: int) -> PastPage:
     page: dict[str, Column] = {
-        "tenant": tenant,
-        "pattern": pattern,
-        "since": epoch_ms(since),
+        "tenant": asked.tenant,
+        "pattern": asked.pattern,
+        "instance_id": asked.instance_id,
+        "since": epoch_ms(asked.since),
+        "received_from": epoch_ms(asked.received_from),
+        "long_before": epoch_ms(asked.received_from - EARLIER),
         "after": after,
         "limit": limit,
+        "paths": [term.path for term in asked.terms],
+        "texts": [term.text for term in asked.terms],
+        "numbers": [term.number for term in asked.terms],
     }
-    name = "events_since" if pattern is None else "events_of_pattern_since"
-    return _events(await pool.rows(name, page))
+    name = "past_events" if asked.pattern is None else "past_events_of_pattern"
+    rows = await pool.rows(name, page)
+    [(last, count)] = [(row[0], row[5]) for row in rows if row[2] is None]
+    items = _events([row for row in rows if row[2] is not None])
+    return PastPage(items, last or after, count < limit)
+
+
+async def have_come(pool: Pool, asked: Sequence[PastEvents]) -> list[bool]:
+    questions: dict[str, Column] = {
+        "tenant": [each.tenant for each in asked],
+        "pattern": [each.pattern for each in asked],
+        "instance_id": [each.instance_id for each in asked],
+        "since": [epoch_ms(each.since) for each in asked],
+    }
+    return [has_come for (has_come,) in await pool.rows("have_come", questions)]
 
 
 async def latest_events(
@@ -207,12 +227,6 @@ async def event(pool: Pool, tenant: str, id: str) -> InboxEvent | None:
         found = event_value(EventColumns._make(columns))
         return InboxEvent(number, found, matched_at is not None, *counts)
     return None
-
-
-async def newest_events(pool: Pool, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-    wanted: dict[str, Column] = {"tenant": tenant, "patterns": list(dict.fromkeys(patterns))}
-    found: dict[str, int] = dict(map(tuple, await pool.rows("newest_events", wanted)))
-    return [from_epoch_ms(found[name]) if name in found else None for name in patterns]
 
 
 async def unmatched_events(pool: Pool, limit: int) -> list[tuple[int, Event]]:

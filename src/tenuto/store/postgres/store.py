@@ -78,6 +78,8 @@ from tenuto.store.protocol import (
     Mail,
     MailKey,
     Orphan,
+    PastEvents,
+    PastPage,
     Pulse,
     StoredInstance,
     TimerRow,
@@ -335,21 +337,11 @@ class PostgresStore:
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await reads.unlooked_waits(self._connections, limit)
 
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        return await reads.events_since(
-            self._connections, tenant, pattern, since=since, after=after, limit=limit
-        )
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+        return await reads.past_events(self._connections, asked, after, limit)
 
-    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-        return await reads.newest_events(self._connections, tenant, patterns)
+    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
+        return await reads.have_come(self._connections, asked)
 
     async def latest_events(
         self, tenant: str, pattern: str | None, since: datetime, *, limit: int

@@ -261,14 +261,14 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
 
 
 def _write_instances(session: Session, won: list[InstanceWrite]) -> None:
-    session.insert(
-        "insert_instances",
-        [
-            instance_columns(write.instance_id, write.create, write.update)
-            for write in won
-            if write.create is not None
-        ],
-    )
+    created = [
+        instance_columns(write.instance_id, write.create, write.update)
+        for write in won
+        if write.create is not None
+    ]
+    if created:
+        [(newest_event,)] = session.rows("newest_event")
+        session.insert("insert_instances", [(*columns, newest_event) for columns in created])
     session.insert(
         "update_instances",
         [

@@ -88,9 +88,9 @@ VALUES (?, ?, ?, ?) /* for each row */;
 INSERT INTO workflow_instances (
     id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
     created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation
+    output, last_error, cancellation, follows
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: update_instances
 -- What lists show, after a change of status or when an instance comes to rest.
@@ -531,45 +531,159 @@ FROM (
     WHERE event_id = ? ORDER BY instance_id, node, iteration, arm
 );
 
--- name: event_received
--- When the event at a cursor was received: where the next page begins.
-SELECT received_at FROM events WHERE number = ?;
+-- name: past_events_of_pattern
+-- The inbox of one pattern, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
+WITH begun AS MATERIALIZED (
+    SELECT
+        (
+            SELECT instance.follows FROM workflow_instances AS instance
+            WHERE instance.id = :instance_id AND instance.created_at = :since
+        ) AS follows
+),
 
--- name: events_of_pattern_since
--- The inbox of one pattern, oldest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
-FROM (
-    SELECT * FROM events
+looked_at AS MATERIALIZED (
+    SELECT
+        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+        chain
+    FROM events
     WHERE
         tenant = :tenant AND pattern = :pattern
-        AND received_at = :since AND number > :after
-    UNION ALL
-    SELECT * FROM events
-    WHERE tenant = :tenant AND pattern = :pattern AND received_at > :since
-    ORDER BY received_at, number LIMIT :limit
-);
-
--- name: events_since
--- The inbox of all patterns, oldest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
+        AND number > max(
+            :after,
+            coalesce(
+                (SELECT follows FROM begun),
+                (
+                    SELECT older.number FROM events AS older
+                    WHERE older.tenant = :tenant AND older.received_at < :long_before
+                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+                ),
+                0
+            )
         )
-    )
-FROM (
-    SELECT * FROM events WHERE tenant = :tenant AND received_at = :since AND number > :after
-    UNION ALL
-    SELECT * FROM events WHERE tenant = :tenant AND received_at > :since
-    ORDER BY received_at, number LIMIT :limit
-);
+    ORDER BY number LIMIT :limit
+)
+
+SELECT
+    json_array(
+        (SELECT max(number) FROM looked_at),
+        (SELECT count(*) FROM looked_at),
+        json(
+            (
+                SELECT
+                    json_group_array(
+                        json_array(
+                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
+                            correlation_id, hex(content_hash), chain
+                        )
+                    )
+                FROM (
+                    SELECT * FROM looked_at AS event
+                    WHERE
+                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
+                        AND NOT EXISTS (
+                            SELECT 1 FROM event_deliveries AS taken
+                            WHERE
+                                taken.event_id = event.id AND taken.instance_id = :instance_id
+                                AND taken.outcome = 'resumed'
+                        )
+                        AND NOT EXISTS (
+                            SELECT 1
+                            FROM json_each(:terms) AS term
+                            WHERE
+                                json_valid(CAST(event.payload AS TEXT))
+                                AND CASE
+                                    WHEN term.value ->> 2 IS NULL
+                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                            <> term.value ->> 1
+                                    ELSE abs(
+                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                        - CAST(term.value ->> 2 AS REAL)
+                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
+                                END
+                        )
+                    ORDER BY event.number
+                )
+            )
+        )
+    );
+
+-- name: past_events
+-- The inbox of all patterns, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
+WITH begun AS MATERIALIZED (
+    SELECT
+        (
+            SELECT instance.follows FROM workflow_instances AS instance
+            WHERE instance.id = :instance_id AND instance.created_at = :since
+        ) AS follows
+),
+
+looked_at AS MATERIALIZED (
+    SELECT
+        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
+        chain
+    FROM events
+    WHERE
+        +tenant = :tenant
+        AND number > max(
+            :after,
+            coalesce(
+                (SELECT follows FROM begun),
+                (
+                    SELECT older.number FROM events AS older
+                    WHERE older.tenant = :tenant AND older.received_at < :long_before
+                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+                ),
+                0
+            )
+        )
+    ORDER BY number LIMIT :limit
+)
+
+SELECT
+    json_array(
+        (SELECT max(number) FROM looked_at),
+        (SELECT count(*) FROM looked_at),
+        json(
+            (
+                SELECT
+                    json_group_array(
+                        json_array(
+                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
+                            correlation_id, hex(content_hash), chain
+                        )
+                    )
+                FROM (
+                    SELECT * FROM looked_at AS event
+                    WHERE
+                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
+                        AND NOT EXISTS (
+                            SELECT 1 FROM event_deliveries AS taken
+                            WHERE
+                                taken.event_id = event.id AND taken.instance_id = :instance_id
+                                AND taken.outcome = 'resumed'
+                        )
+                        AND NOT EXISTS (
+                            SELECT 1
+                            FROM json_each(:terms) AS term
+                            WHERE
+                                json_valid(CAST(event.payload AS TEXT))
+                                AND CASE
+                                    WHEN term.value ->> 2 IS NULL
+                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                            <> term.value ->> 1
+                                    ELSE abs(
+                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                        - CAST(term.value ->> 2 AS REAL)
+                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
+                                END
+                        )
+                    ORDER BY event.number
+                )
+            )
+        )
+    );
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first. Packed.
@@ -581,9 +695,12 @@ SELECT
         )
     )
 FROM (
-    SELECT * FROM events
-    WHERE tenant = :tenant AND pattern = :pattern AND received_at >= :since
-    ORDER BY received_at DESC, number DESC LIMIT :limit
+    SELECT * FROM (
+        SELECT * FROM events
+        WHERE tenant = :tenant AND pattern = :pattern ORDER BY number DESC LIMIT :limit
+    )
+    WHERE received_at >= :since
+    ORDER BY received_at DESC, number DESC
 );
 
 -- name: latest_events
@@ -612,9 +729,26 @@ SELECT
     )
 FROM events WHERE tenant = ? AND id = ?;
 
--- name: newest_of_name
--- When the newest event of a name was received.
-SELECT max(received_at) FROM events WHERE tenant = ? AND pattern = ?;
+-- name: have_come
+-- Whether there is any event of a name that a wait may look back at, for each that asks. Packed.
+SELECT
+    json_group_array(
+        EXISTS (
+            SELECT 1 FROM events
+            WHERE
+                events.tenant = asked.value ->> 0 AND events.pattern = asked.value ->> 1
+                AND events.number > coalesce(
+                    (
+                        SELECT instance.follows FROM workflow_instances AS instance
+                        WHERE
+                            instance.id = asked.value ->> 2
+                            AND instance.created_at = asked.value ->> 3
+                    ),
+                    0
+                )
+        )
+    )
+FROM json_each(?) AS asked;
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing. Packed.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set as AbstractSet
-from datetime import datetime
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from tenuto.model.durations import from_epoch_ms
+from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -29,6 +28,7 @@ from tenuto.store.columns import (
 from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
+    EARLIER,
     DeadLetterPlace,
     DeadLetterRow,
     Delivery,
@@ -39,6 +39,8 @@ from tenuto.store.protocol import (
     JobKey,
     Lease,
     Mail,
+    PastEvents,
+    PastPage,
     StoredInstance,
     WaitKey,
     WaitRow,
@@ -166,21 +168,34 @@ def unlooked_waits(session: Session, limit: int) -> list[WaitRow]:
     return [wait_row(wait) for wait in _waits(session.packed("unlooked_waits", (limit,)))]
 
 
-def events_since(
-    session: Session, tenant: str, pattern: str | None, *, since: int, after: int, limit: int
-) -> list[tuple[int, Event]]:
-    received = session.rows("event_received", (after,)) if after else []
-    if received:
-        since = received[0][0]
+def past_events(session: Session, asked: PastEvents, after: int, limit: int) -> PastPage:
     page: dict[str, Column] = {
-        "tenant": tenant,
-        "since": since,
-        "after": after if received else 0,
+        "tenant": asked.tenant,
+        "instance_id": asked.instance_id,
+        "since": epoch_ms(asked.since),
+        "received_from": epoch_ms(asked.received_from),
+        "long_before": epoch_ms(asked.received_from - EARLIER),
+        "after": after,
         "limit": limit,
+        "terms": as_json([(_path(term.path), *term[1:]) for term in asked.terms]),
     }
-    if pattern is None:
-        return _events(session.packed("events_since", page))
-    return _events(session.packed("events_of_pattern_since", page | {"pattern": pattern}))
+    name = "past_events"
+    if asked.pattern is not None:
+        name, page["pattern"] = "past_events_of_pattern", asked.pattern
+    last, count, items = session.packed(name, page)
+    return PastPage(_events(items), last or after, count < limit)
+
+
+def _path(names: str) -> str:
+    """Names joined by dots as SQLite spells a path."""
+    return "$" + "".join(f'."{name}"' for name in names.split("."))
+
+
+def have_come(session: Session, asked: Sequence[PastEvents]) -> list[bool]:
+    questions = [
+        (each.tenant, each.pattern, each.instance_id, epoch_ms(each.since)) for each in asked
+    ]
+    return [bool(has_come) for has_come in session.packed("have_come", (as_json(questions),))]
 
 
 def latest_events(
@@ -198,11 +213,6 @@ def event(session: Session, tenant: str, id: str) -> InboxEvent | None:
         is_matched, *counts = row[10:]
         return InboxEvent(number, found, bool(is_matched), *counts)
     return None
-
-
-def newest_events(session: Session, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-    found = {name: session.rows("newest_of_name", (tenant, name))[0][0] for name in set(patterns)}
-    return [None if found[name] is None else from_epoch_ms(found[name]) for name in patterns]
 
 
 def unmatched_events(session: Session, limit: int) -> list[tuple[int, Event]]:

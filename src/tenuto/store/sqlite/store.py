@@ -62,6 +62,8 @@ from tenuto.store.protocol import (
     Mail,
     MailKey,
     Orphan,
+    PastEvents,
+    PastPage,
     Pulse,
     StoredInstance,
     TimerRow,
@@ -322,24 +324,11 @@ class SqliteStore:
     async def unlooked_waits(self, limit: int) -> list[WaitRow]:
         return await self._look(lambda session: reads.unlooked_waits(session, limit))
 
-    async def events_since(
-        self,
-        tenant: str,
-        pattern: str | None,
-        since: datetime,
-        *,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[tuple[int, Event]]:
-        since_ms = epoch_ms(since)
-        return await self._read(
-            lambda session: reads.events_since(
-                session, tenant, pattern, since=since_ms, after=after, limit=limit
-            )
-        )
+    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+        return await self._look(lambda session: reads.past_events(session, asked, after, limit))
 
-    async def newest_events(self, tenant: str, patterns: Sequence[str]) -> list[datetime | None]:
-        return await self._look(lambda session: reads.newest_events(session, tenant, patterns))
+    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
+        return await self._look(lambda session: reads.have_come(session, asked))
 
     async def latest_events(
         self, tenant: str, pattern: str | None, since: datetime, *, limit: int

@@ -10,6 +10,9 @@ from tests.kit.checker.moments import duration_ms, moment_ms
 from tests.kit.checker.patterns import fits
 from tests.kit.checker.record import Fields
 
+_LEEWAY = 100
+"""Milliseconds by which the clocks of processes may differ."""
+
 
 def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
     """I24: Every waiting instance has at least one live wake source that names it."""
@@ -262,11 +265,19 @@ def _came_after(judge: Moment | Rest, wait: Wait, event: Fields) -> bool:
 
 
 def _misfits(judge: Moment | Rest, wait: Wait, event: Fields) -> Iterator[str]:
-    is_too_old = wait.since is not None and _received(event) < wait.since
-    if is_too_old and not _came_after(judge, wait, event):
+    if _is_too_old(judge, wait, event) and not _came_after(judge, wait, event):
         yield "it came before the time that counts"
     if wait.correlation is not None and event.get("correlationId") != wait.correlation:
         yield f"it is about {event.get('correlationId')}, not {wait.correlation}"
+
+
+def _is_too_old(judge: Moment | Rest, wait: Wait, event: Fields) -> bool:
+    """By the order of storing where a wait looks back to the start, else by the clock."""
+    if wait.since is None:
+        return False
+    if wait.since == judge.picture.created_at:
+        return not _came_after_start(judge, event)
+    return _received(event) < wait.since - _LEEWAY
 
 
 def _since_is_right(moment: Moment) -> Iterator[str]:

@@ -1,0 +1,162 @@
+"""Offers a new wait the events that came before it: it is opened, and only then looks back.
+
+The other half of `engine/postmaster.py`. Which event came before which wait, and which after its
+instance began, is the store's order. Moments count only where a wait says how far it looks back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from operator import attrgetter
+
+import msgspec
+
+from tenuto.engine.intake import Intake
+from tenuto.engine.past_terms import past_terms
+from tenuto.engine.recipients import place_of
+from tenuto.engine.requests import Request
+from tenuto.engine.together import Together
+from tenuto.engine.wait_finder import is_fit
+from tenuto.model.events import Event
+from tenuto.model.inputs import EventMatched
+from tenuto.ports import CLOSE_ENOUGH
+from tenuto.store.protocol import LookedBack, PastEvents, Store, WaitRow
+
+FIRST_PAGE, PAGE = 32, 500
+"""So many events are looked at with one question: few first, since most take what comes first."""
+MOST_MARKS = 4_096
+
+_position = attrgetter("position")
+
+
+class LookingBack:
+    """Finds past events for new waits."""
+
+    def __init__(self, store: Store, intake_of: Callable[[str], Intake]) -> None:
+        self._store = store
+        self._intake_of = intake_of
+        self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
+        self._have_come = Together(store.have_come)
+        self._marks = _Marks()
+
+    async def arms_of(self, wait: WaitRow) -> list[WaitRow]:
+        """All arms of a wait, of which one is known."""
+        if not wait.arm:
+            return [wait]
+        stored = await self._store.waits(wait.instance_id)
+        arms = [each for each in stored if place_of(each) == place_of(wait)]
+        return sorted(arms, key=_position) or [wait]
+
+    async def of(self, arms: Sequence[WaitRow]) -> bool:
+        """Offer a new wait the events that came before it was committed, oldest first.
+
+        Where it has several arms, the oldest that fits any of them, and of those the first listed.
+        """
+        wait = arms[0]
+        intake = self._intake_of(wait.instance_id)
+        async for event in self._past_events(arms):
+            arm = next((each for each in arms if is_fit(each, event)), None)
+            if arm is not None and await self._offer(intake, arm, event):
+                return True
+        await intake.looked_back(LookedBack(*place_of(wait), wait.attempt))
+        return False
+
+    async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
+        """What the inbox has that any arm may take, in the order of storing."""
+        asked = list(dict.fromkeys(map(self._asked, arms)))
+        if not any([each.pattern is None or await self._have_come.ask(each) for each in asked]):
+            return  # as most find that open a moment after their instance began
+        streams = [_Stream(self._store, self._marks, each) for each in asked]
+        while True:
+            heads = [head for stream in streams if (head := await stream.head()) is not None]
+            if not heads:
+                return
+            number, event = min(heads, key=_number)
+            for stream in streams:
+                stream.drop(number)
+            yield event
+
+    def _asked(self, arm: WaitRow) -> PastEvents:
+        return PastEvents(
+            tenant=arm.tenant,
+            pattern=None if arm.is_wildcard else arm.pattern,
+            instance_id=arm.instance_id,
+            since=arm.since,
+            leeway=self._leeway,
+            terms=past_terms(arm),
+        )
+
+    async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
+        """Whether the wait is settled: it took the event, or is not open any more."""
+        future = asyncio.get_running_loop().create_future()
+        report = msgspec.structs.replace(report_of(wait, event), by_lookback=True)
+        intake.report(Request(wait.instance_id, report, future=future))
+        answer = await future
+        return answer.rejection is None or answer.rejection.code != "TEN-3007"
+
+
+class _Marks:
+    """Up to where the waits of instances have taken all that there is, so that none asks again.
+
+    A wait in a loop would else look, each time, at all that the iterations before it took.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[PastEvents, int] = OrderedDict()
+
+    def of(self, asked: PastEvents) -> int:
+        return self._numbers.get(asked, 0)
+
+    def put(self, asked: PastEvents, number: int) -> None:
+        self._numbers[asked] = number
+        self._numbers.move_to_end(asked)
+        if len(self._numbers) > MOST_MARKS:
+            self._numbers.popitem(last=False)
+
+
+class _Stream:
+    """Past events for one arm, page after page."""
+
+    def __init__(self, store: Store, marks: _Marks, asked: PastEvents) -> None:
+        self._store = store
+        self._marks = marks
+        self._asked = asked
+        self._page: deque[tuple[int, Event]] = deque()
+        self._after = marks.of(asked)
+        self._size = min(FIRST_PAGE, PAGE)
+        self._is_marking = True
+        self._is_last = False
+
+    async def head(self) -> tuple[int, Event] | None:
+        """The oldest that was not dropped."""
+        while not self._page and not self._is_last:
+            page = await self._store.past_events(self._asked, after=self._after, limit=self._size)
+            self._page.extend(page.items)
+            self._after, self._is_last, self._size = page.after, page.is_last, PAGE
+            if self._is_marking:
+                # What a wait does not take now another may: nothing behind it is passed over.
+                self._is_marking = not page.items
+                self._marks.put(self._asked, page.items[0][0] - 1 if page.items else page.after)
+        return self._page[0] if self._page else None
+
+    def drop(self, number: int) -> None:
+        if self._page and self._page[0][0] == number:
+            self._page.popleft()
+
+
+def _number(head: tuple[int, Event]) -> int:
+    return head[0]
+
+
+def report_of(wait: WaitRow, event: Event) -> EventMatched:
+    """An event is offered to a wait."""
+    return EventMatched(
+        node=wait.node,
+        iteration=wait.iteration,
+        attempt=wait.attempt,
+        event=event,
+        arm=wait.arm,
+    )
