@@ -112,6 +112,9 @@ class Run:
     `instance`, `key?`, `input?` or `event`, `pattern`, `payload`; `decide` with `instance`, `node`,
     `iteration`, `decision`, `by`, `roles`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.
+    `listeners`: addresses outside from the beginning of the run on, `{id, kind, tenant, patterns,
+    filter?, expiresAt?, isThere, health}`; `heard`: what came to them, `{listener, id, body,
+    isAccepted}` in this order.
     """
 
     instances: Iterable[Instance]
@@ -120,6 +123,10 @@ class Run:
     client: list[Fields] | None = None
     faults: list[Fields] | None = None
     commits: list[Fields] | None = None
+    owed: list[tuple[str, str]] | None = None
+    """Every row of the whole store that goes once it is done with: its table, and for whom."""
+    listeners: list[Fields] | None = None
+    heard: list[Fields] | None = None
     now: int | None = None
     """The clock when the run had come to rest."""
     at_rest: bool = True
@@ -143,6 +150,9 @@ def run_of(recorded: Fields) -> Run:
         client=recorded.get("client"),
         faults=recorded.get("faults"),
         commits=recorded.get("commits"),
+        owed=recorded.get("owed"),
+        listeners=recorded.get("listeners"),
+        heard=recorded.get("heard"),
         now=recorded.get("now"),
         at_rest=recorded.get("atRest", True),
         bound_ms=recorded.get("boundMs", 1_000),

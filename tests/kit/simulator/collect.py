@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
 
@@ -18,10 +18,13 @@ from tenuto.model.log import LogRow
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import DeadLetterRow, InstanceQuery, InstanceRow, Store, TimerRow
 from tenuto.tasks.registry import Registry
+from tenuto.testing.virtual_clock import BEGIN
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
 from tests.kit.checker.record import Fields
+from tests.kit.simulator.ears import read
 from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import Place
 from tests.kit.workload import Document
 
@@ -31,7 +34,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def collect(
-    place: Place, documents: Mapping[str, Document], ledgers: Ledgers, *, now: datetime
+    place: Place,
+    documents: Mapping[str, Document],
+    ledgers: Ledgers,
+    *,
+    now: datetime,
+    ears: Sequence[Ear] = (),
 ) -> Run:
     """The run as it lies on its disk, also while a process is at work there."""
     store = place.reader()
@@ -41,6 +49,7 @@ async def collect(
         await reader.prepare()
         instances = [await reader.instance(row) for row in await reader.rows()]
         events = await store.events_since(TENANT, None, _EPOCH, limit=_ALL)
+        listeners = await read(store, ears, BEGIN)
     finally:
         store.abandon()
     return Run(
@@ -51,6 +60,9 @@ async def collect(
         faults=list(ledgers.faults),
         commits=list(ledgers.commits),
         now=epoch_ms(now),
+        owed=place.owed(),
+        listeners=listeners,
+        heard=deepcopy(ledgers.heard),
     )
 
 

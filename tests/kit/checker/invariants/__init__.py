@@ -13,6 +13,7 @@ from tests.kit.checker.invariants import (
     rerun,
     steps,
     structure,
+    telling,
     undoing,
     waiting,
     worth,
@@ -123,5 +124,9 @@ OVER_RUN: tuple[OverRun, ...] = (
     family.every_child_has_its_parent,
     family.every_birth_has_its_child,
     family.ends_are_told,
+    waiting.no_row_outlives_what_it_is_for,
+    telling.everything_is_told_in_order,
+    telling.each_is_told_under_one_id,
+    telling.only_what_was_asked_for_is_told,
     worth.not_vacuous,
 )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.kit.checker.invariants.judgement import Moment, Rest, truth
+from tests.kit.checker.invariants.judgement import Moment, Rest, Whole, truth
 from tests.kit.checker.life import Arm, Wait
 from tests.kit.checker.moments import duration_ms, moment_ms
 from tests.kit.checker.patterns import fits
+from tests.kit.checker.picture import FINAL
 from tests.kit.checker.record import Fields
+from tests.kit.checker.violation import Violation
+
+_TO_BE_TOLD = ("outbox", "webhook_deliveries")
+_SUBSCRIPTIONS = "workflow_event_subscriptions"
 
 
 def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
@@ -64,6 +69,23 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
         life = picture.lives.get((str(row["node"]), str(row.get("iteration") or "")))
         if life is None or life.wait is None or life.node.type == "approval":
             yield f"a stored wait of {row['node']}, which waits for nothing"
+
+
+def no_row_outlives_what_it_is_for(whole: Whole) -> Iterator[Violation]:
+    """I25, over every table: a row is for an instance that is there and has not ended.
+
+    What is to be told of an instance outlives it. Who starts instances by events is for none. Who
+    owns what has ended is judged with the instance.
+    """
+    statuses = {summary.id: summary.status for summary in whole.summaries}
+    events = whole.ledgers.events or {}
+    for table, id in whole.ledgers.run.owed or ():
+        status = statuses.get(id)
+        is_to_be_told = table in _TO_BE_TOLD and (not id or id in events)
+        if status is None and not is_to_be_told and (id or table != _SUBSCRIPTIONS):
+            yield Violation("I25", id, 0, f"a row of {table} for what is not there")
+        elif status in FINAL and table not in (*_TO_BE_TOLD, "owners"):
+            yield Violation("I25", id, 0, f"a row of {table} for what is {status}")
 
 
 def nothing_is_open_at_the_end(rest: Rest) -> Iterator[str]:
