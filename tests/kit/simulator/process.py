@@ -112,9 +112,10 @@ class Process:
         await self._deploy(engines[0])
         wire.deliver_stray()
         left = [client for client in clients if not client.has_ended]
+        asked = engines[: self._scenario.asked]
         rest = Rest(len(left), self._rested)
         playing = [
-            asyncio.create_task(client.play(engines, self.clock, rest), name=f"client {number}")
+            asyncio.create_task(client.play(asked, self.clock, rest), name=f"client {number}")
             for number, client in enumerate(left)
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")

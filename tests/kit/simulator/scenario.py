@@ -85,6 +85,8 @@ class Scenario:
     """When one of several engines is taken for dead by the others, and is not."""
     knobs: Knobs = field(default_factory=Knobs)
     engines: int = 1
+    asked: int | None = None
+    """How many of the engines clients ask, the first ones; None: all of them."""
     ears: list[Ear] = field(default_factory=list)
     """Who listens outside."""
 
