@@ -85,7 +85,8 @@ class Instance:
     `row`: `{status, output, lastError, deadline, definitionId, definitionVersion, version, …}`,
     only what is known. `state`: the `state` that the API gives. `waits` `{node, iteration}`,
     `timers` `{kind, node, iteration, due}`, `mail` `{id}`,
-    `dead_letters` `{id, kind, node, attempt}`.
+    `dead_letters` `{id, kind, node, attempt}`, `deliveries` of events
+    `{event, node, iteration, outcome}`.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Instance:
     timers: list[Fields] | None = None
     mail: list[Fields] | None = None
     dead_letters: list[Fields] | None = None
+    deliveries: list[Fields] | None = None
     owner: str | None = None
 
 
@@ -174,5 +176,6 @@ def instance_of(item: Fields, documents: dict[tuple[str, int], Fields]) -> Insta
         timers=item.get("timers"),
         mail=item.get("mail"),
         dead_letters=item.get("deadLetters"),
+        deliveries=item.get("deliveries"),
         owner=item.get("owner"),
     )

@@ -120,6 +120,15 @@ class _Reader:
                 for letter in self._letters
                 if letter.instance_id == id
             ],
+            deliveries=[
+                {
+                    "event": each.event_id,
+                    "node": each.node,
+                    "iteration": each.iteration,
+                    "outcome": each.outcome,
+                }
+                for each in await self._store.deliveries(id)
+            ],
             owner=self._owners.get(id),
         )
 

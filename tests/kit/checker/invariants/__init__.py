@@ -102,6 +102,7 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("I25", waiting.nothing_outlives_an_end),
     ("I25", waiting.triggers_are_open),
     ("I25", waiting.nothing_is_open_at_the_end),
+    ("I26", waiting.deliveries_say_who_won),
     ("I28", acceptance.cancelled_instances_end),
     ("I29", undoing.what_completed_is_undone),
     ("I29", undoing.each_is_undone_once_in_its_turn),

@@ -113,6 +113,34 @@ def one_wins(moment: Moment) -> Iterator[str]:
         yield f"{row.node} completes while its wait is open"
 
 
+def deliveries_say_who_won(rest: Rest) -> Iterator[str]:
+    """I26: exactly one wins; the others are recorded as discarded.
+
+    What an event did, by its delivery, is what the log says; and at rest none is undecided.
+    """
+    if rest.instance.deliveries is None or not rest.run.at_rest:
+        return
+    known = rest.ledgers.events or {}
+    by_log = {
+        (str(row.payload["eventId"]), row.node or "", row.iteration)
+        for row in rest.rows
+        if row.payload.get("eventId") in known
+        and (
+            (row.type == "WAIT_RESOLVED" and row.payload.get("outcome") == "event")
+            or (row.type == "CANCEL_REQUESTED" and row.payload.get("source") == "EVENT")
+        )
+    }
+    won = set[tuple[str, str, str]]()
+    for each in rest.instance.deliveries:
+        place = (str(each["event"]), str(each["node"]), str(each["iteration"]))
+        if each["outcome"] in ("resumed", "cancelled"):
+            won.add(place)
+        elif each["outcome"] == "matched" and not rest.instance.mail:
+            yield f"what became of {place} was never recorded"
+    if won != by_log:
+        yield f"by their deliveries {sorted(won)} won, by the log {sorted(by_log)}"
+
+
 def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
     """I27: Delivery only where tenant, pattern, condition and time match."""
     row, life = moment.row, moment.life
