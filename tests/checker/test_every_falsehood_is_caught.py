@@ -338,6 +338,12 @@ FALSEHOODS = (
         drop("NODE_FAILED", B), drop("NODE_CANCELLED", B))),
     Falsehood("event and time-out both win", "I26", shapes.event_wait, add("WAIT_RESOLVED", "w",
         before=("NODE_COMPLETED", "w"), outcome="event", eventId="e1")),
+    Falsehood("the loser is recorded as the winner", "I26", shapes.event_wait, store(deliveries=[
+        {"event": "e1", "node": "w", "iteration": "", "outcome": "resumed"},
+        {"event": "e2", "node": "w", "iteration": "", "outcome": "resumed"}])),
+    Falsehood("what became of one is not recorded", "I26", shapes.event_wait, store(deliveries=[
+        {"event": "e1", "node": "w", "iteration": "", "outcome": "resumed"},
+        {"event": "e2", "node": "w", "iteration": "", "outcome": "matched"}])),
     Falsehood("an event of another pattern", "I27", shapes.event_wait, say("WAIT_RESOLVED",
         eventId="e2")),
     Falsehood("an event older than the instance", "I27", shapes.event_wait, say("WAIT_RESOLVED",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.core import Plan
+from tenuto.core import Plan, blank, decide
 from tenuto.core.rerun import misfits, reusable
 from tenuto.definition import compile_definition
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import Reused
+from tenuto.model.inputs import Reused, Started
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import (
@@ -298,3 +298,20 @@ def test_a_step_that_is_never_reached_is_no_step_to_rerun_from() -> None:
     with again.refusing("TEN-2010"):
         again.start({"k": 1}, rerun_of=EARLIER, reused=reused(earlier, "b"), from_step="b")
     assert rerun(earlier, "c", input={"k": 2}).running == ["b"]
+
+
+def test_a_rerun_that_is_refused_leaves_nothing_to_be_done() -> None:
+    document = draw("fast slow>z", fast=task(cancels=["slow"])) | {"options": {"timeout": "PT1H"}}
+    plan = Plan(compile_definition(document))
+    earlier = play(document).start().succeed("fast").later(seconds=11).fire()
+    asked = Started(
+        definition_id="w",
+        definition_version=1,
+        input=None,
+        rerun_of=EARLIER,
+        reused=reused(earlier, "slow"),
+        from_step="slow",
+    )
+    refused = decide(plan, blank(EARLIER), asked, earlier.now)
+    assert refused.rejection is not None
+    assert refused.effects == ()

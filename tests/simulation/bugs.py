@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from tenuto.core import InstanceState, cancel_trigger, outstanding, snapshot
+from tenuto.core import (
+    InstanceState,
+    cancel_trigger,
+    node_entries,
+    outstanding,
+    snapshot,
+    wait,
+)
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
+from tenuto.core.undo_plan import UndoPlan, plan_undo
 from tenuto.engine import looking_back, wait_finder
 from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
+from tenuto.model.events import Event
 from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import TimerDue
+from tenuto.model.inputs import TimerDue, TimerKind
 from tenuto.model.log import LogRow
 from tenuto.model.policy import RetryPolicy
 from tenuto.model.status import NodeStatus
-from tenuto.store.memory import commit
+from tenuto.store.memory import commit, outbox
 from tenuto.store.memory.disk import MemoryDisk, pack
 from tenuto.store.outcomes import WON
 from tenuto.store.protocol import InstanceWrite, LookedBack, Ownership, Turn, WaitRow, WriteResult
@@ -259,3 +268,73 @@ def a_retry_leaves_what_was_withdrawn() -> AbstractContextManager[Any]:
 def iterations_share_a_key() -> AbstractContextManager[Any]:
     """The key of a step in a loop names no iteration."""
     return patch("tenuto.core.attempt.idempotency_key", lambda id, key: f"{id}:{key.node}")
+
+
+def waits_are_not_written() -> AbstractContextManager[Any]:
+    """A wait that no event finds."""
+    return patch("tenuto.engine.obligations.Obligations.open_wait", lambda *_: None)
+
+
+def a_wait_ends_twice() -> AbstractContextManager[Any]:
+    """What has ended a wait does not keep the next from ending it."""
+    resolved = wait._resolved
+
+    def twice(d: Deciding, key: NodeKey, event: Event | None, arm: str = "") -> None:
+        resolved(d, key, event, arm)
+        resolved(d, key, event, arm)
+
+    return patch.object(wait, "_resolved", twice)
+
+
+def the_grace_is_too_long() -> AbstractContextManager[Any]:
+    """Whoever ignores a cancel is waited for, minutes longer than was told."""
+    set_timer = node_entries._set_node_timer
+
+    def later(
+        state: InstanceState, kind: TimerKind, key: NodeKey, due: datetime | None, at: datetime
+    ) -> None:
+        if kind is TimerKind.GRACE and due is not None:
+            due += timedelta(minutes=5)
+        set_timer(state, kind, key, due, at)
+
+    return patch.object(node_entries, "_set_node_timer", later)
+
+
+def undone_in_the_order_in_which_it_was_done() -> AbstractContextManager[Any]:
+    """What completed first is undone first."""
+
+    def forwards(plan: Plan, state: InstanceState) -> UndoPlan:
+        found = plan_undo(plan, state)
+        return replace(found, plan=found.plan[::-1])
+
+    return patch("tenuto.core.compensation.plan_undo", forwards)
+
+
+def what_undoes_is_given_something_else() -> AbstractContextManager[Any]:
+    """A compensation does not see what the step that it undoes gave."""
+    return patch("tenuto.core.compensation.undo_input", lambda *_: {"of": "something else"})
+
+
+def jobs_stay() -> AbstractContextManager[Any]:
+    """What was offered to others is not taken back once it has come to its end."""
+    obligations = commit._write_obligations
+
+    def keep(disk: MemoryDisk, write: InstanceWrite) -> None:
+        obligations(disk, replace(write, jobs_withdrawn=()))
+
+    return patch.object(commit, "_write_obligations", keep)
+
+
+def streams_do_not_wait() -> AbstractContextManager[Any]:
+    """What follows an event of the same instance does not wait until that has arrived."""
+    return patch("tenuto.store.memory.outbox._is_same_stream", lambda *_: False)
+
+
+def an_outbox_that_forgets() -> AbstractContextManager[Any]:
+    """Rows are taken off before what they tell is on its way."""
+    drained = outbox.drained
+
+    def forget(disk: MemoryDisk, process_id: str, numbers: Sequence[int], _: object) -> None:
+        drained(disk, process_id, numbers, ())
+
+    return patch("tenuto.store.memory.outbox.drained", forget)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tenuto.testing.weather import AtWrite, Calm, Fault
+from tests.kit.simulator.outside import Ear, Manner
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Job, Knobs, Scenario
 from tests.kit.simulator.verdict import run_scenario, violations_of
@@ -16,6 +17,7 @@ from tests.kit.workload import (
     Action,
     Behaviour,
     Behaviours,
+    Cancel,
     Document,
     Publish,
     Retry,
@@ -25,6 +27,7 @@ from tests.kit.workload import (
     topologies,
 )
 from tests.kit.workload.drawing import document, edges, node, task
+from tests.kit.workload.undoing import order
 from tests.simulation import bugs
 from tests.simulation.bugs import Bug
 
@@ -102,6 +105,19 @@ def two_of_three() -> Document:
     return document("two-of-three", [each, task("a")], edges("each:loop > a"))
 
 
+def divided(shape: Document) -> Scenario:
+    """Two engines, of which each has only some of the tasks."""
+    scenario = one(shape, engines=2)
+    scenario.is_divided = True
+    return scenario
+
+
+def told(shape: Document, manner: Manner) -> Scenario:
+    scenario = one(shape)
+    scenario.ears = [Ear("everything", ("**",), manner)]
+    return scenario
+
+
 CONDITION = "event.payload.k <= workflow.input.k"
 TOO_OFTEN = {
     ("risky", number): Behaviour("fail", 100, code="FLAKY", retryable=True)
@@ -119,6 +135,7 @@ FAILS_LATE = {
     for number in range(3)
 }
 AT_WORK = {(f"root{number}", 1): Behaviour("succeed", 30_000, {"value": 1}) for number in range(5)}
+DEAF = {(id, 1): Behaviour("succeed", 400_000, obeys=False) for id in "abc"}
 LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
 TRAPS = {
@@ -209,6 +226,22 @@ TRAPS = {
         ),
     ),
     "key of an iteration": Trap(bugs.iterations_share_a_key, "I17", lambda: one(loop("for-each"))),
+    "wait row": Trap(bugs.waits_are_not_written, "I24", lambda: one(shape("event-wait"))),
+    "end of a wait": Trap(
+        bugs.a_wait_ends_twice, "I26", lambda: one(work_then_wait(), actions=GOES_ON)
+    ),
+    "grace": Trap(
+        bugs.the_grace_is_too_long,
+        "I28",
+        lambda: one(shape("linear"), behaviours=DEAF, actions=(Cancel(2_000, "enough"),)),
+    ),
+    "order of undoing": Trap(
+        bugs.undone_in_the_order_in_which_it_was_done, "I29", lambda: one(order())
+    ),
+    "input of undoing": Trap(bugs.what_undoes_is_given_something_else, "I30", lambda: one(order())),
+    "jobs": Trap(bugs.jobs_stay, "I25", lambda: divided(shape("linear"))),
+    "streams": Trap(bugs.streams_do_not_wait, "I38", lambda: told(shape("linear"), "is moody")),
+    "outbox": Trap(bugs.an_outbox_that_forgets, "I38", lambda: told(shape("linear"), "answers")),
 }
 
 

@@ -51,7 +51,11 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
-    return take_over(d, asked)
+    misfit = take_over(d, asked)
+    if misfit is not None:
+        # There will be no such instance: a timer of it would be for nobody.
+        d.effects.clear()
+    return misfit
 
 
 def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:

@@ -10,6 +10,7 @@ from tests.kit.checker.expression import Evaluate, evaluate as small_evaluate
 from tests.kit.checker.graph import Graph, read
 from tests.kit.checker.invariants import ALWAYS, AT_REST, EACH_ROW, OVER_RUN, UNDOING
 from tests.kit.checker.invariants.judgement import Ledgers, Moment, Rest, Summary, Whole
+from tests.kit.checker.invariants.telling import told_of
 from tests.kit.checker.invariants.undoing import is_about_undoing
 from tests.kit.checker.picture import Picture
 from tests.kit.checker.record import Fields, Instance, Row, Run, row_of
@@ -123,6 +124,7 @@ def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Who
             output=stored.get("output"),
             outputs=_outputs(picture),
             decided=frozenset(picture.decided),
+            tells=told_of(instance.id, rows) if whole.ledgers.run.listeners else (),
         )
     )
 

@@ -85,7 +85,8 @@ class Instance:
     `row`: `{status, output, lastError, deadline, definitionId, definitionVersion, version, …}`,
     only what is known. `state`: the `state` that the API gives. `waits` `{node, iteration}`,
     `timers` `{kind, node, iteration, due}`, `mail` `{id}`,
-    `dead_letters` `{id, kind, node, attempt}`.
+    `dead_letters` `{id, kind, node, attempt}`, `deliveries` of events
+    `{event, node, iteration, outcome}`.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Instance:
     timers: list[Fields] | None = None
     mail: list[Fields] | None = None
     dead_letters: list[Fields] | None = None
+    deliveries: list[Fields] | None = None
     owner: str | None = None
 
 
@@ -112,6 +114,9 @@ class Run:
     `instance`, `key?`, `input?` or `event`, `pattern`, `payload`; `decide` with `instance`, `node`,
     `iteration`, `decision`, `by`, `roles`.
     `faults`: `{kind, at?}`. `commits`: `{gseq, instance, first, last}` in the order of commits.
+    `listeners`: addresses outside from the beginning of the run on, `{id, kind, tenant, patterns,
+    filter?, expiresAt?, isThere, health}`; `heard`: what came to them, `{listener, id, body,
+    isAccepted}` in this order.
     """
 
     instances: Iterable[Instance]
@@ -120,6 +125,10 @@ class Run:
     client: list[Fields] | None = None
     faults: list[Fields] | None = None
     commits: list[Fields] | None = None
+    owed: list[tuple[str, str]] | None = None
+    """Every row of the whole store that goes once it is done with: its table, and for whom."""
+    listeners: list[Fields] | None = None
+    heard: list[Fields] | None = None
     now: int | None = None
     """The clock when the run had come to rest."""
     at_rest: bool = True
@@ -143,6 +152,9 @@ def run_of(recorded: Fields) -> Run:
         client=recorded.get("client"),
         faults=recorded.get("faults"),
         commits=recorded.get("commits"),
+        owed=recorded.get("owed"),
+        listeners=recorded.get("listeners"),
+        heard=recorded.get("heard"),
         now=recorded.get("now"),
         at_rest=recorded.get("atRest", True),
         bound_ms=recorded.get("boundMs", 1_000),
@@ -164,5 +176,6 @@ def instance_of(item: Fields, documents: dict[tuple[str, int], Fields]) -> Insta
         timers=item.get("timers"),
         mail=item.get("mail"),
         dead_letters=item.get("deadLetters"),
+        deliveries=item.get("deliveries"),
         owner=item.get("owner"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
 
@@ -25,10 +25,13 @@ from tenuto.store.protocol import (
     TimerRow,
 )
 from tenuto.tasks.registry import Registry
+from tenuto.testing.virtual_clock import BEGIN
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
 from tests.kit.checker.record import Fields
+from tests.kit.simulator.ears import read
 from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import Place
 from tests.kit.workload import Document
 
@@ -38,7 +41,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def collect(
-    place: Place, documents: Mapping[str, Document], ledgers: Ledgers, *, now: datetime
+    place: Place,
+    documents: Mapping[str, Document],
+    ledgers: Ledgers,
+    *,
+    now: datetime,
+    ears: Sequence[Ear] = (),
 ) -> Run:
     """The run as it lies on its disk, also while a process is at work there."""
     store = place.reader()
@@ -49,6 +57,7 @@ async def collect(
         instances = [await reader.instance(row) for row in await reader.rows()]
         asked = PastEvents(tenant=TENANT, since=_EPOCH)
         events = (await store.past_events(asked, limit=_ALL)).items
+        listeners = await read(store, ears, BEGIN)
     finally:
         store.abandon()
     return Run(
@@ -59,6 +68,9 @@ async def collect(
         faults=list(ledgers.faults),
         commits=list(ledgers.commits),
         now=epoch_ms(now),
+        owed=place.owed(),
+        listeners=listeners,
+        heard=deepcopy(ledgers.heard),
     )
 
 
@@ -115,6 +127,15 @@ class _Reader:
                 }
                 for letter in self._letters
                 if letter.instance_id == id
+            ],
+            deliveries=[
+                {
+                    "event": each.event_id,
+                    "node": each.node,
+                    "iteration": each.iteration,
+                    "outcome": each.outcome,
+                }
+                for each in await self._store.deliveries(id)
             ],
             owner=self._owners.get(id),
         )

@@ -17,6 +17,8 @@ class Ledgers:
         self.client: list[Fields] = []
         self.commits: list[Fields] = []
         self.faults: list[Fields] = []
+        self.heard: list[Fields] = []
+        """What came to addresses outside."""
         self.shut_out = 0
         """How often a write found that another engine's entry was there already."""
         self.refused: set[tuple[str, str, str, int]] = set()

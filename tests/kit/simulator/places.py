@@ -13,8 +13,11 @@ import apsw
 from tenuto.store.columns import InstanceColumns
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, UsedKey, unpack
+from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+from tenuto.store.outbox_columns import OutboxColumns, PostingColumns
 from tenuto.store.sqlite import Inline, SqliteStore
 from tenuto.testing.faulty_store import Handle
+from tests.kit.simulator.tables import OWED
 
 
 class Place(Protocol):
@@ -44,6 +47,10 @@ class Place(Protocol):
 
     def definitions(self) -> dict[str, str]:
         """Instance → the id of its definition."""
+        ...
+
+    def owed(self) -> list[tuple[str, str]]:
+        """Every row of the whole store that goes once it is done with: its table, and for whom."""
         ...
 
 
@@ -84,6 +91,32 @@ class InMemory:
         rows = self.disk.instances.items()
         return {id: unpack(InstanceColumns, row).definition_id for id, row in rows}
 
+    def owed(self) -> list[tuple[str, str]]:
+        disk = self.disk
+        instances = (unpack(InstanceColumns, row) for row in disk.instances.values())
+        return [
+            *(("jobs", key.instance_id) for key in disk.jobs),
+            *(("mailbox", to) for _, to in disk.mail_numbers),
+            *(("outbox", _stretch(row).instance_id) for row in disk.outbox.values()),
+            *(("owners", id) for id in disk.owners),
+            *(("timers", key[0]) for key in disk.timers),
+            *(("webhook_deliveries", _posting(row).stream) for row in disk.postings.values()),
+            *(("workflow_current_steps", each.id) for each in instances if _is_anywhere(each)),
+            *(("workflow_event_subscriptions", key[0]) for key in disk.waits),
+        ]
+
+
+def _stretch(row: bytes) -> OutboxColumns:
+    return unpack(StoredNotice, row).stretch
+
+
+def _posting(row: bytes) -> PostingColumns:
+    return unpack(StoredPosting, row).posting
+
+
+def _is_anywhere(instance: InstanceColumns) -> bool:
+    return instance.current_steps != "[]"
+
 
 class InSqlite:
     """Keeps everything in a file, read and written where the caller is."""
@@ -116,6 +149,14 @@ class InSqlite:
     def definitions(self) -> dict[str, str]:
         with self._connection() as connection:
             return dict(connection.execute("SELECT id, definition_id FROM workflow_instances"))
+
+    def owed(self) -> list[tuple[str, str]]:
+        with self._connection() as connection:
+            return [
+                (table, str(row[0]))
+                for table, column in OWED.items()
+                for row in connection.execute(f"SELECT {column} FROM {table}")
+            ]
 
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

@@ -15,6 +15,7 @@ from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import BEAT_EVERY
 from tenuto.testing.faulty_store import Handle
 from tests.kit.postgres_database import connected, fresh_database
+from tests.kit.simulator.tables import OWED
 from tests.store.postgres_place import TestedStore, let_time_pass
 
 T = TypeVar("T")
@@ -83,6 +84,10 @@ class PostgresTables:
 
     def definitions(self) -> dict[str, str]:
         return dict(self._pairs("SELECT id, definition_id FROM tenuto.workflow_instances"))
+
+    def owed(self) -> list[tuple[str, str]]:
+        rows = [f"SELECT '{table}', {column} FROM tenuto.{table}" for table, column in OWED.items()]
+        return self._pairs(" UNION ALL ".join(rows))
 
     def _pairs(self, sql: str) -> list[tuple[str, str]]:
         async def read() -> list[tuple[str, str]]:

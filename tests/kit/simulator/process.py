@@ -12,13 +12,15 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.testing.seeded_ids import SeededIds
-from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import Crashed, VirtualLoop
 from tenuto.testing.weather import Fault
 from tests.kit.checker import Run
+from tests.kit.simulator import ears
 from tests.kit.simulator.client import TENANT, Client
 from tests.kit.simulator.collect import collect
 from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.outside import Outside
 from tests.kit.simulator.places import Place
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Jump, Scenario
@@ -30,6 +32,11 @@ from tests.kit.workload import TASKS, Behaviours
 _BEAT_EVERY = timedelta(seconds=5)
 _UNTIL_REST = 250.0
 """Seconds after which whatever could still move has moved: longer than any nap or back-off."""
+
+_PATIENCE_OUTSIDE = 900.0
+"""Seconds after which an address that takes nothing is disabled."""
+_MOST_LOOKS = 60
+"""Minutes until what has not been told is given up."""
 
 
 class EngineFault(Exception):
@@ -45,6 +52,7 @@ class Process:
         place: Place,
         ledgers: Ledgers,
         *,
+        outside: Outside,
         wall: Wall,
         ids: SeededIds,
         started_at: float,
@@ -57,6 +65,7 @@ class Process:
         self._place = place
         self._at_rest = at_rest
         self._ledgers = ledgers
+        self._outside = outside
         self._wall = wall
         self.clock = VirtualClock(self.loop, wall)
         self._ids = ids
@@ -103,9 +112,10 @@ class Process:
         await self._deploy(engines[0])
         wire.deliver_stray()
         left = [client for client in clients if not client.has_ended]
+        asked = engines[: self._scenario.asked]
         rest = Rest(len(left), self._rested)
         playing = [
-            asyncio.create_task(client.play(engines, self.clock, rest), name=f"client {number}")
+            asyncio.create_task(client.play(asked, self.clock, rest), name=f"client {number}")
             for number, client in enumerate(left)
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")
@@ -119,6 +129,7 @@ class Process:
             watching.result()
         if everything.done():
             everything.result()
+        is_over = everything.done()
         others = (*playing, *ends, jumping, burying)
         for task in others:
             task.cancel()
@@ -126,6 +137,8 @@ class Process:
         if len(engines) > 1:
             # What one left in the mailbox for the other is taken at the next look.
             await self.clock.sleep(2 * self._scenario.knobs.mail_every + 1.0)
+        if self._scenario.ears and is_over:
+            await self._until_told()
         for engine in engines:
             await engine.close()
 
@@ -154,7 +167,10 @@ class Process:
                 timers_every=20.0,
                 outbox_every=20.0,
                 watch_every=20.0,
+                disable_webhooks_after=_PATIENCE_OUTSIDE,
             ),
+            # Where nobody listens there is nobody to send to, and nothing is looked for.
+            sender=self._outside if self._scenario.ears else None,
         )
         engine.listen(_in_order())
         wire.lead_to(engine._reported)
@@ -162,6 +178,8 @@ class Process:
         return engine
 
     async def _deploy(self, engine: Engine) -> None:
+        # First of all, so that nothing happens that they are not owed.
+        await ears.put(engine.store, self._scenario.ears, began=BEGIN, now=self.clock.now())
         for document in self._scenario.documents.values():
             await engine.plans.save(TENANT, document)
 
@@ -171,9 +189,22 @@ class Process:
         await self.clock.sleep(_UNTIL_REST)
         self._at_rest(
             await collect(
-                self._place, self._scenario.documents, self._ledgers, now=self.clock.now()
+                self._place,
+                self._scenario.documents,
+                self._ledgers,
+                now=self.clock.now(),
+                ears=self._scenario.ears,
             )
         )
+
+    async def _until_told(self) -> None:
+        """Until all that is on its way has arrived, or its address was disabled."""
+        for _ in range(_MOST_LOOKS):
+            if not {"outbox", "webhook_deliveries"}.intersection(
+                table for table, _ in self._place.owed()
+            ):
+                return
+            await self.clock.sleep(60.0)
 
     async def _jump(self) -> None:
         while self._scenario.jumps:

@@ -9,6 +9,7 @@ from random import Random
 from tenuto.testing.weather import Weather
 from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
+from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
     Action,
@@ -77,13 +78,17 @@ class Scenario:
     weather: Weather
     jumps: list[Jump] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
+    """Moments at which the process is stopped in good order and started again."""
     is_divided: bool = False
     """Whether each of several engines has only some tasks, and leaves the rest to the others."""
     burials: list[float] = field(default_factory=list)
     """When one of several engines is taken for dead by the others, and is not."""
-    """Moments at which the process is stopped in good order and started again."""
     knobs: Knobs = field(default_factory=Knobs)
     engines: int = 1
+    asked: int | None = None
+    """How many of the engines clients ask, the first ones; None: all of them."""
+    ears: list[Ear] = field(default_factory=list)
+    """Who listens outside."""
 
     @property
     def documents(self) -> dict[str, Document]:

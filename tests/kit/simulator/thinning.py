@@ -21,3 +21,10 @@ def some_of(writes: int, mode: Fault) -> range:
     if EVERY_WRITE:
         return range(1, writes + 1)
     return range(1 + _ORDER.index(mode) % 3, writes + 1, 3)
+
+
+def few_of(writes: int, mode: Fault) -> range:
+    """The same where there are many writes that are like each other: every tenth."""
+    return (
+        range(1, writes + 1) if EVERY_WRITE else range(1 + 2 * _ORDER.index(mode), writes + 1, 10)
+    )

@@ -19,10 +19,15 @@ def violations_of(finished: Finished) -> list[Violation]:
     """What was broken when all was at rest, and what was when every instance had ended."""
     runs = (*finished.rests, finished.run)
     found = [broken for run in runs for broken in check(run) if not is_explained(broken, run)]
-    return found + [
+    found += [
         Violation("I45", instance.id, 0, f"it never ended: {status}")
         for instance in finished.run.instances
         if (status := status_of(instance)) not in FINAL
+    ]
+    return found + [
+        Violation("I38", id, 0, f"a row of {table} is left when everything is over")
+        for table, id in finished.run.owed or ()
+        if table in ("outbox", "webhook_deliveries")
     ]
 
 

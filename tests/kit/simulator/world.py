@@ -13,6 +13,7 @@ from tests.kit.simulator.client import Client
 from tests.kit.simulator.collect import collect
 from tests.kit.simulator.knobs import turned
 from tests.kit.simulator.ledgers import Ledgers
+from tests.kit.simulator.outside import Outside
 from tests.kit.simulator.places import InMemory, Place
 from tests.kit.simulator.process import Process
 from tests.kit.simulator.scenario import Scenario
@@ -46,6 +47,9 @@ class World:
         self._stray: list[Report] = []
         self._rests: list[Run] = []
         self._of_children = scenario.behaviours_of_children()
+        self._outside = Outside(
+            scenario.ears, self._ledgers.heard, Random(f"outside {scenario.seed}")
+        )
         random = Random(f"clients {scenario.seed}")
         self._clients = [
             Client(job, self._ids.instance_id(self._wall.read(0.0)), self._ledgers, random)
@@ -65,6 +69,7 @@ class World:
                 self._scenario,
                 self._place,
                 self._ledgers,
+                outside=self._outside,
                 wall=self._wall,
                 ids=self._ids,
                 started_at=passed,
@@ -81,7 +86,14 @@ class World:
 
     def _collect(self, passed: float) -> Run:
         now = self._wall.read(passed)
-        return asyncio.run(collect(self._place, self._scenario.documents, self._ledgers, now=now))
+        reading = collect(
+            self._place,
+            self._scenario.documents,
+            self._ledgers,
+            now=now,
+            ears=self._scenario.ears,
+        )
+        return asyncio.run(reading)
 
     def _behaviours_of(self, instance_id: str) -> Behaviours:
         for client in self._clients:

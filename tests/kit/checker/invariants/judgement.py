@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tests.kit.checker.expression import Evaluate, Unknown, truthy
 from tests.kit.checker.life import Life
@@ -77,6 +77,16 @@ class Rest:
         return not picture.ending and picture.status not in ("PAUSED", "CREATED")
 
 
+class Telling(NamedTuple):
+    """An event that follows from a row."""
+
+    id: str
+    pattern: str
+    at: int
+    instance: str
+    status: str
+
+
 @dataclass(slots=True)
 class Summary:
     """What the run as a whole is judged by, kept of each instance."""
@@ -114,6 +124,8 @@ class Summary:
     """Node, iteration, decision and who decided."""
     outputs: dict[str, object] = field(default_factory=dict)
     """Child → what its parent recorded as its output."""
+    tells: tuple[Telling, ...] = ()
+    """What those who listen are owed of it, in this order."""
 
 
 @dataclass(slots=True)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.kit.checker.invariants.judgement import Moment, Rest, truth
+from tests.kit.checker.invariants.judgement import Moment, Rest, Whole, truth
 from tests.kit.checker.life import Arm, Wait
 from tests.kit.checker.moments import duration_ms, moment_ms
 from tests.kit.checker.patterns import fits
+from tests.kit.checker.picture import FINAL
 from tests.kit.checker.record import Fields
+from tests.kit.checker.violation import Violation
+
+_TO_BE_TOLD = ("outbox", "webhook_deliveries")
+_SUBSCRIPTIONS = "workflow_event_subscriptions"
 
 _LEEWAY = 100
 """Milliseconds by which the clocks of processes may differ."""
@@ -69,6 +74,23 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
             yield f"a stored wait of {row['node']}, which waits for nothing"
 
 
+def no_row_outlives_what_it_is_for(whole: Whole) -> Iterator[Violation]:
+    """I25, over every table: a row is for an instance that is there and has not ended.
+
+    What is to be told of an instance outlives it. Who starts instances by events is for none. Who
+    owns what has ended is judged with the instance.
+    """
+    statuses = {summary.id: summary.status for summary in whole.summaries}
+    events = whole.ledgers.events or {}
+    for table, id in whole.ledgers.run.owed or ():
+        status = statuses.get(id)
+        is_to_be_told = table in _TO_BE_TOLD and (not id or id in events)
+        if status is None and not is_to_be_told and (id or table != _SUBSCRIPTIONS):
+            yield Violation("I25", id, 0, f"a row of {table} for what is not there")
+        elif status in FINAL and table not in (*_TO_BE_TOLD, "owners"):
+            yield Violation("I25", id, 0, f"a row of {table} for what is {status}")
+
+
 def nothing_is_open_at_the_end(rest: Rest) -> Iterator[str]:
     """I25: none after terminal: no attempt, wait or timer is open in the log either."""
     if not rest.picture.is_final or not rest.picture.ending or rest.picture.was_set_aside:
@@ -92,6 +114,34 @@ def one_wins(moment: Moment) -> Iterator[str]:
         and life.wait is not None
     ):
         yield f"{row.node} completes while its wait is open"
+
+
+def deliveries_say_who_won(rest: Rest) -> Iterator[str]:
+    """I26: exactly one wins; the others are recorded as discarded.
+
+    What an event did, by its delivery, is what the log says; and at rest none is undecided.
+    """
+    if rest.instance.deliveries is None or not rest.run.at_rest:
+        return
+    known = rest.ledgers.events or {}
+    by_log = {
+        (str(row.payload["eventId"]), row.node or "", row.iteration)
+        for row in rest.rows
+        if row.payload.get("eventId") in known
+        and (
+            (row.type == "WAIT_RESOLVED" and row.payload.get("outcome") == "event")
+            or (row.type == "CANCEL_REQUESTED" and row.payload.get("source") == "EVENT")
+        )
+    }
+    won = set[tuple[str, str, str]]()
+    for each in rest.instance.deliveries:
+        place = (str(each["event"]), str(each["node"]), str(each["iteration"]))
+        if each["outcome"] in ("resumed", "cancelled"):
+            won.add(place)
+        elif each["outcome"] == "matched" and not rest.instance.mail:
+            yield f"what became of {place} was never recorded"
+    if won != by_log:
+        yield f"by their deliveries {sorted(won)} won, by the log {sorted(by_log)}"
 
 
 def delivered_only_where_it_fits(moment: Moment) -> Iterator[str]:
