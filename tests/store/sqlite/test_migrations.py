@@ -19,9 +19,6 @@ SHELF = Path(__file__).parent / "schemas"
 VERSIONS = [each.version for each in MIGRATIONS]
 
 
-VERSIONS = [each.version for each in MIGRATIONS]
-
-
 def opened(path: Path) -> Session:
     return Session(str(path), "writer_settings", may_create=True)
 

@@ -216,7 +216,7 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-) STRICT, WITHOUT ROWID;
+, follows INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_snapshots (
     instance_id TEXT NOT NULL PRIMARY KEY,
@@ -228,7 +228,7 @@ CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
 CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id);
 
-CREATE INDEX events_by_pattern ON events (tenant, pattern, received_at, number);
+CREATE INDEX events_by_pattern ON events (tenant, pattern, number);
 
 CREATE INDEX events_by_time ON events (tenant, received_at, number);
 

@@ -115,6 +115,10 @@ CREATE TABLE listeners (
     PRIMARY KEY (tenant, kind, id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE listening (
+    version INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE mailbox (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -251,7 +255,7 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-) STRICT, WITHOUT ROWID;
+, follows INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_snapshots (
     instance_id TEXT NOT NULL PRIMARY KEY,
@@ -267,7 +271,7 @@ CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
 CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id);
 
-CREATE INDEX events_by_pattern ON events (tenant, pattern, received_at, number);
+CREATE INDEX events_by_pattern ON events (tenant, pattern, number);
 
 CREATE INDEX events_by_time ON events (tenant, received_at, number);
 
@@ -318,6 +322,22 @@ CREATE INDEX workflow_instances_by_definition
 
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
+
+CREATE TRIGGER listeners_came AFTER INSERT ON listeners
+BEGIN
+    UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER listeners_changed
+AFTER UPDATE OF patterns, level, hears_inbox, settings, expires_at ON listeners
+BEGIN
+    UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER listeners_went AFTER DELETE ON listeners
+BEGIN
+    UPDATE listening SET version = version + 1;
+END;
 
 CREATE TRIGGER workflow_instances_created
 AFTER INSERT ON workflow_instances WHEN new.current_steps <> '[]'
