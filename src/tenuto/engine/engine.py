@@ -46,7 +46,8 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
+from tenuto.store.job_protocol import JobKey, Lease
+from tenuto.store.protocol import EventResult, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 

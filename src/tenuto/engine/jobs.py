@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
+import msgspec
+
 from tenuto.core import outstanding
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
@@ -21,7 +23,9 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.protocol import CommitUnknown, JobClaims, JobKey, Lapsed, Lease, Store
+from tenuto.store.job_protocol import JobClaims, JobKey, Lapsed, Lease
+from tenuto.store.protocol import CommitUnknown, Store
+from tenuto.tasks.failures import too_late, too_silent
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.jobs")
@@ -185,11 +189,8 @@ class JobOffice:
     def _tell_of(self, lapsed: Iterable[Lapsed]) -> None:
         fresh = set(lapsed) - self._reported_lapsed
         self._reported_lapsed = set(lapsed)
-        for (key, token), clean in sorted(fresh):
-            lost = AttemptLost(
-                node=key.node, iteration=key.iteration, attempt=key.attempt, clean=clean
-            )
-            self._report(Request(key.instance_id, lost, lease=token))
+        for each in sorted(fresh):
+            self._report(Request(each.lease.key.instance_id, _end(each), lease=each.lease.token))
 
     async def _begin(self) -> None:
         if not self._granted:
@@ -223,3 +224,17 @@ def _orders(held: Held) -> Iterator[StartAttempt]:
 
 def _key(held: Held, order: StartAttempt) -> JobKey:
     return JobKey(held.state.id, order.node, order.iteration, order.attempt)
+
+
+def _end(lapsed: Lapsed) -> AttemptLost | TaskFailed:
+    """What became of an attempt whose lease is over: a worker may have been too slow, or silent."""
+    key, overrun = lapsed.lease.key, lapsed.overrun
+    if overrun is None:
+        return AttemptLost(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, clean=lapsed.clean
+        )
+    if overrun.cause == "timeout":
+        failure = too_late(overrun.seconds)
+    else:
+        failure = too_silent(overrun.seconds, msgspec.json.decode(overrun.details or "null"))
+    return TaskFailed(node=key.node, iteration=key.iteration, attempt=key.attempt, error=failure)

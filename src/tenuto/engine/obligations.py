@@ -11,13 +11,11 @@ from tenuto.engine.held import Place
 from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SendMail, SetTimer
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started, TimerKey
+from tenuto.store.job_protocol import JobKey, JobRow, Lease
 from tenuto.store.protocol import (
     DeadLetterRow,
     Delivery,
     DeliveryOutcome,
-    JobKey,
-    JobRow,
-    Lease,
     Mail,
     TimerRow,
     WaitKey,

@@ -11,6 +11,15 @@ from typing import Never, Protocol, TypeVar
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lease,
+    WorkerClaim,
+)
 from tenuto.store.protocol import (
     NOTHING_KNOWN,
     Backlog,
@@ -22,8 +31,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobClaims,
-    Lease,
     Listener,
     ListenerKind,
     Mail,
@@ -246,6 +253,31 @@ class FaultyStore:
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:
         return await self._read(lambda: self._inner.extend_leases(leases, lease, now))
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        claiming = partial(self._inner.claim_for_worker, claim, now)
+        return await self._read(claiming, is_claim=True)
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        extending = partial(self._inner.extend_for_workers, beats, now)
+        return await self._read(extending, is_claim=True)
+
+    async def put_back_jobs(self, leases: Sequence[Lease]) -> None:
+        await self._read(lambda: self._inner.put_back_jobs(leases), is_claim=True)
+
+    async def take_called_off(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        taking = partial(self._inner.take_called_off, keys, lease, now)
+        return await self._read(taking, is_claim=True)
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        return await self._read(lambda: self._inner.next_lapse(now))
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        return await self._read(lambda: self._inner.keep_secret(name, proposed), is_claim=True)
 
     async def dead_letters(self, tenant: str, limit: int = 100) -> list[DeadLetterRow]:
         return await self._read(lambda: self._inner.dead_letters(tenant, limit))

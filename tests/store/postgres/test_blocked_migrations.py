@@ -10,7 +10,7 @@ import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, blockers, migrations
-from tenuto.store.postgres.migrations import NEWEST
+from tenuto.store.postgres.migrations import MIGRATIONS
 from tenuto.store.postgres.queries import statement
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer
@@ -54,7 +54,7 @@ async def test_a_migration_gives_up_and_names_who_is_in_the_way(
     assert "run `tenuto migrate` again" in refused.value.advice
     assert caplog.text.count(f"waits for pid {pid}") == 1
     assert await everything(bare_url) == before
-    assert len(await PostgresStore(bare_url).migrate()) == NEWEST - 4
+    assert len(await PostgresStore(bare_url).migrate()) == len(MIGRATIONS) - 4
 
 
 async def test_a_prepared_transaction_is_named_with_what_ends_it(
@@ -76,7 +76,7 @@ async def test_a_prepared_transaction_is_named_with_what_ends_it(
     assert "not in the way" not in str(refused.value)
     _, _, advised = refused.value.advice.partition("or end it on the server: ")
     await run(url, advised.partition(" Then run")[0])
-    assert len(await PostgresStore(url).migrate()) == NEWEST - 4
+    assert len(await PostgresStore(url).migrate()) == len(MIGRATIONS) - 4
 
 
 async def test_a_prepared_transaction_without_a_name_is_told_as_what_it_is() -> None:
@@ -105,5 +105,5 @@ async def test_a_migration_that_waits_for_another_says_for_whom(
         await said.wait()
         await other.execute("COMMIT")
         pid = other.get_server_pid()
-    assert len(await migrating) == NEWEST
+    assert len(await migrating) == len(MIGRATIONS)
     assert f"waits for pid {pid} (application test" in caplog.text

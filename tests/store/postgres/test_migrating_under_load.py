@@ -76,7 +76,9 @@ async def _migrated_under_load(url: str, version: int, rows: int, opened: Opener
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         await session.close()
     assert [type(end) for end in ends] == [asyncio.CancelledError] * WRITERS
-    assert [each.version for each in done] == list(range(version + 1, NEWEST + 1))
+    assert [each.version for each in done] == [
+        each.version for each in MIGRATIONS if each.version > version
+    ]
     letters = rows + sum(writer.written for writer in writers)
     [(stored,)] = await ask(url, "SELECT count(*) FROM tenuto.mailbox")
     # One that was called off in the middle of its last may have written that, too.

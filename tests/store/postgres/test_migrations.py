@@ -141,7 +141,7 @@ async def test_a_migration_that_is_committed_while_somebody_looks_is_no_half_of_
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Session(Server(read_address(empty_url)))
-    await migrate(other, newest=NEWEST - 1)
+    await migrate(other, newest=MIGRATIONS[-2].version)
     version = statement("schema_info", "tenuto")
     send = Session._send
 
@@ -154,7 +154,7 @@ async def test_a_migration_that_is_committed_while_somebody_looks_is_no_half_of_
 
     monkeypatch.setattr(Session, "_send", overtaken)
     session = Session(Server(read_address(empty_url)))
-    assert await checked_version(session) == NEWEST - 1
+    assert await checked_version(session) == MIGRATIONS[-2].version
     monkeypatch.undo()
     assert await checked_version(session) == NEWEST
     assert await migrate(session) == []

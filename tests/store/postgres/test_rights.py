@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.postgres.migrations import NEWEST
+from tenuto.store.postgres.migrations import MIGRATIONS
 from tenuto.store.postgres.rights import Roles, as_owner
 from tests.store.postgres.conftest import Opener, refusal, run
 from tests.store.postgres.test_half_schemas import migrated
@@ -106,7 +106,7 @@ async def test_who_may_not_make_tables_in_a_schema_is_told_so(
 
 
 async def test_an_old_schema_names_the_role_that_may_migrate_it(bare_url: str, humble: str) -> None:
-    await migrated(bare_url, NEWEST - 1)
+    await migrated(bare_url, MIGRATIONS[-2].version)
     role = humble.partition("://")[2].partition("@")[0]
     await run(
         bare_url,
@@ -116,7 +116,7 @@ async def test_an_old_schema_names_the_role_that_may_migrate_it(bare_url: str, h
     for store in (PostgresStore(humble), PostgresStore.reader(humble)):
         refused = await refusal(store)
         assert refused.code == "TEN-4005"
-        assert f"has an older schema ({NEWEST - 1}" in refused.message
+        assert f"has an older schema ({MIGRATIONS[-2].version}" in refused.message
         assert "Run `tenuto migrate` as the owner of its tables, the role tenuto" in refused.advice
 
 

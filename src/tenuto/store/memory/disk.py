@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tenuto.store.columns import EventColumns
-from tenuto.store.protocol import DataRefused, DeliveryOutcome, JobKey
+from tenuto.store.job_protocol import JobKey
+from tenuto.store.protocol import DataRefused, DeliveryOutcome
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,9 +58,28 @@ class Job(NamedTuple):
 
     task_id: str
     offered_at: int
+    tenant: str
+    timeout: int
+    silence: int | None
+    """Milliseconds that a worker may take, and be silent."""
     token: int = 0
     leased_by: str | None = None
     leased_until: int = 0
+    is_outside: bool = False
+    """Whether that is a worker, which no process answers for."""
+    lease: int = 0
+    overdue_at: int = 0
+    details: str | None = None
+    is_called_off: bool = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether somebody may begin with it."""
+        return self.leased_by is None and not self.is_called_off
+
+    def is_of(self, process_id: str, token: int) -> bool:
+        """Whether a process holds it, under that token."""
+        return (self.token, self.leased_by, self.is_outside) == (token, process_id, False)
 
 
 class UsedKey(NamedTuple):
@@ -110,6 +130,7 @@ class MemoryDisk:
         self.mail: dict[int, bytes] = {}
         self.mail_numbers: dict[tuple[str, str], int] = {}
         self.jobs: dict[JobKey, bytes] = {}
+        self.secrets: dict[str, bytes] = {}
         self.owners: dict[str, bytes] = {}
         self.processes: dict[str, bytes] = {}
         self.keys: dict[tuple[str, str], bytes] = {}

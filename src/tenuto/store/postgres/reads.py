@@ -22,6 +22,8 @@ from tenuto.store.columns import (
     wait_row,
 )
 from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.job_columns import overrun
+from tenuto.store.job_protocol import JobKey, Lease, Overrun
 from tenuto.store.pages import page_bounds
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
@@ -33,8 +35,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobKey,
-    Lease,
     StoredInstance,
     WaitKey,
     WaitRow,
@@ -238,3 +238,18 @@ def _waits(rows: Sequence[Row]) -> list[WaitRow]:
 
 def _events(rows: Sequence[Row]) -> list[tuple[int, Event]]:
     return [(row[0], event_value(EventColumns._make(row[1:]))) for row in rows]
+
+
+def overrun_of(row: Row) -> Overrun | None:
+    """What the lease ended by that a row of `claim_jobs` shows as lapsed, if it is a worker's."""
+    until, is_outside, overdue_at, timeout, silence, lease, details = row[6:]
+    if not is_outside:
+        return None
+    return overrun(
+        until=until,
+        overdue_at=overdue_at,
+        timeout=timeout,
+        silence=silence,
+        lease=lease,
+        details=details,
+    )
