@@ -24,6 +24,7 @@ class JobColumns(NamedTuple):
     timeout: int
     silence: int | None
     """Milliseconds that a worker may take, and be silent."""
+    is_called_off: bool
 
 
 def job_columns(job: JobRow) -> JobColumns:
@@ -35,6 +36,7 @@ def job_columns(job: JobRow) -> JobColumns:
         job.tenant,
         job.timeout // _MILLISECOND,
         None if silence is None else silence // _MILLISECOND,
+        job.is_called_off,
     )
 
 

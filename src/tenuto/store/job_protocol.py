@@ -36,6 +36,8 @@ class JobRow(Struct, frozen=True, gc=False, kw_only=True):
     """How long a worker may take, from its claim."""
     heartbeat_timeout: timedelta | None = None
     """How long a worker may be silent."""
+    is_called_off: bool = False
+    """Whether nobody is to begin with it any more."""
 
 
 class Lease(NamedTuple):

@@ -62,6 +62,7 @@ class Job(NamedTuple):
     timeout: int
     silence: int | None
     """Milliseconds that a worker may take, and be silent."""
+    is_called_off: bool = False
     token: int = 0
     leased_by: str | None = None
     leased_until: int = 0
@@ -70,7 +71,6 @@ class Job(NamedTuple):
     lease: int = 0
     overdue_at: int = 0
     details: str | None = None
-    is_called_off: bool = False
 
     @property
     def is_free(self) -> bool:

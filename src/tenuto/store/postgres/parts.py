@@ -90,7 +90,8 @@ _COLUMNS = {
     "owners_released": "instance_id",
     "leases": "instance_id node iteration attempt token",
     "beats": "instance_id node iteration attempt token details",
-    "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence",
+    "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
+    "is_called_off",
     "jobs_withdrawn": "instance_id node iteration attempt",
     "jobs_called_off": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "

@@ -992,15 +992,17 @@ WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 -- name: jobs_offered
 -- Part: offer jobs; one that is there already stays as it is.
 INSERT INTO tenuto.jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
 )
 SELECT offered.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
     :task_id::text[], :offered_at::bigint[], :tenant::text[], :timeout::bigint[],
-    :silence::bigint[]
+    :silence::bigint[], :is_called_off::boolean[]
 ) AS offered (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
 )
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 

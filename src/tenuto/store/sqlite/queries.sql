@@ -688,9 +688,10 @@ FROM (
 -- name: put_jobs
 -- Offer jobs; one that is there already stays as it is.
 INSERT INTO jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- name: delete_jobs
