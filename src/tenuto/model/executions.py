@@ -87,3 +87,11 @@ class Heartbeat(Struct, frozen=True, kw_only=True, rename="camel"):
     cancelled: bool
     """Whether the task is to stop; what it reports soon is recorded all the same."""
     lease_until: datetime
+
+
+class ReportAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What became of one of several reports, as an HTTP status and, if it is none, the problem."""
+
+    execution_id: str
+    status: int
+    error: JSON = None
