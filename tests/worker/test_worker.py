@@ -18,6 +18,7 @@ from tenuto.tasks.registry import Registry
 from tenuto.worker import Worker
 from tests.executions.stage import FLOW, Stage, cancel
 from tests.kit.workload.drawing import document, node
+from tests.worker.bodies import spend
 from tests.worker.local_desk import LocalDesk
 
 Body = Callable[[Context], Awaitable[object]]
@@ -93,7 +94,7 @@ def test_no_more_run_at_once_than_it_is_told_and_some_are_at_hand() -> None:
         nonlocal most
         running.add(ctx.instance_id)
         most = max(most, len(running))
-        await asyncio.sleep(1)
+        await spend(1)
         running.discard(ctx.instance_id)
         return None
 
@@ -112,7 +113,7 @@ def test_no_more_run_at_once_than_it_is_told_and_some_are_at_hand() -> None:
 
 def test_what_runs_longer_than_its_lease_keeps_it() -> None:
     async def body(ctx: Context) -> object:
-        await asyncio.sleep(200)
+        await spend(200)
         return ctx.attempt
 
     async def story(stage: Stage) -> None:
@@ -130,7 +131,7 @@ def test_a_task_is_told_that_it_is_called_off() -> None:
 
     async def body(ctx: Context) -> object:
         try:
-            await asyncio.sleep(300)
+            await spend(300)
         except asyncio.CancelledError:
             seen.append("cancelled")
             raise
@@ -170,7 +171,7 @@ def test_failures_and_handles_come_as_they_are_in_process() -> None:
 
 def test_results_wait_for_a_server_that_is_away() -> None:
     async def body(ctx: Context) -> object:
-        await asyncio.sleep(1)
+        await spend(1)
         return ctx.attempt
 
     async def story(stage: Stage) -> None:
@@ -193,7 +194,7 @@ def test_results_wait_for_a_server_that_is_away() -> None:
 
 def test_a_result_whose_lease_is_over_is_not_reported_for_ever() -> None:
     async def body(ctx: Context) -> object:
-        await asyncio.sleep(1)
+        await spend(1)
         return ctx.attempt
 
     async def story(stage: Stage) -> None:
@@ -213,7 +214,7 @@ def test_a_result_whose_lease_is_over_is_not_reported_for_ever() -> None:
 
 def test_a_worker_that_is_stopped_ends_what_it_has_and_takes_on_nothing() -> None:
     async def body(ctx: Context) -> object:
-        await asyncio.sleep(5 if ctx.step_id == "a" else 100)
+        await spend(5 if ctx.step_id == "a" else 100)
         return None
 
     async def story(stage: Stage) -> None:
@@ -232,7 +233,7 @@ def test_a_worker_that_is_stopped_ends_what_it_has_and_takes_on_nothing() -> Non
 
 def test_a_silent_task_fails_though_its_worker_lives() -> None:
     async def body(_: Context) -> object:
-        await asyncio.sleep(300)
+        await spend(300)
         return None
 
     async def story(stage: Stage) -> None:
@@ -281,7 +282,7 @@ def test_two_workers_share_the_work_and_nothing_is_done_twice() -> None:
 
     async def body(ctx: Context) -> object:
         done.append((ctx.instance_id, ctx.step_id, ctx.attempt))
-        await asyncio.sleep(Random(ctx.instance_id).random())
+        await spend(Random(ctx.instance_id).random())
         return None
 
     async def story(stage: Stage) -> None:

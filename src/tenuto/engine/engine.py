@@ -394,7 +394,11 @@ class Engine:
 
     def errand(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         """Do something that goes on when nobody waits for it any more, while the engine runs."""
-        self._refuse_when_closed()
+        try:
+            self._refuse_when_closed()
+        except StoreUnavailable:
+            work.close()
+            raise
         return self._errand(work)
 
     # -- what lanes ask
