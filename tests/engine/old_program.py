@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tenuto.store.job_protocol import JobClaims
 from tenuto.store.memory import MemoryStore
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import (
     NOTHING_KNOWN,
-    JobClaims,
     Mail,
     Orphan,
     StoredInstance,

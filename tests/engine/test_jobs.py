@@ -16,8 +16,9 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import Object
+from tenuto.store.job_protocol import JobClaims, JobKey
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import CommitUnknown, JobClaims, JobKey
+from tenuto.store.protocol import CommitUnknown
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry

@@ -6,11 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from tenuto.store.job_protocol import JobKey, JobRow, Lapsed, Lease
 from tenuto.store.protocol import (
-    JobKey,
-    JobRow,
-    Lapsed,
-    Lease,
     MailKey,
     Orphan,
     Outcome,

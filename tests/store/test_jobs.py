@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from tenuto.store.protocol import JobKey, JobRow, Lapsed, Lease, Outcome
+from tenuto.store.job_protocol import JobKey, JobRow, Lapsed, Lease
+from tenuto.store.protocol import Outcome
 from tests.store.conftest import Handle, Place
 from tests.store.situations import NOON, aside, begin, moment, step, turn
 

@@ -10,7 +10,8 @@ import pytest
 from tenuto.core.terms import INDEXED_BYTES
 from tenuto.definition.flow import MOST_LOOPS
 from tenuto.model.ids import LONGEST_ID
-from tenuto.store.protocol import Delivery, InstanceQuery, JobKey, JobRow, MatchWrite, WaitTerm
+from tenuto.store.job_protocol import JobKey, JobRow
+from tenuto.store.protocol import Delivery, InstanceQuery, MatchWrite, WaitTerm
 from tests.store.conftest import Handle
 from tests.store.situations import (
     NOON,

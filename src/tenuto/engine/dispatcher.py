@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 from tenuto.core import outstanding
 from tenuto.engine.draft import Draft
@@ -25,6 +25,7 @@ from tenuto.model.effects import (
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
 from tenuto.model.policy import NEAR
+from tenuto.store.job_protocol import JobKey
 from tenuto.store.protocol import WaitRow
 from tenuto.tasks.context import Facts
 from tenuto.tasks.runner import Runner
@@ -36,6 +37,16 @@ class LookBack(Protocol):
     def __call__(self, arms: Sequence[WaitRow]) -> None: ...
 
 
+class Others(NamedTuple):
+    """Processes and workers to whom attempts are left."""
+
+    is_offered: Callable[[str], bool]
+    """Whether a task is run by a process that knows it, and waits until there is one."""
+    offer: Callable[[str, StartAttempt], None]
+    withdraw: Callable[[JobKey], None]
+    """One that was left to them is called off."""
+
+
 class Dispatcher:
     """Effects → the world; again after a crash perhaps, never before they are durable."""
 
@@ -45,21 +56,18 @@ class Dispatcher:
         runner: Runner,
         timekeeper: Timekeeper,
         look_back: LookBack,
-        is_offered: Callable[[str], bool],
         resolve: Callable[[str, str, ResolveChild], None],
         send: Callable[[SendMail, str], None],
         match: Callable[[int, Event], None],
-        offer: Callable[[str, StartAttempt], None],
+        others: Others,
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
         self._look_back = look_back
-        self._is_offered = is_offered
-        """Whether a task is run by a process that knows it, and waits until there is one."""
         self._resolve = resolve
         self._send = send
         self._match = match
-        self._offer = offer
+        self._others = others
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -89,32 +97,40 @@ class Dispatcher:
         owed = {_place(effect): effect for effect in outstanding(held.plan, draft.state)}
         for place, effect in under_way.items():
             if place not in owed or _is_called_off(draft, effect):
-                self._call_off(draft.instance_id, effect)
+                self._call_off(draft, effect)
         facts = facts_of(draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # What was called off before it began here is ended by its grace.
             if place in under_way or place in held.jobs or _is_called_off(draft, effect):
                 continue
-            if isinstance(effect, StartAttempt) and self._is_offered(effect.task_id):
-                self._offer(draft.instance_id, effect)
+            if isinstance(effect, StartAttempt) and self._others.is_offered(effect.task_id):
+                self._others.offer(draft.instance_id, effect)
             else:
                 self._perform(draft.instance_id, draft, effect, facts)
 
-    def _call_off(self, instance_id: str, effect: Effect) -> None:
+    def _call_off(self, draft: Draft, effect: Effect) -> None:
         if isinstance(effect, StartAttempt):
-            self._runner.stop(instance_id, effect.node, effect.iteration, effect.attempt)
+            self._stop(draft, effect)
         elif isinstance(effect, SetTimer):
-            self._timekeeper.clear(instance_id, effect.key)
+            self._timekeeper.clear(draft.instance_id, effect.key)
+
+    def _stop(
+        self, draft: Draft, attempt: StartAttempt | StopAttempt, grace: float | None = None
+    ) -> None:
+        """Tell whoever runs it, here or elsewhere."""
+        place = (attempt.node, attempt.iteration, attempt.attempt)
+        self._runner.stop(draft.instance_id, *place, grace=grace)
+        if place in draft.held.jobs:
+            self._others.withdraw(JobKey(draft.instance_id, *place))
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
         match effect:
             case StartAttempt():
-                if not self._is_offered(effect.task_id):
+                if not self._others.is_offered(effect.task_id):
                     known = facts_for(draft.held.plan, draft.state, effect, facts)
                     self._runner.start(instance_id, effect, known)
             case StopAttempt():
-                place = effect.node, effect.iteration, effect.attempt
-                self._runner.stop(instance_id, *place, grace=effect.grace.total_seconds())
+                self._stop(draft, effect, effect.grace.total_seconds())
             case SetTimer():
                 self._timekeeper.set(instance_id, effect)
             case ClearTimer():

@@ -34,6 +34,7 @@ from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
+from tenuto.store.job_protocol import JobRow
 from tenuto.store.outbox_protocol import Lifecycle
 from tenuto.store.protocol import (
     EventResult,
@@ -117,6 +118,11 @@ class Draft(Struct, eq=False):
         return self._bytes
 
     @property
+    def jobs_offered(self) -> Sequence[JobRow]:
+        """The attempts that it leaves to others."""
+        return () if self._owed is None else self._owed.jobs
+
+    @property
     def mail_taken(self) -> Sequence[str]:
         """The letters that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
@@ -125,9 +131,11 @@ class Draft(Struct, eq=False):
         """The rows of a wait that this turn opens and does not close again, as they are listed."""
         return [] if self._owed is None else self._owed.arms_opened(node, iteration)
 
-    def note(self, request: Request) -> None:
-        """Take a letter to which nothing is decided."""
+    def note(self, request: Request, refusal: Rejection | None = None) -> None:
+        """Take a letter to which nothing is decided, or a report that does not count."""
         self.requests.append(request)
+        if request.future is not None:
+            self.answers.append((request, self._answer(self.state, refusal)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
 
@@ -136,7 +144,7 @@ class Draft(Struct, eq=False):
         self.requests.append(request)
         place = (order.node, order.iteration, order.attempt)
         if is_owed(self.state, place) and place not in self.held.jobs:
-            self._obligations.offer(place, order.task_id, self.state.updated_at)
+            self._obligations.offer(order, self.state.updated_at)
 
     def under(self, place: Place, token: int) -> None:
         """Have what is decided hold only while a lease does."""
@@ -148,7 +156,7 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            self.answers.append((request, self._answer(decision)))
+            self.answers.append((request, self._answer(decision.state, decision.rejection)))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -164,12 +172,12 @@ class Draft(Struct, eq=False):
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
 
-    def _answer(self, decision: Decision) -> Answer:
+    def _answer(self, state: InstanceState, rejection: Rejection | None) -> Answer:
         return Answer(
             instance_id=self.instance_id,
-            status=decision.state.status,
-            version=decision.state.version,
-            rejection=decision.rejection,
+            status=state.status,
+            version=state.version,
+            rejection=rejection,
         )
 
     def write(self) -> InstanceWrite | None:
@@ -214,6 +222,7 @@ class Draft(Struct, eq=False):
             dead_letters=tuple(owed.dead_letters),
             jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
+            jobs_called_off=tuple(owed.jobs_called_off),
             leases=tuple(owed.leases),
             events=tuple(owed.events),
             ownership=ownership,
@@ -291,7 +300,11 @@ class Draft(Struct, eq=False):
                 if self.is_offered is not None:
                     self._offer(effect)
                 follow_ups.append(effect)
-            case StopAttempt() | ResolveChild():
+            case StopAttempt():
+                if self.held.jobs or self.jobs_offered:
+                    self._obligations.call_off(effect)
+                follow_ups.append(effect)
+            case ResolveChild():
                 follow_ups.append(effect)
             case SetTimer():
                 if effect.due - effect.set_at > NEAR:
@@ -323,8 +336,7 @@ class Draft(Struct, eq=False):
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
         if is_mine and self.is_offered and self.is_offered(effect.task_id):
-            place = (effect.node, effect.iteration, effect.attempt)
-            self._obligations.offer(place, effect.task_id, self.state.updated_at)
+            self._obligations.offer(effect, self.state.updated_at)
 
     def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:

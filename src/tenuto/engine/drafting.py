@@ -12,7 +12,7 @@ from tenuto.core.compensation import never_undone
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
 from tenuto.core.parent import never_began
-from tenuto.engine.draft import Draft
+from tenuto.engine.draft import Draft, is_owed
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
 from tenuto.engine.requests import Answer, LookAgain, Matter, OfferJob, Request, TakenOver
@@ -36,6 +36,9 @@ MOST_PUT_OFF = 3
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """Of an instance that is not there: nothing is decided on it but to take off its letters."""
+
+
+LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
 
 _NOTES = (LookAgain, TakenOver, OfferJob)
@@ -309,7 +312,7 @@ def _decide(draft: Draft, request: Request, now: datetime) -> None:
         _take_note(draft, request, now)
         return
     if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
-        draft.note(request)
+        draft.note(request, LEASE_LOST)
         log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
         return
     try:
@@ -350,6 +353,8 @@ def _is_leased(draft: Draft, request: Request) -> bool:
     place = _place(request.input)
     if request.lease is None:
         return place not in draft.held.jobs
+    if not is_owed(draft.state, place):
+        return True  # the core says so, and what came too late is kept
     if draft.held.is_fresh and draft.held.jobs.get(place) != request.lease:
         return False
     draft.under(place, request.lease)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tenuto.core import Plan
 from tenuto.engine.deliverer import Deliverer
-from tenuto.engine.dispatcher import Dispatcher
+from tenuto.engine.dispatcher import Dispatcher, Others
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.facts import facts_for, facts_of
@@ -47,7 +47,8 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.columns import DEFAULT_TENANT
-from tenuto.store.protocol import EventResult, JobKey, Lease, MailKey, Orphan, Store, WaitRow
+from tenuto.store.job_protocol import JobKey, Lease
+from tenuto.store.protocol import EventResult, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -148,11 +149,10 @@ class Engine:
             runner=self.runner,
             timekeeper=self.timekeeper,
             look_back=self._look_back,
-            is_offered=self._is_offered,
             resolve=self._resolve,
             send=self._mailroom.send,
             match=self._match,
-            offer=self._offer,
+            others=Others(self._is_offered, self._offer, self._withdraw_job),
         )
         self._jobs = JobOffice(
             store=store,
@@ -363,6 +363,40 @@ class Engine:
         """What killed a background loop, if one died."""
         return self._fault
 
+    # -- what workers outside ask
+
+    def report(
+        self, instance_id: str, report: TaskSucceeded | TaskFailed, lease: int
+    ) -> asyncio.Future[Answer]:
+        """Put the result of a job to its instance, under a lease; done once it is durable."""
+        self._refuse_when_closed()
+        self._refuse_as_guest()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._report(Request(instance_id, report, future=future, lease=lease))
+        return future
+
+    def at_hand(self, instance_id: str) -> Held | None:
+        """An instance in its newest state, if that need not be read."""
+        return self._run_here(instance_id)
+
+    def foresee_lapse(self, seconds: float) -> None:
+        """Look for leases that lapsed after so many seconds, if not before."""
+        self._jobs.foresee(seconds)
+
+    def unreadable_jobs(self, leases: Sequence[Lease], error: TenutoError) -> None:
+        """Have jobs claimed through other processes, whose program can read their instances."""
+        for lease in leases:
+            self._unreadable_job(lease, error)
+
+    def errand(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        """Do something that goes on when nobody waits for it any more, while the engine runs."""
+        try:
+            self._refuse_when_closed()
+        except StoreUnavailable:
+            work.close()
+            raise
+        return self._errand(work)
+
     # -- what lanes ask
 
     @property
@@ -490,8 +524,19 @@ class Engine:
         self._report(self._jobs.request_of(instance_id, report))
 
     def _offer(self, instance_id: str, order: StartAttempt) -> None:
-        offer = OfferJob(order.node, order.iteration, order.attempt, order.task_id)
+        offer = OfferJob(
+            order.node,
+            order.iteration,
+            order.attempt,
+            order.task_id,
+            order.timeout,
+            order.heartbeat_timeout,
+        )
         self._report(Request(instance_id, offer))
+
+    def _withdraw_job(self, key: JobKey) -> None:
+        if self._jobs.withdraw(key):
+            _ = self._errand(self._jobs.withdraw_all())
 
     def _start_job(self, instance_id: str, order: StartAttempt, held: Held) -> None:
         facts = facts_for(held.plan, held.state, order, facts_of(held.state))

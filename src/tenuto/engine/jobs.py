@@ -8,9 +8,13 @@ may get lost: then the process asks what is leased to it, and begins with what i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from math import inf
+
+import msgspec
 
 from tenuto.core import outstanding
 from tenuto.engine.held import Held
@@ -21,7 +25,9 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.protocol import CommitUnknown, JobClaims, JobKey, Lapsed, Lease, Store
+from tenuto.store.job_protocol import JobClaims, JobKey, Lapsed, Lease
+from tenuto.store.protocol import CommitUnknown, Store
+from tenuto.tasks.failures import cancelled, too_late, too_silent
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.jobs")
@@ -30,6 +36,7 @@ LEASE = timedelta(seconds=30)
 _EXTEND_EVERY = LEASE.total_seconds() / 3
 _FORGET_AFTER = 2 * LEASE.total_seconds()
 """Seconds after which what is not extended has lapsed, whatever the clocks say."""
+_A_MOMENT = 0.002
 MOST_AT_ONCE = 100
 """So many jobs of others a process works on at a time."""
 BATCH = 100
@@ -68,6 +75,12 @@ class JobOffice:
         """Whether jobs may have been leased to this process of which it has not heard."""
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
+        self._called_off: list[JobKey] = []
+        self._is_withdrawing = False
+        self._lapse_at = inf
+        """By `ticks`: when a lease of a worker lapses, as far as this process knows."""
+        self._is_sooner = asyncio.Event()
+        """Set when that has come nearer."""
 
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
         """A result as it goes to the instance: under its lease, if it has one."""
@@ -99,15 +112,62 @@ class JobOffice:
 
     async def run(self, every: float, outage: Outage) -> None:
         """Take on jobs and hold on to them until cancelled."""
+        due = self._clock.ticks()
+        if self._store.is_shared:
+            due += every
         while True:
-            await self._clock.sleep(min(every, _EXTEND_EVERY) if self._leases else every)
+            await self._sleep(due)
+            due = self._clock.ticks() + (min(every, _EXTEND_EVERY) if self._leases else every)
             try:
                 await self.extend()
                 await self.run_once()
+                await self._look_ahead()
             except StoreUnavailable as error:
                 outage.noticed("jobs", error)
             else:
                 outage.worked("jobs")
+
+    def foresee(self, seconds: float) -> None:
+        """A lease lapses after so many seconds unless it is extended: look then."""
+        at = self._clock.ticks() + seconds + _A_MOMENT
+        if at < self._lapse_at:
+            self._lapse_at = at
+            self._is_sooner.set()
+
+    def withdraw(self, key: JobKey) -> bool:
+        """A job was called off; whether somebody has to `withdraw_all`."""
+        self._called_off.append(key)
+        return not self._is_withdrawing
+
+    async def withdraw_all(self) -> None:
+        """End what was called off before anybody had begun with it; the others have their grace."""
+        self._is_withdrawing = True
+        try:
+            while self._called_off:
+                keys, self._called_off = self._called_off, []
+                taken = await self._store.take_called_off(keys, LEASE, self._clock.now())
+                for lease in taken:
+                    self._let_go[lease] = self._clock.ticks()
+                    self._report(_called_off(lease))
+        except StoreUnavailable as error:
+            # It ends with its grace, as what has begun does.
+            log.warning("what was called off was not withdrawn at once: %s", error)
+        finally:
+            self._is_withdrawing = False
+
+    async def _sleep(self, due: float) -> None:
+        while (left := min(due, self._lapse_at) - self._clock.ticks()) > 0:
+            if await self._clock.wait(self._is_sooner, left):
+                self._is_sooner.clear()
+
+    async def _look_ahead(self) -> None:
+        """Where nobody else looks, and often enough, ask when the next lease lapses."""
+        if self._store.is_shared and self._clock.ticks() < self._lapse_at:
+            return
+        self._lapse_at = inf
+        ahead = await self._store.next_lapse(self._clock.now())
+        if ahead is not None:
+            self.foresee(ahead.total_seconds())
 
     async def run_once(self) -> int:
         """Take on jobs, and tell of those that others have dropped; how many were taken on."""
@@ -185,11 +245,8 @@ class JobOffice:
     def _tell_of(self, lapsed: Iterable[Lapsed]) -> None:
         fresh = set(lapsed) - self._reported_lapsed
         self._reported_lapsed = set(lapsed)
-        for (key, token), clean in sorted(fresh):
-            lost = AttemptLost(
-                node=key.node, iteration=key.iteration, attempt=key.attempt, clean=clean
-            )
-            self._report(Request(key.instance_id, lost, lease=token))
+        for each in sorted(fresh):
+            self._report(Request(each.lease.key.instance_id, _end(each), lease=each.lease.token))
 
     async def _begin(self) -> None:
         if not self._granted:
@@ -223,3 +280,25 @@ def _orders(held: Held) -> Iterator[StartAttempt]:
 
 def _key(held: Held, order: StartAttempt) -> JobKey:
     return JobKey(held.state.id, order.node, order.iteration, order.attempt)
+
+
+def _called_off(lease: Lease) -> Request:
+    key = lease.key
+    ended = TaskFailed(
+        node=key.node, iteration=key.iteration, attempt=key.attempt, error=cancelled()
+    )
+    return Request(key.instance_id, ended, lease=lease.token)
+
+
+def _end(lapsed: Lapsed) -> AttemptLost | TaskFailed:
+    """What became of an attempt whose lease is over: a worker may have been too slow, or silent."""
+    key, overrun = lapsed.lease.key, lapsed.overrun
+    if overrun is None:
+        return AttemptLost(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, clean=lapsed.clean
+        )
+    if overrun.cause == "timeout":
+        failure = too_late(overrun.seconds)
+    else:
+        failure = too_silent(overrun.seconds, msgspec.json.decode(overrun.details or "null"))
+    return TaskFailed(node=key.node, iteration=key.iteration, attempt=key.attempt, error=failure)

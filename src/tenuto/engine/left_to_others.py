@@ -18,7 +18,8 @@ from tenuto.engine.requests import Request
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import Lease, MailKey, Orphan, Store, Unread
+from tenuto.store.job_protocol import Lease
+from tenuto.store.protocol import MailKey, Orphan, Store, Unread
 
 log = logging.getLogger("tenuto.engine")
 

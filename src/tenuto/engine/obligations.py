@@ -6,18 +6,26 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from tenuto.engine.held import Place
-from tenuto.model.effects import CloseWait, KeepDeadLetter, OpenWait, SendMail, SetTimer
+from tenuto.engine.requests import OfferJob
+from tenuto.model.effects import (
+    CloseWait,
+    KeepDeadLetter,
+    OpenWait,
+    SendMail,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started, TimerKey
+from tenuto.store.job_protocol import JobKey, JobRow, Lease
 from tenuto.store.protocol import (
     DeadLetterRow,
     Delivery,
     DeliveryOutcome,
-    JobKey,
-    JobRow,
-    Lease,
     Mail,
     TimerRow,
     WaitKey,
@@ -44,6 +52,7 @@ class Obligations:
         self.dead_letters: list[DeadLetterRow] = []
         self.jobs: list[JobRow] = []
         self.jobs_withdrawn: list[JobKey] = []
+        self.jobs_called_off: list[JobKey] = []
         self.leases: list[Lease] = []
         self.events: list[Event] = []
 
@@ -123,9 +132,25 @@ class Obligations:
             )
         )
 
-    def offer(self, place: Place, task_id: str, at: datetime) -> None:
-        key = JobKey(self._instance_id, *place)
-        self.jobs.append(JobRow(key=key, task_id=task_id, offered_at=at))
+    def offer(self, order: StartAttempt | OfferJob, at: datetime) -> None:
+        self.jobs.append(
+            JobRow(
+                key=JobKey(self._instance_id, order.node, order.iteration, order.attempt),
+                task_id=order.task_id,
+                offered_at=at,
+                tenant=self._tenant,
+                timeout=order.timeout,
+                heartbeat_timeout=order.heartbeat_timeout,
+            )
+        )
+
+    def call_off(self, order: StopAttempt) -> None:
+        """Nobody is to begin with an attempt that others have, or were to be offered."""
+        key = JobKey(self._instance_id, order.node, order.iteration, order.attempt)
+        self.jobs_called_off.append(key)
+        self.jobs = [
+            replace(job, is_called_off=True) if job.key == key else job for job in self.jobs
+        ]
 
     def withdraw(self, places: Iterable[Place]) -> None:
         self.jobs_withdrawn += [JobKey(self._instance_id, *place) for place in places]

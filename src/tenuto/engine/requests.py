@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -51,6 +52,8 @@ class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
     iteration: str
     attempt: int
     task_id: str
+    timeout: timedelta
+    heartbeat_timeout: timedelta | None
 
 
 Matter: TypeAlias = Input | LookAgain | TakenOver | OfferJob

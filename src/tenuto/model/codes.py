@@ -731,6 +731,12 @@ _INSTANCES = {
         "A definition is not removed while instances of it have not ended.",
         "Wait for them, or cancel them with force.",
     ),
+    "TEN-3012": Code(
+        "Lease is over",
+        "The task was claimed, and its lease has lapsed, was granted to somebody else, or the "
+        "attempt has ended: nothing that is done under it counts.",
+        "Stop working on it, and claim again.",
+    ),
     "TEN-3020": Code(
         "No such approval",
         "The workflow has no approval step of this name, or it is in a loop and the iteration is "

@@ -30,6 +30,7 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.access_protocol import AccessStore
+from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 
 BEAT_EVERY = timedelta(seconds=3)
@@ -278,44 +279,6 @@ class DeadLetterPlace(NamedTuple):
     instance_id: str
 
 
-class JobKey(NamedTuple):
-    """Which attempt of which instance."""
-
-    instance_id: str
-    node: str
-    iteration: str
-    attempt: int
-
-
-class JobRow(Struct, frozen=True, gc=False, kw_only=True):
-    """An attempt that is left to whichever process, or worker, has its task."""
-
-    key: JobKey
-    task_id: str
-    offered_at: datetime
-
-
-class Lease(NamedTuple):
-    """The right to work on a job while it is extended; the token rises with each grant."""
-
-    key: JobKey
-    token: int
-
-
-class Lapsed(NamedTuple):
-    """A lease that nobody holds any more; `clean` when its process stopped in good order."""
-
-    lease: Lease
-    clean: bool
-
-
-class JobClaims(NamedTuple):
-    """Jobs that a process may work on from now on, and leases of others that nobody extended."""
-
-    granted: list[Lease]
-    lapsed: list[Lapsed]
-
-
 class Ownership(StrEnum):
     """What a write does to the instance's owner row."""
 
@@ -356,6 +319,8 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     dead_letters: tuple[DeadLetterRow, ...] = ()
     jobs_offered: tuple[JobRow, ...] = ()
     jobs_withdrawn: tuple[JobKey, ...] = ()
+    jobs_called_off: tuple[JobKey, ...] = ()
+    """Those that nobody has claimed stay unclaimed, and workers hear of it."""
     leases: tuple[Lease, ...] = ()
     """Under which its inputs came about: without them as they are here it is `LOST`."""
     events: tuple[Event, ...] = ()
@@ -576,7 +541,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, OutboxStore, Protocol):
+class Store(AccessStore, Jobs, OutboxStore, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int
@@ -777,30 +742,6 @@ class Store(AccessStore, OutboxStore, Protocol):
         instances that it does not own. Such mail that had been passed on to it is nobody's after
         its next look. Where a store has one process everything goes on coming.
         """
-
-    async def claim_jobs(
-        self,
-        task_ids: Sequence[str],
-        limit: int,
-        lease: timedelta,
-        now: datetime,
-        *,
-        lapsed: int = 100,
-    ) -> JobClaims:
-        """Lease jobs of these tasks, those that were offered first first, `limit` at most.
-
-        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
-        most, until its job is withdrawn: such a job is not leased again. Time is the store's own
-        where it has a clock, else `now`. CommitUnknown when the answer got lost.
-        """
-
-    async def leases(self, now: datetime) -> list[Lease]:
-        """The leases of this process that have not lapsed, also those that it never heard of."""
-
-    async def extend_leases(
-        self, leases: Sequence[Lease], lease: timedelta, now: datetime
-    ) -> set[Lease]:
-        """Hold on to jobs for another while; which of them are still this process's."""
 
     async def dead_letters(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import inf
 
-from tenuto.model.failure import HEARTBEAT_TIMEOUT, TIMEOUT, Failure
+from tenuto.model.failure import Failure
 from tenuto.ports import Clock, Timer
 from tenuto.tasks.attempt import Attempt, Key
-from tenuto.tasks.failures import details_of
+from tenuto.tasks.failures import too_late, too_silent
 
 _APART = 0.005
 """Seconds between two looks, at least: many that are late one by one cost one look together."""
@@ -88,10 +88,5 @@ def _due(attempt: Attempt) -> float:
 def _lateness(attempt: Attempt) -> Failure:
     silence = attempt.order.heartbeat_timeout
     if silence is None or attempt.due <= attempt.beat_at + silence.total_seconds():
-        seconds = attempt.order.timeout.total_seconds()
-        return Failure(code=TIMEOUT, message=f"the task did not end within {seconds:g} s")
-    return Failure(
-        code=HEARTBEAT_TIMEOUT,
-        message=f"the task gave no heartbeat for {silence.total_seconds():g} s",
-        details={"lastHeartbeat": details_of(attempt.details)},
-    )
+        return too_late(attempt.order.timeout.total_seconds())
+    return too_silent(silence.total_seconds(), attempt.details)

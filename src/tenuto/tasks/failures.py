@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from tenuto.model.errors import TaskError
-from tenuto.model.failure import CANCELLED, Failure
+from tenuto.model.failure import CANCELLED, HEARTBEAT_TIMEOUT, TIMEOUT, Failure
 from tenuto.model.json import JSON
 from tenuto.tasks.output import Unusable, to_json
 
@@ -53,6 +53,19 @@ def failure_of(error: BaseException) -> Failure:
 
 def cancelled() -> Failure:
     return Failure(code=CANCELLED, message="the task stopped, as it was told", retryable=False)
+
+
+def too_late(seconds: float) -> Failure:
+    return Failure(code=TIMEOUT, message=f"the task did not end within {seconds:g} s")
+
+
+def too_silent(seconds: float, details: object) -> Failure:
+    """`details`: what the last heartbeat said."""
+    return Failure(
+        code=HEARTBEAT_TIMEOUT,
+        message=f"the task gave no heartbeat for {seconds:g} s",
+        details={"lastHeartbeat": details_of(details)},
+    )
 
 
 def details_of(details: object) -> JSON:

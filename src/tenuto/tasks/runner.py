@@ -126,6 +126,11 @@ class Runner:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
 
+    def last_heartbeat(self, key: Key) -> object:
+        """What an attempt in flight said last; None also when it said nothing."""
+        attempt = self._attempts.get(key)
+        return None if attempt is None else attempt.details
+
     def abandon(self, instance_id: str | None = None) -> int:
         """End everything, or all of one instance, without a report; how many that were.
 

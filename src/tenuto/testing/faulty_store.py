@@ -18,6 +18,15 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lease,
+    WorkerClaim,
+)
 from tenuto.store.outbox_protocol import (
     Backlog,
     DuePostings,
@@ -38,8 +47,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobClaims,
-    Lease,
     Mail,
     MailKey,
     Orphan,
@@ -250,6 +257,31 @@ class FaultyStore:
         self, leases: Sequence[Lease], lease: timedelta, now: datetime
     ) -> set[Lease]:
         return await self._read(lambda: self._inner.extend_leases(leases, lease, now))
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        claiming = partial(self._inner.claim_for_worker, claim, now)
+        return await self._read(claiming, is_claim=True)
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        extending = partial(self._inner.extend_for_workers, beats, now)
+        return await self._read(extending, is_claim=True)
+
+    async def put_back_jobs(self, leases: Sequence[Lease]) -> None:
+        await self._read(lambda: self._inner.put_back_jobs(leases), is_claim=True)
+
+    async def take_called_off(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        taking = partial(self._inner.take_called_off, keys, lease, now)
+        return await self._read(taking, is_claim=True)
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        return await self._read(lambda: self._inner.next_lapse(now))
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        return await self._read(lambda: self._inner.keep_secret(name, proposed), is_claim=True)
 
     async def dead_letters(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None

@@ -13,6 +13,7 @@ import pytest_asyncio
 from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.job_protocol import JobKey, JobRow, Lease
 from tenuto.store.postgres import PostgresStore, server as server_module
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
@@ -22,9 +23,6 @@ from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import (
     CommitUnknown,
     DataRefused,
-    JobKey,
-    JobRow,
-    Lease,
     Orphan,
     Outcome,
     Ownership,

@@ -46,6 +46,7 @@ SMALL = {
 IN_INDEX_ORDER = {
     ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
     ("claim_jobs", "jobs_leased"): "as many as are being worked on",
+    ("next_lapse", "jobs_leased"): "from its beginning, and stops at the first that holds",
     ("leases_of", "jobs_leased"): "as many as are being worked on",
     ("forget_processes", "jobs_leased"): "as many as are being worked on, once for each process",
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",

@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenuto.model.log import LogRow
+from tenuto.store.job_protocol import JobKey, JobRow
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import (
     Fenced,
-    JobKey,
-    JobRow,
     Mail,
     Orphan,
     Outcome,

@@ -94,6 +94,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0008 what_came_before",
         "0009 listening",
         "0010 access",
+        "0011 workers",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

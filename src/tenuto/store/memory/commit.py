@@ -20,6 +20,7 @@ from tenuto.store.columns import (
     updated,
     wait_columns,
 )
+from tenuto.store.job_columns import job_columns
 from tenuto.store.memory.disk import (
     Job,
     MemoryDisk,
@@ -30,6 +31,7 @@ from tenuto.store.memory.disk import (
     pack,
     unpack,
 )
+from tenuto.store.memory.jobs import call_off
 from tenuto.store.memory.outbox import write_event, write_stretches
 from tenuto.store.outcomes import LOST, WON, events_of, known_event, may_follow
 from tenuto.store.protocol import (
@@ -241,7 +243,8 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
         disk.drop(disk.jobs, job_key)
     for job in write.jobs_offered:
         if job.key not in disk.jobs:
-            disk.put(disk.jobs, job.key, pack(Job(job.task_id, epoch_ms(job.offered_at))))
+            disk.put(disk.jobs, job.key, pack(Job(*job_columns(job)[4:])))
+    call_off(disk, write.jobs_called_off)
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key[:3])
     put_waits(disk, write.waits_opened)

@@ -14,7 +14,8 @@ import msgspec
 
 from tenuto.store.access_protocol import AuditHead
 from tenuto.store.columns import EventColumns
-from tenuto.store.protocol import DataRefused, DeliveryOutcome, JobKey
+from tenuto.store.job_protocol import JobKey
+from tenuto.store.protocol import DataRefused, DeliveryOutcome
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -58,9 +59,28 @@ class Job(NamedTuple):
 
     task_id: str
     offered_at: int
+    tenant: str
+    timeout: int
+    silence: int | None
+    """Milliseconds that a worker may take, and be silent."""
+    is_called_off: bool = False
     token: int = 0
     leased_by: str | None = None
     leased_until: int = 0
+    is_outside: bool = False
+    """Whether that is a worker, which no process answers for."""
+    lease: int = 0
+    overdue_at: int = 0
+    details: str | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether somebody may begin with it."""
+        return self.leased_by is None and not self.is_called_off
+
+    def is_of(self, process_id: str, token: int) -> bool:
+        """Whether a process holds it, under that token."""
+        return (self.token, self.leased_by, self.is_outside) == (token, process_id, False)
 
 
 class UsedKey(NamedTuple):
@@ -113,6 +133,7 @@ class MemoryDisk:
         self.mail: dict[int, bytes] = {}
         self.mail_numbers: dict[tuple[str, str], int] = {}
         self.jobs: dict[JobKey, bytes] = {}
+        self.secrets: dict[str, bytes] = {}
         self.owners: dict[str, bytes] = {}
         self.processes: dict[str, bytes] = {}
         self.keys: dict[tuple[str, str], bytes] = {}

@@ -39,7 +39,16 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
-from tenuto.store.memory import access, outbox
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lease,
+    WorkerClaim,
+)
+from tenuto.store.memory import access, jobs, outbox
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -65,9 +74,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobClaims,
-    Lapsed,
-    Lease,
     Mail,
     MailKey,
     Orphan,
@@ -446,7 +452,7 @@ class MemoryStore:
             for lease in unread.leases:
                 row = disk.jobs.get(lease.key)
                 job = None if row is None else unpack(Job, row)
-                if job and (job.token, job.leased_by) == (lease.token, process_id):
+                if job and job.is_of(process_id, lease.token):
                     disk.put(disk.jobs, lease.key, pack(job._replace(leased_by=None)))
                     given += 1
         ids, letters = {each.instance_id for each in unread.instances}, unread.letters
@@ -481,37 +487,23 @@ class MemoryStore:
         *,
         lapsed: int = 100,
     ) -> JobClaims:
-        process_id, disk, wanted = self._require_open(), self.disk, set(task_ids)
-        jobs = sorted(
-            (unpack(Job, row).offered_at, key)
-            for key, row in disk.jobs.items()
-            if key.instance_id not in self._passed_over
-        )
-        claims = JobClaims([], [])
+        process_id, disk = self._require_open(), self.disk
+        found = jobs.in_order(disk, self._passed_over)
+        gone = jobs.lapsed(disk, found, lapsed, epoch_ms(now), self._stopped_cleanly)
         with disk.transaction():
-            for _, key in jobs:
-                job = unpack(Job, disk.jobs[key])
-                if job.leased_by is not None:
-                    is_held = disk.lives(job.leased_by) and epoch_ms(now) < job.leased_until
-                    if not is_held and len(claims.lapsed) < lapsed:
-                        clean = self._stopped_cleanly(job.leased_by)
-                        claims.lapsed.append(Lapsed(Lease(key, job.token), clean))
-                elif job.task_id in wanted and len(claims.granted) < limit and not self._only_own:
-                    until = epoch_ms(now + lease)
-                    taken = job._replace(
-                        token=job.token + 1, leased_by=process_id, leased_until=until
-                    )
-                    disk.put(disk.jobs, key, pack(taken))
-                    claims.granted.append(Lease(key, taken.token))
-        return claims
+            wanted = () if self._only_own else task_ids
+            until = epoch_ms(now + lease)
+            granted = jobs.claim(disk, process_id, found, wanted, limit=limit, until=until)
+        return JobClaims(granted, gone)
 
     async def leases(self, now: datetime) -> list[Lease]:
         process_id = self._require_open()
-        jobs = ((key, unpack(Job, row)) for key, row in sorted(self.disk.jobs.items()))
+        found = ((key, unpack(Job, row)) for key, row in sorted(self.disk.jobs.items()))
         return [
             Lease(key, job.token)
-            for key, job in jobs
-            if job.leased_by == process_id and epoch_ms(now) < job.leased_until
+            for key, job in found
+            if (job.leased_by, job.is_outside) == (process_id, False)
+            and epoch_ms(now) < job.leased_until
         ]
 
     async def extend_leases(
@@ -522,11 +514,40 @@ class MemoryStore:
         for each in leases:
             row = disk.jobs.get(each.key)
             job = None if row is None else unpack(Job, row)
-            if job and (job.token, job.leased_by) == (each.token, process_id):
+            if job and job.is_of(process_id, each.token):
                 held.add(each)
                 until = max(job.leased_until, epoch_ms(now + lease))
                 disk.jobs[each.key] = pack(job._replace(leased_until=until))
         return held
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        self._require_open()
+        if self._only_own:
+            return []
+        return jobs.claim_for_worker(self.disk, claim, epoch_ms(now), self._passed_over)
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        self._require_open()
+        return jobs.extend_for_workers(self.disk, beats, epoch_ms(now))
+
+    async def put_back_jobs(self, leases: Sequence[Lease]) -> None:
+        self._require_open()
+        jobs.put_back(self.disk, leases)
+
+    async def take_called_off(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        return jobs.take_called_off(self.disk, self._require_open(), keys, epoch_ms(now + lease))
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        self._require_open()
+        return jobs.next_lapse(self.disk, epoch_ms(now))
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        self._require_open()
+        return self.disk.secrets.setdefault(name, proposed)
 
     async def dead_letters(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None

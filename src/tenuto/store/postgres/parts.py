@@ -26,6 +26,7 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.job_columns import job_columns
 from tenuto.store.outbox_columns import outbox_columns, share_of
 from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.postgres.queries import Column
@@ -89,8 +90,11 @@ _COLUMNS = {
     "output at",
     "owners_released": "instance_id",
     "leases": "instance_id node iteration attempt token",
-    "jobs_offered": "instance_id node iteration attempt task_id offered_at",
+    "beats": "instance_id node iteration attempt token details",
+    "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
+    "is_called_off",
     "jobs_withdrawn": "instance_id node iteration attempt",
+    "jobs_called_off": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
     "chain turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
@@ -236,11 +240,14 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
 
 def _job_parts(won: Sequence[InstanceWrite]) -> _Made:
     withdrawn = {key for write in won for key in write.jobs_withdrawn}
+    called_off = {key for write in won for key in write.jobs_called_off}
     offered = {job.key: job for write in won for job in write.jobs_offered}
-    rows = [
-        (*key, offered[key].task_id, epoch_ms(offered[key].offered_at)) for key in sorted(offered)
+    # No two parts touch one row.
+    return [
+        ("jobs_withdrawn", sorted(withdrawn - offered.keys())),
+        ("jobs_called_off", sorted(called_off - withdrawn - offered.keys())),
+        ("jobs_offered", [job_columns(offered[key]) for key in sorted(offered)]),
     ]
-    return [("jobs_withdrawn", sorted(withdrawn - offered.keys())), ("jobs_offered", rows)]
 
 
 def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack]) -> _Made:

@@ -1092,12 +1092,19 @@ WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 
 -- name: jobs_offered
 -- Part: offer jobs; one that is there already stays as it is.
-INSERT INTO tenuto.jobs (instance_id, node, iteration, attempt, task_id, offered_at)
+INSERT INTO tenuto.jobs (
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
+)
 SELECT offered.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
-    :task_id::text[], :offered_at::bigint[]
-) AS offered (instance_id, node, iteration, attempt, task_id, offered_at)
+    :task_id::text[], :offered_at::bigint[], :tenant::text[], :timeout::bigint[],
+    :silence::bigint[], :is_called_off::boolean[]
+) AS offered (
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
+)
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- name: jobs_withdrawn
@@ -1110,9 +1117,20 @@ WHERE
     job.instance_id = over.instance_id AND job.node = over.node
     AND job.iteration = over.iteration AND job.attempt = over.attempt;
 
+-- name: jobs_called_off
+-- Part: nobody is to begin with these jobs.
+UPDATE tenuto.jobs AS job SET is_called_off = true
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
+) AS over (instance_id, node, iteration, attempt)
+WHERE
+    job.instance_id = over.instance_id AND job.node = over.node
+    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+
 -- name: claim_jobs
 -- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
--- leases that nobody extended, or whose process is gone, with whether that stopped in good order.
+-- leases that nobody extended, or whose process is gone, with whether that stopped in good order; and
+-- of workers' leases what they ended by.
 WITH offered AS MATERIALIZED (
     SELECT first.*
     FROM unnest(:task_ids::text[]) AS wanted (task_id)
@@ -1121,7 +1139,7 @@ WITH offered AS MATERIALIZED (
         FROM tenuto.jobs AS job
         WHERE
             job.leased_by IS NULL AND job.task_id = wanted.task_id
-            AND NOT :only_own
+            AND NOT job.is_called_off AND NOT :only_own
             AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         ORDER BY job.offered_at LIMIT :limit
         FOR NO KEY UPDATE SKIP LOCKED
@@ -1150,20 +1168,21 @@ leased AS (
 lapsed AS MATERIALIZED (
     SELECT
         job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
-        coalesce(
+        NOT job.is_outside AND coalesce(
             (
                 SELECT gone.is_clean FROM tenuto.processes AS gone
                 WHERE gone.id = job.leased_by AND gone.stopped_at IS NOT NULL
             ),
             false
-        ) AS is_clean
+        ) AS is_clean,
+        job.is_outside, job.overdue_at, job.timeout, job.silence, job.lease, job.details
     FROM tenuto.jobs AS job
     WHERE
         job.leased_by IS NOT NULL
         AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
         AND (
             job.leased_until <= tenuto.clock_ms()
-            OR (
+            OR NOT job.is_outside AND (
                 SELECT true FROM tenuto.processes AS living
                 WHERE living.id = job.leased_by AND living.stopped_at IS NULL
             ) IS NULL
@@ -1172,16 +1191,20 @@ lapsed AS MATERIALIZED (
 )
 
 SELECT
-    NULL::boolean AS is_clean, instance_id, node, iteration, attempt, token, offered_at
+    NULL::boolean AS is_clean, instance_id, node, iteration, attempt, token, offered_at,
+    false AS is_outside, 0 AS overdue_at, 0 AS timeout, 0 AS silence, 0 AS lease, '' AS details
 FROM leased
 UNION ALL
-SELECT is_clean, instance_id, node, iteration, attempt, token, leased_until FROM lapsed
+SELECT
+    is_clean, instance_id, node, iteration, attempt, token, leased_until,
+    is_outside, overdue_at, timeout, silence, lease, details
+FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
 -- name: leases_of
 -- What is leased to this process.
 SELECT instance_id, node, iteration, attempt, token FROM tenuto.jobs
-WHERE leased_by = :process_id AND leased_until > tenuto.clock_ms()
+WHERE leased_by = :process_id AND NOT is_outside AND leased_until > tenuto.clock_ms()
 ORDER BY instance_id, node, iteration, attempt;
 
 -- name: extend_leases
@@ -1195,7 +1218,137 @@ WHERE
     job.instance_id = held.instance_id AND job.node = held.node
     AND job.iteration = held.iteration AND job.attempt = held.attempt
     AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+    AND NOT job.is_outside
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
+
+-- name: claim_for_worker
+-- Jobs of a tenant that nobody works on, of these tasks or of any, those that were offered first,
+-- leased to a worker outside: no longer than a job may take, or its worker be silent.
+WITH RECURSIVE known AS (
+    (
+        SELECT job.task_id FROM tenuto.jobs AS job
+        WHERE job.leased_by IS NULL AND job.tenant = :tenant AND :any_task
+        ORDER BY job.task_id LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT job.task_id FROM tenuto.jobs AS job
+        WHERE job.leased_by IS NULL AND job.tenant = :tenant AND job.task_id > known.task_id
+        ORDER BY job.task_id LIMIT 1
+    )
+    FROM known
+    WHERE known.task_id IS NOT NULL
+),
+
+wanted AS (
+    SELECT unnest(:task_ids::text[]) AS task_id
+    UNION ALL
+    SELECT known.task_id FROM known WHERE known.task_id IS NOT NULL
+),
+
+offered AS MATERIALIZED (
+    SELECT first.*
+    FROM wanted
+    CROSS JOIN LATERAL (
+        SELECT job.instance_id, job.node, job.iteration, job.attempt, job.offered_at
+        FROM tenuto.jobs AS job
+        WHERE
+            job.leased_by IS NULL AND job.tenant = :tenant AND job.task_id = wanted.task_id
+            AND NOT job.is_called_off AND NOT :only_own
+            AND job.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+        ORDER BY job.offered_at LIMIT :limit
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS first
+),
+
+chosen AS MATERIALIZED (
+    SELECT * FROM offered
+    ORDER BY offered_at, instance_id, node, iteration, attempt LIMIT :limit
+),
+
+leased AS (
+    UPDATE tenuto.jobs AS job
+    SET
+        token = job.token + 1,
+        leased_by = :worker_id,
+        is_outside = true,
+        lease = :lease::bigint,
+        overdue_at = tenuto.clock_ms() + job.timeout,
+        details = NULL,
+        leased_until = tenuto.clock_ms() + least(:lease::bigint, job.timeout, job.silence)
+    FROM chosen
+    WHERE
+        job.instance_id = chosen.instance_id AND job.node = chosen.node
+        AND job.iteration = chosen.iteration AND job.attempt = chosen.attempt
+    RETURNING
+        job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
+        job.offered_at
+)
+
+SELECT instance_id, node, iteration, attempt, token, leased_until FROM leased
+ORDER BY offered_at, instance_id, node, iteration, attempt;
+
+-- name: extend_for_workers
+-- Let leases of workers go on that have not lapsed.
+UPDATE tenuto.jobs AS job
+SET
+    leased_until = greatest(
+        job.leased_until,
+        least(tenuto.clock_ms() + job.lease, tenuto.clock_ms() + job.silence, job.overdue_at)
+    ),
+    details = coalesce(beat.details, job.details)
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[],
+    :details::text[]
+) AS beat (instance_id, node, iteration, attempt, token, details)
+WHERE
+    job.instance_id = beat.instance_id AND job.node = beat.node
+    AND job.iteration = beat.iteration AND job.attempt = beat.attempt
+    AND job.token = beat.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+RETURNING
+    job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
+    job.is_called_off;
+
+-- name: put_back_jobs
+-- Have jobs as if no worker had been granted them.
+UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL, is_outside = false
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS held (instance_id, node, iteration, attempt, token)
+WHERE
+    job.instance_id = held.instance_id AND job.node = held.node
+    AND job.iteration = held.iteration AND job.attempt = held.attempt
+    AND job.token = held.token AND job.is_outside;
+
+-- name: take_called_off
+-- Those of these jobs that were called off and that nobody has, leased to this process.
+UPDATE tenuto.jobs AS job
+SET
+    token = job.token + 1,
+    leased_by = :process_id,
+    leased_until = tenuto.clock_ms() + :lease
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
+) AS over (instance_id, node, iteration, attempt)
+WHERE
+    job.instance_id = over.instance_id AND job.node = over.node
+    AND job.iteration = over.iteration AND job.attempt = over.attempt
+    AND coalesce(job.leased_by, '') = '' AND job.is_called_off
+RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
+
+-- name: next_lapse
+-- Milliseconds until the next lease of a worker lapses.
+SELECT job.leased_until - tenuto.clock_ms() FROM tenuto.jobs AS job
+WHERE job.leased_by IS NOT NULL AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+ORDER BY job.leased_until LIMIT 1;
+
+-- name: keep_secret
+-- Keep something for all processes, unless there is something of that name.
+INSERT INTO tenuto.secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
+-- name: secret
+-- What is kept under a name.
+SELECT value FROM tenuto.secrets WHERE name = :name;
 
 -- name: claim_timers
 -- Timers that are due and that no other living process has, and when the next one is, without a key.
@@ -1692,6 +1845,7 @@ jobs AS (
         job.instance_id = held.instance_id AND job.node = held.node
         AND job.iteration = held.iteration AND job.attempt = held.attempt
         AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+        AND NOT job.is_outside
     RETURNING 1
 )
 

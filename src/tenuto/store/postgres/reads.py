@@ -23,6 +23,8 @@ from tenuto.store.columns import (
     wait_row,
 )
 from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.job_columns import overrun
+from tenuto.store.job_protocol import JobKey, Lease, Overrun
 from tenuto.store.pages import page_bounds
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
@@ -36,8 +38,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobKey,
-    Lease,
     PastEvents,
     PastPage,
     StoredInstance,
@@ -263,3 +263,18 @@ def _waits(rows: Sequence[Row]) -> list[WaitRow]:
 
 def _events(rows: Sequence[Row]) -> list[tuple[int, Event]]:
     return [(row[0], event_value(EventColumns._make(row[1:]))) for row in rows]
+
+
+def overrun_of(row: Row) -> Overrun | None:
+    """What the lease ended by that a row of `claim_jobs` shows as lapsed, if it is a worker's."""
+    until, is_outside, overdue_at, timeout, silence, lease, details = row[6:]
+    if not is_outside:
+        return None
+    return overrun(
+        until=until,
+        overdue_at=overdue_at,
+        timeout=timeout,
+        silence=silence,
+        lease=lease,
+        details=details,
+    )

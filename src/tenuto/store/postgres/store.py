@@ -35,6 +35,16 @@ from tenuto.store.columns import (
     timer_row,
     wait_columns,
 )
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lapsed,
+    Lease,
+    WorkerClaim,
+)
 from tenuto.store.looking import looked_for, looked_for_each
 from tenuto.store.outbox_protocol import (
     Backlog,
@@ -71,10 +81,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobClaims,
-    JobKey,
-    Lapsed,
-    Lease,
     Mail,
     MailKey,
     Orphan,
@@ -478,12 +484,12 @@ class PostgresStore:
             # Not repeated without a word: what the first one brought nobody would know of.
             rows = await session.commit(statement("claim_jobs", session.schema), claim)
         claims = JobClaims([], [])
-        for is_clean, *key, token, _ in rows:
-            found = Lease(JobKey(*key), token)
-            if is_clean is None:
+        for row in rows:
+            found = Lease(JobKey(*row[1:5]), row[5])
+            if row[0] is None:
                 claims.granted.append(found)
             else:
-                claims.lapsed.append(Lapsed(found, is_clean))
+                claims.lapsed.append(Lapsed(found, row[0], reads.overrun_of(row)))
         return claims
 
     async def leases(self, now: datetime) -> list[Lease]:
@@ -499,6 +505,64 @@ class PostgresStore:
         held |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
         found = await self._connections.rows("extend_leases", held)
         return {Lease(JobKey(*key), token) for *key, token in found}
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        del now  # the server has a clock
+        self._require_writer()
+        wanted = {
+            "tenant": claim.tenant,
+            "worker_id": claim.worker_id,
+            "task_ids": list(dict.fromkeys(claim.task_ids or ())),
+            "any_task": claim.task_ids is None,
+            "limit": claim.limit,
+            "lease": claim.lease // _MILLISECOND,
+            **self._passing_over,
+        }
+        async with self._connections.session() as session:
+            rows = await session.commit(statement("claim_for_worker", session.schema), wanted)
+        return [
+            Grant(Lease(JobKey(*key), token), from_epoch_ms(until)) for *key, token, until in rows
+        ]
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        del now  # the server has a clock
+        self._require_writer()
+        # Of two for one lease one is enough: which row a statement takes is its own affair.
+        rows = {lease: (*lease.key, lease.token, details) for lease, details in beats}
+        found = await self._connections.rows(
+            "extend_for_workers", part("beats", list(rows.values())).parameters()
+        )
+        return {
+            Lease(JobKey(*key), token): Extension(from_epoch_ms(until), is_called_off)
+            for *key, token, until, is_called_off in found
+        }
+
+    async def put_back_jobs(self, leases: Sequence[Lease]) -> None:
+        self._require_writer()
+        held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
+        await self._connections.rows("put_back_jobs", held)
+
+    async def take_called_off(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        del now  # the server has a clock
+        wanted = part("jobs_called_off", list(keys)).parameters()
+        wanted |= {"process_id": self._require_writer(), "lease": lease // _MILLISECOND}
+        found = await self._connections.rows("take_called_off", wanted)
+        return sorted(Lease(JobKey(*key), token) for *key, token in found)
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        del now  # the server has a clock
+        found = await self._connections.rows("next_lapse", {})
+        return found[0][0] * _MILLISECOND if found else None
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        self._require_writer()
+        await self._connections.rows("keep_secret", {"name": name, "value": proposed})
+        [(value,)] = await self._connections.rows("secret", {"name": name})
+        return bytes(value)
 
     async def dead_letters(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None

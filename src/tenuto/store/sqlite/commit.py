@@ -16,6 +16,7 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.job_columns import job_columns
 from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
 from tenuto.store.protocol import (
     DataRefused,
@@ -300,6 +301,7 @@ def _owes(write: InstanceWrite) -> bool:
         or write.dead_letters
         or write.jobs_offered
         or write.jobs_withdrawn
+        or write.jobs_called_off
     )
 
 
@@ -322,14 +324,10 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     withdrawn = [key for write in won for key in write.jobs_withdrawn]
     if withdrawn:
         session.run("delete_jobs", (as_json(withdrawn),))
-    session.insert(
-        "put_jobs",
-        [
-            (*job.key, job.task_id, epoch_ms(job.offered_at))
-            for write in won
-            for job in write.jobs_offered
-        ],
-    )
+    session.insert("put_jobs", [job_columns(job) for write in won for job in write.jobs_offered])
+    called_off = [key for write in won for key in write.jobs_called_off]
+    if called_off:
+        session.run("call_off_jobs", (as_json(called_off),))
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
         session.run("delete_mail", (as_json(taken),))

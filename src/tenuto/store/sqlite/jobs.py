@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from heapq import nsmallest
 
-from tenuto.store.protocol import JobClaims, JobKey, Lapsed, Lease
-from tenuto.store.sqlite.reads import jobs_of
+from tenuto.model.durations import from_epoch_ms
+from tenuto.store.job_columns import overrun
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lapsed,
+    Lease,
+    WorkerClaim,
+)
 from tenuto.store.sqlite.session import Column, Session, as_json
+
+_MILLISECOND = timedelta(milliseconds=1)
+_LONG_AGO = -(1 << 62)
 
 
 def claim(
@@ -35,7 +49,10 @@ def claim(
         session.run("lease_jobs", parameters)
     return JobClaims(
         [Lease(JobKey(*key), token + 1) for _, *key, token in chosen],
-        [Lapsed(Lease(JobKey(*key), token), bool(is_clean)) for is_clean, *key, token in gone],
+        [
+            Lapsed(Lease(JobKey(*key), token), bool(is_clean), overrun(**end) if end else None)
+            for is_clean, *key, token, end in gone
+        ],
     )
 
 
@@ -48,7 +65,94 @@ def held(session: Session, process_id: str, now: int) -> list[Lease]:
 def extend(session: Session, process_id: str, leases: Sequence[Lease], until: int) -> set[Lease]:
     """Hold on to jobs; which of them are still this process's."""
     wanted = as_json([(*lease.key, lease.token) for lease in leases])
-    held: dict[str, Column] = {"process_id": process_id, "until": until, "leases": wanted}
-    session.run("extend_leases", held)
-    ids = (as_json(sorted({lease.key.instance_id for lease in leases})),)
-    return set(leases).intersection(jobs_of(session, ids))
+    session.run("extend_leases", {"process_id": process_id, "until": until, "leases": wanted})
+    return set(leases).intersection(_all_of(session, process_id))
+
+
+def _all_of(session: Session, process_id: str) -> list[Lease]:
+    """Also what has lapsed, and nobody has acted upon."""
+    return held(session, process_id, _LONG_AGO)
+
+
+def claim_for_worker(session: Session, wanted: WorkerClaim, now: int) -> list[Grant]:
+    """Lease a tenant's jobs to a worker."""
+    task_ids = _offered(session, wanted.tenant) if wanted.task_ids is None else wanted.task_ids
+    offered = (
+        job
+        for task_id in dict.fromkeys(task_ids)
+        for job in session.packed(
+            "first_jobs_of_tenant",
+            {"tenant": wanted.tenant, "task_id": task_id, "limit": wanted.limit},
+        )
+    )
+    chosen = nsmallest(wanted.limit, offered)
+    if not chosen:
+        return []
+    keys = as_json([job[1:5] for job in chosen])
+    lease = wanted.lease // _MILLISECOND
+    session.run(
+        "lease_to_worker",
+        {"worker_id": wanted.worker_id, "lease": lease, "now": now, "keys": keys},
+    )
+    granted = _of_workers(session, keys, _LONG_AGO)
+    leases = (Lease(JobKey(*key), token + 1) for _, *key, token in chosen)
+    return [Grant(lease, granted[lease].until) for lease in leases]
+
+
+def _offered(session: Session, tenant: str) -> Iterator[str]:
+    """Of which tasks a tenant has jobs that nobody works on."""
+    after = ""
+    while True:
+        [(task_id,)] = session.rows("next_offered_task", {"tenant": tenant, "after": after})
+        if task_id is None:
+            return
+        yield task_id
+        after = task_id
+
+
+def extend_for_workers(session: Session, beats: Sequence[Beat], now: int) -> dict[Lease, Extension]:
+    """Let workers' leases go on; those that have."""
+    rows = as_json([(*lease.key, lease.token, details) for lease, details in beats])
+    session.run("extend_for_workers", {"beats": rows, "now": now})
+    keys = as_json(list(dict.fromkeys(beat.lease.key for beat in beats)))
+    held = _of_workers(session, keys, now)
+    return {lease: held[lease] for lease, _ in beats if lease in held}
+
+
+def _of_workers(session: Session, keys: str, now: int) -> dict[Lease, Extension]:
+    return {
+        Lease(JobKey(*key), token): Extension(from_epoch_ms(until), bool(is_called_off))
+        for *key, token, until, is_called_off in session.packed(
+            "workers_leases", {"keys": keys, "now": now}
+        )
+    }
+
+
+def put_back(session: Session, leases: Sequence[Lease]) -> None:
+    """Have jobs as if no worker had been granted them."""
+    rows = as_json([(*lease.key, lease.token) for lease in leases])
+    session.run("put_back_jobs", {"leases": rows})
+
+
+def take_called_off(
+    session: Session, process_id: str, keys: Sequence[JobKey], until: int
+) -> list[Lease]:
+    """Lease to a process what was called off and nobody has."""
+    found = sorted(session.packed("called_off_jobs", {"keys": as_json(list(keys))}))
+    if found:
+        taken = as_json([job[:4] for job in found])
+        session.run("lease_jobs", {"process_id": process_id, "until": until, "keys": taken})
+    return [Lease(JobKey(*key), token + 1) for *key, token in found]
+
+
+def next_lapse(session: Session, now: int) -> timedelta | None:
+    """How long it is until the next lease of a worker lapses."""
+    [(until,)] = session.rows("next_lapse", {"now": now})
+    return None if until is None else (until - now) * _MILLISECOND
+
+
+def keep_secret(session: Session, name: str, proposed: bytes) -> bytes:
+    """What is kept under a name from now on, if nothing was before."""
+    session.run("keep_secret", {"name": name, "value": proposed})
+    [(value,)] = session.rows("secret", {"name": name})
+    return bytes(value)

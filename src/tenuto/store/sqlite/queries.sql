@@ -821,13 +821,23 @@ FROM (
 
 -- name: put_jobs
 -- Offer jobs; one that is there already stays as it is.
-INSERT INTO jobs (instance_id, node, iteration, attempt, task_id, offered_at)
-VALUES (?, ?, ?, ?, ?, ?) /* for each row */
+INSERT INTO jobs (
+    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
+    is_called_off
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- name: delete_jobs
 -- Withdraw jobs.
 DELETE FROM jobs
+WHERE (instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
+);
+
+-- name: call_off_jobs
+-- Nobody is to begin with these jobs.
+UPDATE jobs SET is_called_off = 1
 WHERE (instance_id, node, iteration, attempt) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
 );
@@ -845,7 +855,7 @@ SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_offered WHERE leased_by IS NUL
 -- Jobs of a task that nobody works on, those that were offered first. Packed.
 SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
 FROM (
-    SELECT * FROM jobs WHERE leased_by IS NULL AND task_id = :task_id
+    SELECT * FROM jobs WHERE leased_by IS NULL AND task_id = :task_id AND NOT is_called_off
     ORDER BY offered_at LIMIT :limit
 );
 
@@ -858,18 +868,36 @@ WHERE (instance_id, node, iteration, attempt) IN (
 
 -- name: lapsed_jobs
 -- Leases that nobody extended, and those of processes that are gone, with whether those stopped in good
--- order. Packed.
-SELECT json_group_array(json_array(is_clean, instance_id, node, iteration, attempt, token))
+-- order, and of workers' leases what they ended by. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            is_clean, instance_id, node, iteration, attempt, token,
+            json(
+                iif(
+                    is_outside,
+                    json_object(
+                        'until', leased_until, 'overdue_at', overdue_at, 'timeout', timeout,
+                        'silence', silence, 'lease', lease, 'details', details
+                    ),
+                    NULL
+                )
+            )
+        )
+    )
 FROM (
     SELECT
         jobs.*,
         ifnull(processes.stopped_at IS NOT NULL AND processes.is_clean, 0) AS is_clean
-    FROM jobs LEFT JOIN processes ON processes.id = jobs.leased_by
+    FROM jobs LEFT JOIN processes ON processes.id = jobs.leased_by AND NOT jobs.is_outside
     WHERE
         jobs.leased_by IS NOT NULL
         AND (
             jobs.leased_until <= :now
-            OR processes.id IS NULL OR processes.stopped_at IS NOT NULL
+            OR (
+                NOT jobs.is_outside
+                AND (processes.id IS NULL OR processes.stopped_at IS NOT NULL)
+            )
         )
     ORDER BY jobs.leased_until LIMIT :limit
 );
@@ -877,17 +905,97 @@ FROM (
 -- name: leases_of
 -- What is leased to this process. Packed.
 SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
-FROM jobs WHERE leased_by = :process_id AND leased_until > :now;
+FROM jobs WHERE leased_by = :process_id AND NOT is_outside AND leased_until > :now;
 
 -- name: extend_leases
 -- Hold on to jobs, where the lease is still this process's.
 UPDATE jobs SET leased_until = max(leased_until, :until)
 WHERE
-    leased_by = :process_id
+    leased_by = :process_id AND NOT is_outside
     AND (instance_id, node, iteration, attempt, token) IN (
         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
         FROM json_each(:leases)
     );
+
+-- name: next_offered_task
+-- Of the tasks of a tenant whose jobs nobody works on, the one after this.
+SELECT min(task_id) FROM jobs INDEXED BY jobs_of_tenant
+WHERE leased_by IS NULL AND tenant = :tenant AND task_id > :after;
+
+-- name: first_jobs_of_tenant
+-- Jobs of a tenant's task that nobody works on, those that were offered first. Packed.
+SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
+FROM (
+    SELECT * FROM jobs INDEXED BY jobs_of_tenant
+    WHERE leased_by IS NULL AND tenant = :tenant AND task_id = :task_id AND NOT is_called_off
+    ORDER BY offered_at LIMIT :limit
+);
+
+-- name: lease_to_worker
+-- Grant leases to a worker outside: no longer than a job may take, or its worker be silent.
+UPDATE jobs SET
+    token = token + 1, leased_by = :worker_id, is_outside = 1, lease = :lease,
+    overdue_at = :now + timeout, details = NULL,
+    leased_until = :now + min(:lease, timeout, ifnull(silence, :lease))
+WHERE (instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
+);
+
+-- name: extend_for_workers
+-- Let leases of workers go on that have not lapsed.
+UPDATE jobs SET
+    leased_until = max(leased_until, min(:now + min(lease, ifnull(silence, lease)), overdue_at)),
+    details = ifnull(beat.value ->> 5, details)
+FROM json_each(:beats) AS beat
+WHERE
+    jobs.instance_id = beat.value ->> 0 AND jobs.node = beat.value ->> 1
+    AND jobs.iteration = beat.value ->> 2 AND jobs.attempt = beat.value ->> 3
+    AND jobs.token = beat.value ->> 4
+    AND jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
+
+-- name: workers_leases
+-- Leases of workers that have not lapsed: until when, and whether their jobs were called off. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            jobs.instance_id, node, iteration, attempt, token, leased_until, is_called_off
+        )
+    )
+FROM json_each(:keys) AS wanted CROSS JOIN jobs ON
+    jobs.instance_id = wanted.value ->> 0 AND jobs.node = wanted.value ->> 1
+    AND jobs.iteration = wanted.value ->> 2 AND jobs.attempt = wanted.value ->> 3
+WHERE jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
+
+-- name: put_back_jobs
+-- Have jobs as if no worker had been granted them.
+UPDATE jobs SET leased_by = NULL, leased_until = NULL, is_outside = 0
+WHERE
+    is_outside
+    AND (instance_id, node, iteration, attempt, token) IN (
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+        FROM json_each(:leases)
+    );
+
+-- name: called_off_jobs
+-- Those of these jobs that were called off and that nobody has. Packed.
+SELECT json_group_array(json_array(jobs.instance_id, node, iteration, attempt, token))
+FROM json_each(:keys) AS wanted CROSS JOIN jobs ON
+    jobs.instance_id = wanted.value ->> 0 AND jobs.node = wanted.value ->> 1
+    AND jobs.iteration = wanted.value ->> 2 AND jobs.attempt = wanted.value ->> 3
+WHERE jobs.leased_by IS NULL AND jobs.is_called_off;
+
+-- name: next_lapse
+-- When the next lease of a worker lapses.
+SELECT min(leased_until) FROM jobs INDEXED BY jobs_leased
+WHERE leased_by IS NOT NULL AND leased_until > :now AND is_outside;
+
+-- name: keep_secret
+-- Keep something for all processes, unless there is something of that name.
+INSERT INTO secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
+-- name: secret
+-- What is kept under a name.
+SELECT value FROM secrets WHERE name = :name;
 
 -- name: insert_dead_letters
 -- Keep what could not be done.

@@ -26,6 +26,7 @@ from tenuto.store.columns import (
     wait_row,
 )
 from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.job_protocol import JobKey, Lease
 from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
     EARLIER,
@@ -36,8 +37,6 @@ from tenuto.store.protocol import (
     InstancePage,
     InstanceQuery,
     InstanceRow,
-    JobKey,
-    Lease,
     Mail,
     PastEvents,
     PastPage,

@@ -35,6 +35,15 @@ from tenuto.store.columns import (
     refuse_superseded,
     timer_row,
 )
+from tenuto.store.job_protocol import (
+    Beat,
+    Extension,
+    Grant,
+    JobClaims,
+    JobKey,
+    Lease,
+    WorkerClaim,
+)
 from tenuto.store.looking import looked_for, looked_for_each
 from tenuto.store.outbox_protocol import (
     Backlog,
@@ -57,8 +66,6 @@ from tenuto.store.protocol import (
     InboxEvent,
     InstancePage,
     InstanceQuery,
-    JobClaims,
-    Lease,
     Mail,
     MailKey,
     Orphan,
@@ -441,6 +448,38 @@ class SqliteStore:
         return await self._writer.run(
             lambda: session.write(lambda: jobs.extend(session, process_id, leases, until))
         )
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        self._require_writer()
+        moment = epoch_ms(now)
+        return await self._write(lambda session: jobs.claim_for_worker(session, claim, moment))
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        self._require_writer()
+        moment = epoch_ms(now)
+        return await self._write(lambda session: jobs.extend_for_workers(session, beats, moment))
+
+    async def put_back_jobs(self, leases: Sequence[Lease]) -> None:
+        self._require_writer()
+        await self._write(lambda session: jobs.put_back(session, leases))
+
+    async def take_called_off(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        process_id, until = self._require_writer(), epoch_ms(now + lease)
+        return await self._write(
+            lambda session: jobs.take_called_off(session, process_id, keys, until)
+        )
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        moment = epoch_ms(now)
+        return await self._look(lambda session: jobs.next_lapse(session, moment))
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        self._require_writer()
+        return await self._write(lambda session: jobs.keep_secret(session, name, proposed))
 
     async def dead_letters(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None

@@ -1,0 +1,1 @@
+"""Tasks that workers outside pull: claimed in batches, held by leases, reported."""

@@ -1,0 +1,299 @@
+"""Where workers outside claim tasks, say that they are at work, and report.
+
+A lease is theirs and no process's: it runs on when the process that granted it goes, and any
+process extends it or takes a report under it. What is granted and never handed over is put back, so
+that nobody loses what they have not begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
+
+from tenuto.engine.draft import Draft
+from tenuto.engine.engine import Engine
+from tenuto.engine.held import Held
+from tenuto.engine.requests import Answer
+from tenuto.engine.together import Together
+from tenuto.executions.handing_out import tasks_of
+from tenuto.executions.line import Line, Waiting
+from tenuto.executions.reading import details_json, outcome_of
+from tenuto.executions.repeats import is_recorded
+from tenuto.executions.tokens import KEPT_AS, Tokens, execution_id, key_of
+from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, TenutoError
+from tenuto.model.executions import ClaimedTask, Heartbeat, TaskReport
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.store.job_protocol import Beat, Extension, Grant, JobKey, Lease, WorkerClaim
+from tenuto.store.protocol import CommitUnknown
+
+log = logging.getLogger("tenuto.executions")
+
+LEASE_OVER = "TEN-3012"
+
+
+class Reported(NamedTuple):
+    """What became of a report: accepted, now or before, unless there is an error."""
+
+    execution_id: str
+    error: TenutoError | None = None
+
+
+class ExecutionDesk:
+    """What one engine does for workers of all tenants."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._clock = engine.clock
+        self._line = Line()
+        self._deaf: Callable[[], None] | None = None
+        """How to stop listening to the engine; None while nobody waits."""
+        self._rounds: asyncio.Task[None] | None = None
+        self._tokens: Tokens | None = None
+        self._is_closed = False
+        self._beats: Together[Beat, Extension | None] = Together(self._extend)
+
+    # -- claims
+
+    async def claim(
+        self,
+        tenant: str,
+        worker_id: str,
+        task_ids: Sequence[str] | None = None,
+        *,
+        most: int = 1,
+        wait: timedelta = timedelta(),
+        lease: timedelta = timedelta(seconds=30),
+    ) -> list[ClaimedTask]:
+        """Tasks for a worker, `most` at most; waits for the first of them, if it has to.
+
+        Without `task_ids` they are of any task that nobody has in process.
+        """
+        names = None if task_ids is None else tuple(dict.fromkeys(task_ids))
+        until = self._clock.ticks() + wait.total_seconds()
+        waiting = self._line.join(WorkerClaim(tenant, worker_id, names, most, lease))
+        self._listen()
+        try:
+            if not wait:
+                return await self._look(waiting.wanted)
+            return await self._wait(waiting, until)
+        finally:
+            self._line.leave(waiting)
+            self._stop_listening()
+
+    def close(self) -> None:
+        """Send those who wait away with nothing; whoever comes now does not wait."""
+        self._is_closed = True
+        self._line.call_all()
+
+    async def _wait(self, waiting: Waiting, until: float) -> list[ClaimedTask]:
+        while True:
+            left = until - self._clock.ticks()
+            if not await self._clock.wait(waiting.called, max(left, 0.0)):
+                return []
+            waiting.called.clear()
+            tasks = await self._look(waiting.wanted)
+            if tasks or self._is_closed:
+                return tasks
+
+    async def _look(self, wanted: WorkerClaim) -> list[ClaimedTask]:
+        """One look; what it is granted is put back where nobody hears of it any more."""
+        look = self._engine.errand(self._granted(wanted))
+        try:
+            return await asyncio.shield(look)
+        except asyncio.CancelledError:
+            if look.cancelled():
+                raise StoreUnavailable("the engine has stopped") from None
+            look.add_done_callback(partial(self._not_heard, wanted.tenant))
+            raise
+
+    def _not_heard(self, tenant: str, look: asyncio.Task[list[ClaimedTask]]) -> None:
+        if look.cancelled() or look.exception() is not None:
+            return
+        leases = [
+            lease
+            for task in look.result()
+            if (lease := self._lease(tenant, task.execution_id, task.lease_token)) is not None
+        ]
+        if leases:
+            with suppress(StoreUnavailable):
+                _ = self._engine.errand(self._put_back(leases))
+
+    async def _granted(self, wanted: WorkerClaim) -> list[ClaimedTask]:
+        tokens = await self._signing()
+        now = self._clock.now()
+        try:
+            grants = await self._store.claim_for_worker(wanted, now)
+        except CommitUnknown as error:
+            # What it brought, if anything, comes back when its leases lapse.
+            raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
+        if not grants:
+            return []
+        self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
+        try:
+            states = await self._states(grants)
+        except StoreUnavailable:
+            await self._put_back([each.lease for each in grants])
+            raise
+        tasks: list[ClaimedTask] = []
+        unread: list[Lease] = []
+        for instance_id, of_instance in _by_instance(grants).items():
+            found = states.get(instance_id)
+            if isinstance(found, Held):
+                sign = partial(tokens.of, wanted.tenant)
+                tasks += tasks_of(found, of_instance, sign)
+            elif found is not None:
+                unread += [each.lease for each in of_instance]
+                self._engine.unreadable_jobs(unread[-len(of_instance) :], found)
+        if unread:
+            await self._put_back(unread)
+        return tasks
+
+    async def _states(self, grants: Sequence[Grant]) -> dict[str, Held | TenutoError]:
+        found: dict[str, Held | TenutoError] = {}
+        missing: list[str] = []
+        for instance_id in _by_instance(grants):
+            held = self._engine.at_hand(instance_id)
+            if held is None:
+                missing.append(instance_id)
+            else:
+                found[instance_id] = held
+        return found | await self._engine.loader.load(missing) if missing else found
+
+    async def _put_back(self, leases: Sequence[Lease]) -> None:
+        try:
+            await self._store.put_back_jobs(leases)
+        except StoreUnavailable as error:
+            log.warning("%d tasks come back when their leases lapse: %s", len(leases), error)
+
+    # -- those who wait
+
+    def _listen(self) -> None:
+        if self._deaf is None:
+            self._deaf = self._engine.listen(self._heard)
+            self._rounds = asyncio.get_running_loop().create_task(self._look_around())
+
+    def _stop_listening(self) -> None:
+        if not len(self._line) and self._deaf is not None:
+            self._deaf()
+            self._deaf = None
+            if self._rounds is not None:
+                self._rounds.cancel()
+
+    def _heard(self, draft: Draft) -> None:
+        for job in draft.jobs_offered:
+            self._line.call(job.tenant, job.task_id)
+
+    async def _look_around(self) -> None:
+        """Jobs that other processes have offered bring no hint."""
+        while True:
+            await self._clock.sleep(self._engine.settings.jobs_every)
+            self._line.call_first()
+
+    # -- heartbeats
+
+    async def heartbeat(
+        self, tenant: str, execution_id: str, lease_token: str, details: object = None
+    ) -> Heartbeat:
+        """Extend a lease; Conflict when it is over."""
+        text = details_json(details)
+        lease = await self._proven(tenant, execution_id, lease_token)
+        extension = await self._beats.ask(Beat(lease, text))
+        if extension is None:
+            raise _over(execution_id)
+        return Heartbeat(cancelled=extension.is_called_off, lease_until=extension.until)
+
+    async def _extend(self, beats: Sequence[Beat]) -> list[Extension | None]:
+        extended = await self._store.extend_for_workers(beats, self._clock.now())
+        return [extended.get(beat.lease) for beat in beats]
+
+    # -- reports
+
+    async def report(self, tenant: str, reports: Sequence[TaskReport]) -> list[Reported]:
+        """Record how attempts ended, all together; what became of each, in their order."""
+        sent = [await self._sent(tenant, each) for each in reports]
+        return [
+            Reported(report.execution_id, await self._outcome(each))
+            for report, each in zip(reports, sent, strict=True)
+        ]
+
+    async def _sent(self, tenant: str, report: TaskReport) -> _Sent | TenutoError:
+        try:
+            lease = await self._proven(tenant, report.execution_id, report.lease_token)
+            limit = self._engine.settings.limits.output_bytes
+            outcome = outcome_of(lease.key, report, limit)
+            future = self._engine.report(lease.key.instance_id, outcome, lease.token)
+        except TenutoError as error:
+            return error
+        return _Sent(lease.key, outcome, future)
+
+    async def _outcome(self, sent: _Sent | TenutoError) -> TenutoError | None:
+        if isinstance(sent, TenutoError):
+            return sent
+        try:
+            answer = await sent.future
+            if answer.rejection is None:
+                return None
+            # It may have been accepted before, and only the answer got lost.
+            if await is_recorded(self._store, sent.key, sent.outcome):
+                return None
+        except TenutoError as error:
+            return error
+        return _over(execution_id(sent.key), answer.rejection.message)
+
+    # -- proof
+
+    async def _proven(self, tenant: str, id: str, token: str) -> Lease:
+        """The lease that was granted, once; NotFound for what is not the tenant's at all."""
+        await self._signing()
+        lease = self._lease(tenant, id, token)
+        if lease is not None:
+            return lease
+        key = key_of(id)
+        if key is not None:
+            found = await self._store.load([key.instance_id])
+            if key.instance_id in found and found[key.instance_id].row.tenant == tenant:
+                raise _over(id)
+        raise NotFound(f"there is no execution {id}")
+
+    def _lease(self, tenant: str, id: str, token: str) -> Lease | None:
+        key = key_of(id)
+        if key is None or self._tokens is None:
+            return None
+        return self._tokens.lease(tenant, key, token)
+
+    async def _signing(self) -> Tokens:
+        if self._tokens is None:
+            ids = self._engine.ids
+            proposed = "".join(ids.short() for _ in range(4)).encode()
+            self._tokens = Tokens(await self._store.keep_secret(KEPT_AS, proposed))
+        return self._tokens
+
+
+class _Sent(NamedTuple):
+    """A report on its way."""
+
+    key: JobKey
+    outcome: TaskSucceeded | TaskFailed
+    future: asyncio.Future[Answer]
+
+
+def _by_instance(grants: Sequence[Grant]) -> dict[str, list[Grant]]:
+    grouped: dict[str, list[Grant]] = {}
+    for grant in grants:
+        grouped.setdefault(grant.lease.key.instance_id, []).append(grant)
+    return grouped
+
+
+def _over(id: str, why: str = "") -> Conflict:
+    reason = f": {why}" if why else ""
+    return Conflict(
+        f"the lease on execution {id} is over{reason}",
+        code=LEASE_OVER,
+        advice="Stop working on it, and claim again.",
+    )

@@ -1,0 +1,64 @@
+"""Jobs that were granted to a worker, as tasks that it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tenuto.core import outstanding
+from tenuto.engine.facts import facts_for, facts_of
+from tenuto.engine.held import Held, Place
+from tenuto.executions.tokens import execution_id
+from tenuto.model.effects import StartAttempt
+from tenuto.model.executions import ClaimedTask, TaskContext, UndoneStep
+from tenuto.store.job_protocol import Grant, Lease
+
+
+def tasks_of(
+    held: Held, grants: Iterable[Grant], token_of: Callable[[Lease], str]
+) -> list[ClaimedTask]:
+    """What is still owed of an instance's jobs, in their order."""
+    orders = _orders(held)
+    return [
+        _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease))
+        for grant in grants
+        if grant.lease.key[1:] in orders
+    ]
+
+
+def _orders(held: Held) -> dict[Place, StartAttempt]:
+    return {
+        (effect.node, effect.iteration, effect.attempt): effect
+        for effect in outstanding(held.plan, held.state)
+        if isinstance(effect, StartAttempt)
+    }
+
+
+def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedTask:
+    state = held.state
+    silence = order.heartbeat_timeout
+    undo = facts_for(held.plan, state, order, facts_of(state)).undo
+    return ClaimedTask(
+        execution_id=execution_id(grant.lease.key),
+        lease_token=token,
+        task_id=order.task_id,
+        instance_id=state.id,
+        step_id=order.node,
+        iteration=order.iteration,
+        input=order.input,
+        attempt=order.attempt,
+        idempotency_key=order.idempotency_key,
+        deadline=state.deadline,
+        lease_until=grant.until,
+        timeout=order.timeout.total_seconds(),
+        heartbeat_timeout=None if silence is None else silence.total_seconds(),
+        handles=order.handles,
+        undo=None
+        if undo is None
+        else UndoneStep(step_id=undo.step_id, has_input=undo.has_input, output=undo.output),
+        context=TaskContext(
+            workflow_definition_id=state.definition_id,
+            correlation_id=state.correlation_id,
+            retry_count=order.attempt - 1,
+            deadline=state.deadline,
+        ),
+    )

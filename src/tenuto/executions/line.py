@@ -1,0 +1,79 @@
+"""Workers that wait for something to do: who came first is served first."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tenuto.model.errors import Overloaded
+from tenuto.store.job_protocol import WorkerClaim
+
+MOST_WAITING = 1_000
+
+
+class Waiting:
+    """One of them; `called` when there may be something for it."""
+
+    def __init__(self, wanted: WorkerClaim) -> None:
+        self.wanted = wanted
+        self.called = asyncio.Event()
+
+    def wants(self, tenant: str, task_id: str) -> bool:
+        wanted = self.wanted
+        return tenant == wanted.tenant and (wanted.task_ids is None or task_id in wanted.task_ids)
+
+    def competes_with(self, other: WorkerClaim) -> bool:
+        """Whether there are jobs that both could be granted."""
+        mine, theirs = self.wanted.task_ids, other.task_ids
+        if self.wanted.tenant != other.tenant:
+            return False
+        return mine is None or theirs is None or not set(mine).isdisjoint(theirs)
+
+
+class Line:
+    """Everybody who waits, in the order in which they came."""
+
+    def __init__(self, most: int = MOST_WAITING) -> None:
+        self._waiting: dict[Waiting, None] = {}
+        self._most = most
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def join(self, wanted: WorkerClaim) -> Waiting:
+        """Stand at the end; whoever has no competitor before it may look at once."""
+        if len(self._waiting) >= self._most:
+            raise Overloaded(f"{len(self._waiting)} workers are waiting for tasks")
+        new = Waiting(wanted)
+        if not any(each.competes_with(wanted) for each in self._waiting):
+            new.called.set()
+        self._waiting[new] = None
+        return new
+
+    def leave(self, one: Waiting) -> None:
+        """Go, and let the next look: one that was called may not have taken everything."""
+        del self._waiting[one]
+        for each in self._waiting:
+            if each.competes_with(one.wanted):
+                each.called.set()
+                return
+
+    def call(self, tenant: str, task_id: str) -> None:
+        """There is a job: the first who wants it is to look."""
+        for each in self._waiting:
+            if each.wants(tenant, task_id):
+                each.called.set()
+                return
+
+    def call_all(self) -> None:
+        """Nobody need wait any longer."""
+        for each in self._waiting:
+            each.called.set()
+
+    def call_first(self) -> None:
+        """There may be anything: of those who want the same the first is to look."""
+        seen: set[tuple[str, tuple[str, ...] | None]] = set()
+        for each in self._waiting:
+            same = (each.wanted.tenant, each.wanted.task_ids)
+            if same not in seen:
+                seen.add(same)
+                each.called.set()

@@ -1,0 +1,57 @@
+"""Whether a report is the one that was accepted before, as the log tells."""
+
+from __future__ import annotations
+
+from tenuto.model.entries import (
+    CompensationCompleted,
+    CompensationFailed,
+    Entry,
+    NodeCancelled,
+    NodeCompleted,
+    NodeFailed,
+)
+from tenuto.model.failure import CANCELLED, EXPRESSION_ERROR, TOO_LARGE, UNKNOWN_HANDLE
+from tenuto.model.graph import DEFAULT
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.log import from_row
+from tenuto.store.job_protocol import JobKey
+from tenuto.store.protocol import Store
+
+_PAGE = 1_000
+_MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, TOO_LARGE)
+"""Failures for which the log has not kept what was reported: any result passes for it."""
+
+
+async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFailed) -> bool:
+    """Whether the log of the instance has this outcome of this attempt."""
+    after = 0
+    while rows := await store.entries(key.instance_id, after=after, limit=_PAGE):
+        for row in rows:
+            is_of_attempt = (row.node_id, row.iteration, row.attempt) == key[1:]
+            if is_of_attempt and _is_outcome(from_row(row), report):
+                return True
+        after = rows[-1].seq
+    return False
+
+
+def _is_outcome(entry: Entry, report: TaskSucceeded | TaskFailed) -> bool:
+    match entry:
+        case NodeCompleted(status="success", reused_from=None):
+            return isinstance(report, TaskSucceeded) and _is_result(entry, report)
+        case CompensationCompleted():
+            return isinstance(report, TaskSucceeded) and entry.output == report.output
+        case NodeFailed() | CompensationFailed():
+            if isinstance(report, TaskFailed):
+                return entry.error == report.error
+            return entry.error.code in _MADE_OF_A_RESULT
+        case NodeCancelled():
+            return isinstance(report, TaskFailed) and report.error.code == CANCELLED
+        case _:
+            return False
+
+
+def _is_result(entry: NodeCompleted, report: TaskSucceeded) -> bool:
+    if entry.output != report.output:
+        return False
+    # One that names no handle may have been routed by its conditions.
+    return report.handle == DEFAULT or entry.handles == (report.handle,)

@@ -1,0 +1,64 @@
+"""How workers name what they work on: an execution's id, and the token that proves its lease.
+
+An id names the attempt and is the same for every grant. A token is signed for one tenant, attempt
+and grant with a secret that all processes of a store share, so that whoever serves the request can
+tell it from a guess without reading anything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from hashlib import sha256
+
+import msgspec
+
+from tenuto.store.job_protocol import JobKey, Lease
+
+KEPT_AS = "lease-tokens"
+"""The name of the secret in the store."""
+_SIGNATURE_BYTES = 16
+_MOST_DIGITS = 18
+
+_decode = msgspec.json.Decoder(tuple[str, str, str, int]).decode
+
+
+def execution_id(key: JobKey) -> str:
+    """The id of an attempt, as workers see it."""
+    return urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
+
+
+def key_of(id: str) -> JobKey | None:
+    """The attempt that an id names, if it is one."""
+    try:
+        key = JobKey(*_decode(urlsafe_b64decode(id + "=" * (-len(id) % 4))))
+    except (msgspec.MsgspecError, NotBase64, ValueError):
+        return None
+    # Of several spellings one is ours.
+    return key if execution_id(key) == id else None
+
+
+class Tokens:
+    """Signs leases, and knows its own signature."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def of(self, tenant: str, lease: Lease) -> str:
+        return f"{lease.token}.{self._signature(tenant, lease)}"
+
+    def lease(self, tenant: str, key: JobKey, token: str) -> Lease | None:
+        """The lease that a token was given for; None: it is no such token."""
+        number, _, signature = token.partition(".")
+        if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
+            return None
+        lease = Lease(key, int(number))
+        expected = self._signature(tenant, lease).encode()
+        is_ours = hmac.compare_digest(signature.encode("utf-8", "replace"), expected)
+        return lease if is_ours else None
+
+    def _signature(self, tenant: str, lease: Lease) -> str:
+        signed = msgspec.json.encode((tenant, *lease.key, lease.token))
+        digest = hmac.new(self._secret, signed, sha256).digest()
+        return digest[:_SIGNATURE_BYTES].hex()

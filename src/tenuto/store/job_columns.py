@@ -1,0 +1,57 @@
+"""Jobs as rows: the columns that all stores have of one when it is offered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from tenuto.model.durations import epoch_ms
+from tenuto.store.job_protocol import JobRow, Overrun
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class JobColumns(NamedTuple):
+    """A job that nobody has claimed."""
+
+    instance_id: str
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str
+    offered_at: int
+    tenant: str
+    timeout: int
+    silence: int | None
+    """Milliseconds that a worker may take, and be silent."""
+    is_called_off: bool
+
+
+def job_columns(job: JobRow) -> JobColumns:
+    silence = job.heartbeat_timeout
+    return JobColumns(
+        *job.key,
+        job.task_id,
+        epoch_ms(job.offered_at),
+        job.tenant,
+        job.timeout // _MILLISECOND,
+        None if silence is None else silence // _MILLISECOND,
+        job.is_called_off,
+    )
+
+
+def overrun(
+    *,
+    until: int,
+    overdue_at: int,
+    timeout: int,
+    silence: int | None,
+    lease: int,
+    details: str | None,
+) -> Overrun | None:
+    """Why a worker's lease that ended at `until` did, if it was not simply given up."""
+    if until >= overdue_at:
+        return Overrun("timeout", timeout / 1000, details)
+    if silence is not None and silence <= lease:
+        return Overrun("silence", silence / 1000, details)
+    return None

@@ -1,0 +1,100 @@
+"""A task that a worker has claimed and whose end is not reported yet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec import UNSET
+
+from tenuto.model.effects import StartAttempt
+from tenuto.model.executions import ClaimedTask, ReportedError, TaskReport
+from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.json import Object
+from tenuto.model.policy import DEFAULT_TIMEOUT
+from tenuto.tasks.attempt import Key
+from tenuto.tasks.context import Facts
+from tenuto.tasks.undo import UndoFacts
+
+_BEATS_PER_LEASE = 3
+
+
+class HeldTask:
+    """What a worker knows of it. Times are its own, by `ticks`: clocks elsewhere may differ."""
+
+    def __init__(self, task: ClaimedTask, lease: timedelta, now: float) -> None:
+        self.task = task
+        bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
+        self._seconds = min(bound for bound in bounds if bound is not None)
+        self.is_called_off = False
+        self.extended(now)
+
+    def extended(self, now: float) -> None:
+        """The lease goes on from now at the latest."""
+        self.over_at = now + self._seconds
+        """When the lease is over for sure, unless it is extended."""
+        self.beat_at = now + self._seconds / _BEATS_PER_LEASE
+
+    def put_off(self, now: float) -> None:
+        """A heartbeat did not get through: soon another."""
+        self.beat_at = now + min(self._seconds / _BEATS_PER_LEASE, 1.0)
+
+    @property
+    def key(self) -> Key:
+        task = self.task
+        return (task.instance_id, task.step_id, task.iteration, task.attempt)
+
+    @property
+    def order(self) -> StartAttempt:
+        """What the runner is told."""
+        task = self.task
+        silence = task.heartbeat_timeout
+        return StartAttempt(
+            node=task.step_id,
+            iteration=task.iteration,
+            attempt=task.attempt,
+            task_id=task.task_id,
+            input=task.input,
+            idempotency_key=task.idempotency_key,
+            timeout=DEFAULT_TIMEOUT if task.timeout is None else timedelta(seconds=task.timeout),
+            heartbeat_timeout=None if silence is None else timedelta(seconds=silence),
+            handles=task.handles,
+        )
+
+    @property
+    def facts(self) -> Facts:
+        """What the function may ask; outputs of other steps stay on the server."""
+        undo = self.task.undo
+        return Facts(
+            correlation_id=self.task.context.correlation_id,
+            deadline=self.task.context.deadline,
+            undo=None
+            if undo is None
+            else UndoFacts(
+                step_id=undo.step_id,
+                has_input=undo.has_input,
+                output=undo.output,
+                everything=self._everything,
+            ),
+        )
+
+    def _everything(self) -> Object:
+        given = self.task.input
+        has_all = self.task.undo is not None and not self.task.undo.has_input
+        return given if has_all and isinstance(given, dict) else {}
+
+    def report(self, outcome: TaskSucceeded | TaskFailed) -> TaskReport:
+        """How it ended, as the server is told."""
+        id, token = self.task.execution_id, self.task.lease_token
+        if isinstance(outcome, TaskFailed):
+            failure = outcome.error
+            error = ReportedError(
+                code=failure.code,
+                message=failure.message,
+                details=failure.details,
+                retryable=failure.retryable,
+            )
+            return TaskReport(execution_id=id, lease_token=token, output=UNSET, error=error)
+        handle = None if outcome.handle == "default" else outcome.handle
+        return TaskReport(
+            execution_id=id, lease_token=token, output=outcome.output, next_handle=handle
+        )

@@ -1,0 +1,143 @@
+"""The way to a server over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from tenuto.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    TenutoError,
+)
+from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+
+_PATIENCE = 30.0
+"""Seconds that a server has to answer, beside what it was asked to wait."""
+_LONGEST_QUOTE = 500
+_TOO_MANY = 429
+_ITS_FAULT = 500
+
+T = TypeVar("T")
+
+
+class _Claimed(msgspec.Struct):
+    tasks: list[ClaimedTask]
+
+
+class _Problem(msgspec.Struct):
+    code: str = "TEN-4000"
+    detail: str = ""
+    advice: str = ""
+
+
+_BY_STATUS: dict[int, type[TenutoError]] = {
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    _TOO_MANY: Overloaded,
+}
+
+
+class HttpDesk:
+    """Claims and reports at `/api/v1/executions` of a server."""
+
+    def __init__(self, server: str, *, key: str | None = None) -> None:
+        self._server = f"{server.rstrip('/')}/api/v1/executions"
+        self._headers = {"content-type": "application/json"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._session: aiohttp.ClientSession | None = None
+
+    async def claim(
+        self,
+        worker_id: str,
+        task_ids: Sequence[str],
+        *,
+        most: int,
+        wait: timedelta,
+        lease: timedelta,
+    ) -> list[ClaimedTask]:
+        asked = {
+            "workerId": worker_id,
+            "taskIds": list(task_ids),
+            "max": most,
+            "wait": wait.total_seconds(),
+            "lease": lease.total_seconds(),
+        }
+        patience = wait.total_seconds() + _PATIENCE
+        return (await self._post("claim", asked, _Claimed, patience)).tasks
+
+    async def heartbeat(
+        self, execution_id: str, lease_token: str, details: object = None
+    ) -> Heartbeat:
+        said: dict[str, object] = {"leaseToken": lease_token}
+        if details is not None:
+            said["details"] = details
+        return await self._post(f"{quote(execution_id, safe='')}/heartbeat", said, Heartbeat)
+
+    async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
+        answers = await self._post("report", {"results": reports}, list[ReportAnswer])
+        if [each.execution_id for each in answers] != [each.execution_id for each in reports]:
+            raise StoreUnavailable(f"{self._server} answered to other reports than it was sent")
+        return answers
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _post(
+        self, path: str, body: object, answer: type[T], patience: float = _PATIENCE
+    ) -> T:
+        try:
+            async with (
+                asyncio.timeout(patience),
+                self._open_session().post(
+                    f"{self._server}/{path}",
+                    data=msgspec.json.encode(body),
+                    headers=self._headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                status, content = response.status, await response.read()
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise StoreUnavailable(f"{self._server} cannot be reached: {reason}") from error
+        if status != 200:
+            raise _problem(status, content)
+        try:
+            return msgspec.json.decode(content, type=answer)
+        except msgspec.MsgspecError as error:
+            raise StoreUnavailable(f"{self._server} answered something else: {error}") from error
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session
+
+
+def _problem(status: int, content: bytes) -> TenutoError:
+    try:
+        told = msgspec.json.decode(content, type=_Problem)
+    except msgspec.MsgspecError:
+        told = _Problem(detail=content[:_LONGEST_QUOTE].decode("utf-8", "replace"))
+    message = f"the server answered {status}: {told.detail}"
+    kind = _BY_STATUS.get(status)
+    if kind is None:
+        kind = StoreUnavailable if status >= _ITS_FAULT else TenutoError
+    return kind(message, code=told.code, advice=told.advice)

@@ -1,0 +1,22 @@
+"""A worker that stops in good order when its process is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from tenuto.worker.worker import Worker
+
+_TOLD_BY = (signal.SIGTERM, signal.SIGINT)
+
+
+async def run_until_told(worker: Worker, grace: float = 10.0) -> None:
+    """Run a worker until SIGTERM or SIGINT; what runs then has `grace` seconds to end."""
+    loop = asyncio.get_running_loop()
+    for number in _TOLD_BY:
+        loop.add_signal_handler(number, worker.stop)
+    try:
+        await worker.run(grace)
+    finally:
+        for number in _TOLD_BY:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,219 @@
+"""Tasks are handed out to workers outside: each once, in order, and with all that they need."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tenuto.engine.engine import Engine
+from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.line import Line
+from tenuto.model.errors import Overloaded
+from tenuto.model.executions import ClaimedTask
+from tenuto.model.json import Object
+from tenuto.store.job_protocol import WorkerClaim
+from tests.executions.stage import A_WHILE, FLOW, LEASE, Stage, cancel, done, failed, report
+from tests.kit.workload.drawing import document, node
+
+
+def test_a_workflow_is_done_by_a_worker_outside() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        id = await stage.started(engine, input={"x": 1})
+        [first] = await desk.claim("default", "w1", ["ship"], most=50)
+        now = stage.clock.now()
+        assert (first.task_id, first.instance_id, first.step_id, first.attempt) == (
+            "ship",
+            id,
+            "a",
+            1,
+        )
+        assert (first.input, first.iteration, first.idempotency_key) == ({"x": 1}, "", f"{id}:a")
+        assert first.context.workflow_definition_id == "w"
+        assert (first.context.correlation_id, first.context.retry_count) == ("c1", 0)
+        assert first.lease_until == now + LEASE
+        assert await report(desk, done(first, {"by": "w1"}, None)) == [None]
+        [second] = await desk.claim("default", "w1", most=50)
+        assert second.step_id == "b"
+        assert await report(desk, done(second, 7)) == [None]
+        held = await engine.final_state(id)
+        assert held.state.status == "COMPLETED"
+        assert stage.disk.jobs == {}
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_a_claim_waits_for_a_task_and_has_it_at_once() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        before = stage.clock.ticks()
+        waiting = asyncio.create_task(desk.claim("default", "w1", most=5, wait=A_WHILE))
+        await stage.clock.sleep(5)
+        await stage.started(engine)
+        [task] = await waiting
+        assert task.step_id == "a"
+        assert stage.clock.ticks() - before < 6
+        assert await desk.claim("default", "w1", wait=A_WHILE) == []
+        assert stage.clock.ticks() - before >= 25
+
+    Stage().play(story)
+
+
+def test_a_claim_finds_what_another_process_offered() -> None:
+    async def story(stage: Stage) -> None:
+        one, _ = await stage.opened(shared=True)
+        _, desk = await stage.opened(shared=True)
+        waiting = asyncio.create_task(desk.claim("default", "w1", wait=A_WHILE))
+        await stage.clock.sleep(1)
+        id = await stage.started(one)
+        [task] = await waiting
+        assert task.instance_id == id
+        assert await report(desk, done(task)) == [None]
+        await stage.clock.sleep(1)
+        assert "NODE_COMPLETED" in await stage.lines_of(one, id, "a")
+
+    Stage().play(story)
+
+
+def test_who_came_first_is_served_first_and_takes_no_more_than_it_asked_for() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        served: list[tuple[str, int]] = []
+
+        async def worker(name: str, most: int) -> None:
+            tasks = await desk.claim("default", name, ["ship"], most=most, wait=A_WHILE)
+            served.append((name, len(tasks)))
+
+        workers = []
+        for name, most in (("w1", 2), ("w2", 1), ("w3", 5)):
+            workers.append(asyncio.create_task(worker(name, most)))
+            await stage.clock.sleep(0.1)
+        other = asyncio.create_task(desk.claim("default", "w4", ["sail"], wait=A_WHILE))
+        await asyncio.gather(*[stage.started(engine) for _ in range(4)])
+        await asyncio.gather(*workers)
+        assert served[0][0] == "w1"
+        assert [name for name, count in served if count] == ["w1", "w2", "w3"]
+        assert sum(count for _, count in served) <= 4
+        assert await other == []
+
+    Stage().play(story)
+
+
+def test_tenants_are_handed_their_own_tasks_only() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        id = await stage.started(engine, tenant="other")
+        assert await desk.claim("default", "w1") == []
+        [task] = await desk.claim("other", "w1")
+        assert task.instance_id == id
+        [answer] = await report(desk, done(task))
+        assert answer is not None
+        assert answer.code == "TEN-3001"
+        assert (await desk.report("other", [done(task)]))[0].error is None
+
+    Stage().play(story)
+
+
+def test_what_a_worker_that_left_was_granted_goes_to_the_next_and_is_no_loss() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        id = await stage.started(engine)
+        leaving = asyncio.create_task(desk.claim("default", "w1"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await stage.clock.sleep(0.1)
+        assert leaving.cancelled()
+        [task] = await desk.claim("default", "w2")
+        assert (task.instance_id, task.attempt) == (id, 1)
+        assert await report(desk, done(task)) == [None]
+
+    Stage().play(story)
+
+
+def test_those_who_wait_are_sent_away_when_the_desk_closes() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        waiting = asyncio.create_task(desk.claim("default", "w1", wait=A_WHILE))
+        await stage.clock.sleep(1)
+        before = stage.clock.ticks()
+        desk.close()
+        assert await waiting == []
+        await engine.close()
+        assert stage.clock.ticks() - before < 1
+
+    Stage().play(story)
+
+
+def test_only_so_many_wait() -> None:
+    line = Line(most=1)
+    wanted = WorkerClaim("default", "w1", None, 1, LEASE)
+    line.join(wanted)
+    with pytest.raises(Overloaded):
+        line.join(wanted)
+
+
+def test_a_compensation_is_claimed_by_its_own_name() -> None:
+    flow: Object = {
+        **document(
+            "u",
+            [node("a", "task", taskId="ship"), node("end", "terminate", status="FAILED")],
+            [{"id": "e", "source": "a", "target": "end"}],
+        ),
+        "compensationSteps": [{"stepId": "x", "compensationFor": "a", "taskId": "unship"}],
+    }
+
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        id = await stage.started(engine, flow)
+        [task] = await desk.claim("default", "w1")
+        assert await report(desk, done(task, {"ref": 5})) == [None]
+        [undo] = await desk.claim("default", "w1")
+        assert (undo.step_id, undo.idempotency_key, undo.task_id) == ("x", f"{id}:x", "unship")
+        assert undo.undo is not None
+        assert (undo.undo.step_id, undo.undo.has_input) == ("a", False)
+        assert isinstance(undo.input, dict)
+        assert undo.input["originalOutput"] == {"ref": 5}
+        assert await report(desk, done(undo)) == [None]
+        assert await report(desk, done(undo), failed(undo, "X")) != [None, None]
+        assert (await engine.final_state(id)).state.status == "FAILED"
+
+    Stage().play(story)
+
+
+async def _all(desk: ExecutionDesk, engine: Engine) -> list[ClaimedTask]:
+    return await desk.claim("default", "w1", most=100)
+
+
+def test_what_was_called_off_before_anybody_claimed_it_ends_at_once_and_is_never_handed_out() -> (
+    None
+):
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        id = await stage.started(engine)
+        await stage.clock.sleep(1)
+        before = stage.clock.ticks()
+        await cancel(engine, id)
+        assert await desk.claim("default", "w1") == []
+        assert (await engine.final_state(id)).state.status == "CANCELLED"
+        assert stage.clock.ticks() - before < 1
+        assert stage.disk.jobs == {}
+
+    Stage().play(story)
+
+
+def test_a_batch_is_one_claim_and_one_read() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await asyncio.gather(*[stage.started(engine, FLOW) for _ in range(60)])
+        await stage.clock.sleep(1)
+        tasks = await desk.claim("default", "w1", most=50, lease=timedelta(minutes=5))
+        assert len({task.execution_id for task in tasks}) == 50
+        answers = await report(desk, *[done(task, number) for number, task in enumerate(tasks)])
+        assert answers == [None] * 50
+        assert len(await _all(desk, engine)) == 60
+
+    Stage().play(story)

@@ -1,0 +1,82 @@
+"""A desk in the same process, as workers see it over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from tenuto.executions.desk import ExecutionDesk
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    TenutoError,
+)
+from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+
+STATUSES: dict[type[TenutoError], int] = {
+    NotFound: 404,
+    Conflict: 409,
+    InvalidInput: 422,
+    Overloaded: 429,
+    StoreUnavailable: 503,
+}
+
+
+def status_of(error: TenutoError | None) -> int:
+    return 200 if error is None else STATUSES.get(type(error), 500)
+
+
+class LocalDesk:
+    """Whether it can be reached is for tests to say."""
+
+    def __init__(self, desk: ExecutionDesk, tenant: str = "default") -> None:
+        self.desk = desk
+        self.is_away = False
+        self.loses_answers = False
+        self.batches: list[int] = []
+        self._tenant = tenant
+
+    async def claim(
+        self,
+        worker_id: str,
+        task_ids: Sequence[str],
+        *,
+        most: int,
+        wait: timedelta,
+        lease: timedelta,
+    ) -> list[ClaimedTask]:
+        self._reach()
+        return await self.desk.claim(
+            self._tenant, worker_id, task_ids, most=most, wait=wait, lease=lease
+        )
+
+    async def heartbeat(
+        self, execution_id: str, lease_token: str, details: object = None
+    ) -> Heartbeat:
+        self._reach()
+        return await self.desk.heartbeat(self._tenant, execution_id, lease_token, details)
+
+    async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
+        self._reach()
+        self.batches.append(len(reports))
+        answers = [
+            ReportAnswer(
+                execution_id=each.execution_id,
+                status=status_of(each.error),
+                error=None if each.error is None else {"code": each.error.code},
+            )
+            for each in await self.desk.report(self._tenant, reports)
+        ]
+        if self.loses_answers:
+            self.loses_answers = False
+            raise StoreUnavailable("the answer got lost")
+        return answers
+
+    async def close(self) -> None: ...
+
+    def _reach(self) -> None:
+        if self.is_away:
+            raise StoreUnavailable("the server is away")

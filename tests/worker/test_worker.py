@@ -1,0 +1,300 @@
+"""A worker runs what it pulls as an engine would, and holds on to it for as long as that takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import TaskError
+from tenuto.model.json import Object
+from tenuto.tasks.context import Context
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.output import Result
+from tenuto.tasks.registry import Registry
+from tenuto.worker import Worker
+from tests.executions.stage import FLOW, Stage, cancel
+from tests.kit.workload.drawing import document, node
+from tests.worker.bodies import spend
+from tests.worker.local_desk import LocalDesk
+
+Body = Callable[[Context], Awaitable[object]]
+
+
+def registry_of(**bodies: Body) -> Registry:
+    registry = Registry()
+    for name, body in bodies.items():
+        registry.add(TaskFunction(_with_context(body), name=name))
+    return registry
+
+
+def _with_context(body: Body) -> Callable[..., Any]:
+    async def run(ctx: Context) -> object:
+        return await body(ctx)
+
+    return run
+
+
+def flow(**settings: object) -> Object:
+    return document("one", [node("a", "task", taskId="ship", **settings)], [])
+
+
+class Work:
+    """An engine, a desk and one worker."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.running: asyncio.Task[None] | None = None
+
+    async def begin(self, registry: Registry, **settings: Any) -> Work:  # noqa: ANN401 - as given
+        self.engine, desk = await self.stage.opened()
+        self.desk = LocalDesk(desk)
+        self.worker = Worker(
+            self.desk, registry, worker_id="w1", clock=self.stage.clock, **settings
+        )
+        self.running = asyncio.create_task(self.worker.run())
+        return self
+
+    async def end(self) -> None:
+        assert self.running is not None
+        self.worker.stop()
+        await self.running
+
+
+async def status(engine: Engine, id: str) -> str:
+    return (await engine.final_state(id)).state.status.value
+
+
+def test_instances_are_carried_to_their_end() -> None:
+    async def body(ctx: Context) -> object:
+        return {"step": ctx.step_id, "key": ctx.idempotency_key, "who": ctx.correlation_id}
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body, bill=body), concurrency=50)
+        ids = await asyncio.gather(*[stage.started(work.engine) for _ in range(30)])
+        assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
+        held = await work.engine.state_of(ids[0])
+        assert len(held.state.nodes) == 2
+        assert sum(work.desk.batches) == 60
+        assert len(work.desk.batches) < 40
+        await work.end()
+        assert work.worker.in_hand == 0
+
+    Stage().play(story)
+
+
+def test_no_more_run_at_once_than_it_is_told_and_some_are_at_hand() -> None:
+    running: set[str] = set()
+    most = 0
+
+    async def body(ctx: Context) -> object:
+        nonlocal most
+        running.add(ctx.instance_id)
+        most = max(most, len(running))
+        await spend(1)
+        running.discard(ctx.instance_id)
+        return None
+
+    async def story(stage: Stage) -> None:
+        registry = registry_of(ship=body)
+        work = await Work(stage).begin(registry, concurrency=2, prefetch=3)
+        ids = await asyncio.gather(*[stage.started(work.engine, flow()) for _ in range(9)])
+        await stage.clock.sleep(0.5)
+        assert work.worker.in_hand == 5
+        assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
+        await work.end()
+
+    Stage().play(story)
+    assert most == 2
+
+
+def test_what_runs_longer_than_its_lease_keeps_it() -> None:
+    async def body(ctx: Context) -> object:
+        await spend(200)
+        return ctx.attempt
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body), lease=timedelta(seconds=15))
+        id = await stage.started(work.engine, flow())
+        assert await status(work.engine, id) == "COMPLETED"
+        assert (await stage.lines_of(work.engine, id, "a")).count("NODE_DISPATCHED") == 1
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_a_task_is_told_that_it_is_called_off() -> None:
+    seen: list[str] = []
+
+    async def body(ctx: Context) -> object:
+        try:
+            await spend(300)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body), lease=timedelta(seconds=9))
+        id = await stage.started(work.engine)
+        await stage.clock.sleep(1)
+        before = stage.clock.ticks()
+        await cancel(work.engine, id)
+        assert await status(work.engine, id) == "CANCELLED"
+        assert stage.clock.ticks() - before < 5
+        assert seen == ["cancelled"]
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_failures_and_handles_come_as_they_are_in_process() -> None:
+    async def ship(ctx: Context) -> object:
+        if ctx.attempt == 1:
+            raise TaskError("BUSY", "not now", details={"n": 1})
+        return Result({"ok": True}, handle="left")
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=ship))
+        id = await stage.started(work.engine, flow(handles=["left"]))
+        assert await status(work.engine, id) == "COMPLETED"
+        payloads = [row.payload or b"" for row in await work.engine.store.entries(id)]
+        assert any(b"BUSY" in each and b'"n":1' in each for each in payloads)
+        assert any(b'"left"' in each for each in payloads)
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_results_wait_for_a_server_that_is_away() -> None:
+    async def body(ctx: Context) -> object:
+        await spend(1)
+        return ctx.attempt
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body))
+        id = await stage.started(work.engine, flow())
+        await stage.clock.sleep(0.5)
+        work.desk.is_away = True
+        await stage.clock.sleep(10)
+        work.desk.is_away = False
+        assert await status(work.engine, id) == "COMPLETED"
+        assert (await stage.lines_of(work.engine, id, "a")).count("NODE_DISPATCHED") == 1
+        work.desk.loses_answers = True
+        id = await stage.started(work.engine, flow())
+        assert await status(work.engine, id) == "COMPLETED"
+        await work.end()
+        assert work.worker.in_hand == 0
+
+    Stage().play(story)
+
+
+def test_a_result_whose_lease_is_over_is_not_reported_for_ever() -> None:
+    async def body(ctx: Context) -> object:
+        await spend(1)
+        return ctx.attempt
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body))
+        id = await stage.started(work.engine, flow())
+        await stage.clock.sleep(0.5)
+        assert work.worker.in_hand == 1
+        work.desk.is_away = True
+        await stage.clock.sleep(60)
+        assert work.worker.in_hand == 0
+        work.desk.is_away = False
+        assert await status(work.engine, id) == "COMPLETED"
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_a_worker_that_is_stopped_ends_what_it_has_and_takes_on_nothing() -> None:
+    async def body(ctx: Context) -> object:
+        await spend(5 if ctx.step_id == "a" else 100)
+        return None
+
+    async def story(stage: Stage) -> None:
+        registry = registry_of(ship=body, bill=body)
+        work = await Work(stage).begin(registry)
+        id = await stage.started(work.engine)
+        await stage.clock.sleep(1)
+        before = stage.clock.ticks()
+        await work.end()
+        assert 3 < stage.clock.ticks() - before < 6
+        assert "NODE_COMPLETED" in await stage.lines_of(work.engine, id, "a")
+        assert await work.desk.desk.claim("default", "w2", ["bill"])
+
+    Stage().play(story)
+
+
+def test_a_silent_task_fails_though_its_worker_lives() -> None:
+    async def body(_: Context) -> object:
+        await spend(300)
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body))
+        settings = {"heartbeatTimeout": 6000, "retry": {"maxAttempts": 1}}
+        id = await stage.started(work.engine, flow(**settings))
+        before = stage.clock.ticks()
+        held = await work.engine.final_state(id)
+        assert held.state.last_error is not None
+        assert held.state.last_error.code == "HEARTBEAT_TIMEOUT"
+        assert stage.clock.ticks() - before < 10
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_a_worker_knows_what_it_undoes() -> None:
+    undone: list[object] = []
+
+    async def ship(ctx: Context) -> object:
+        return {"ref": ctx.step_id}
+
+    async def unship(ctx: Context) -> object:
+        assert ctx.undo is not None
+        undone.append((ctx.undo.step_id, ctx.undo.original_output, ctx.idempotency_key))
+        return None
+
+    async def story(stage: Stage) -> None:
+        drawn = document(
+            "u",
+            [node("a", "task", taskId="ship"), node("end", "terminate", status="FAILED")],
+            [{"id": "e", "source": "a", "target": "end"}],
+        )
+        steps = [{"stepId": "x", "compensationFor": "a", "taskId": "unship"}]
+        work = await Work(stage).begin(registry_of(ship=ship, unship=unship))
+        id = await stage.started(work.engine, {**drawn, "compensationSteps": steps})  # type: ignore[dict-item]
+        assert await status(work.engine, id) == "FAILED"
+        assert undone == [("a", {"ref": "a"}, f"{id}:x")]
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_two_workers_share_the_work_and_nothing_is_done_twice() -> None:
+    done: list[tuple[str, str, int]] = []
+
+    async def body(ctx: Context) -> object:
+        done.append((ctx.instance_id, ctx.step_id, ctx.attempt))
+        await spend(Random(ctx.instance_id).random())
+        return None
+
+    async def story(stage: Stage) -> None:
+        registry = registry_of(ship=body, bill=body)
+        work = await Work(stage).begin(registry, concurrency=3)
+        other = Worker(work.desk, registry, worker_id="w2", clock=stage.clock, concurrency=3)
+        running = asyncio.create_task(other.run())
+        ids = [await stage.started(work.engine, FLOW) for _ in range(12)]
+        assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
+        assert len(done) == len(set(done)) == 24
+        other.stop()
+        await running
+        await work.end()
+
+    Stage().play(story)
