@@ -83,7 +83,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Not kept from the seeds",
     ),
     "live updates": (
-        "Socket messages are flat",
         "Widget: ",
         "Test runs send no lifecycle",
     ),

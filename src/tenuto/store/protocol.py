@@ -672,6 +672,12 @@ class Store(Protocol):
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         """Single rows of the log: values too large for a snapshot."""
 
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        """How long these logs are: the seq of each one's newest entry; where there is none, none.
+
+        One statement for all: whoever watches instances that others run asks again and again.
+        """
+
     async def instances(self, query: InstanceQuery) -> InstancePage:
         """A page of instances, newest first, stable under inserts."""
 

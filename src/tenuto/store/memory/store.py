@@ -198,6 +198,10 @@ class MemoryStore:
             if (instance_id, seq) in log
         ]
 
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        ends = self.disk.log_ends
+        return {id: ends[id] for id in instance_ids if ends.get(id)}
+
     async def instances(self, query: InstanceQuery) -> InstancePage:
         return list_instances(self.disk, query)
 

@@ -261,6 +261,9 @@ class PostgresStore:
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await reads.entries_at(self._connections, instance_id, seqs)
 
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        return await reads.newest_seqs(self._connections, instance_ids)
+
     async def instances(self, query: InstanceQuery) -> InstancePage:
         look = reads.instances(self._connections, self._address.schema, query)
         return await looked_for(look, nothing=InstancePage([], None))

@@ -192,6 +192,20 @@ FROM (
     ORDER BY seq
 );
 
+-- name: newest_seqs
+-- How long the logs of these instances are. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            wanted.value,
+            (
+                SELECT max(history.seq) FROM workflow_execution_history AS history
+                WHERE history.instance_id = wanted.value
+            )
+        )
+    )
+FROM json_each(?) AS wanted;
+
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, read from indexes alone where the filter allows it. Which
 -- statement is used depends on the narrowest filter; the others are tested on what it finds.

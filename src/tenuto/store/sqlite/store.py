@@ -243,6 +243,9 @@ class SqliteStore:
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await self._look(lambda session: reads.entries_at(session, instance_id, seqs))
 
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        return await self._look(lambda session: reads.newest_seqs(session, instance_ids))
+
     async def instances(self, query: InstanceQuery) -> InstancePage:
         look = self._read(lambda session: reads.instances(session, query))
         return await looked_for(look, nothing=InstancePage([], None))
