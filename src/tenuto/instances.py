@@ -19,6 +19,7 @@ from tenuto.engine.approving import (
 )
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import waits_view
+from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
@@ -97,6 +98,18 @@ class InstanceRef:
         """
         held = await self._engine.state_of(self.id)
         return waits_view(held, await self._engine.inspector.near_events(held))
+
+    async def explain(self) -> Object:
+        """Why it is not moving, as a tree of causes; of one that has ended, how.
+
+        `{instanceId, status, summary, causes: [{kind, stepId?, iteration?, message, since?, until?,
+        details, causes}]}`. It waits for an event (with those that came near), a decision, a timer,
+        a retry or a worker; a task or a child of it runs; it is paused, or being undone; or the
+        process that worked for it is silent.
+        """
+        engine = self._engine
+        explainer = Explainer(engine.store, engine.loader, engine.inspector, engine.clock)
+        return explanation_view(await explainer.explain(self.id))
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""

@@ -69,6 +69,7 @@ INSTANCE = [
     "context",
     "decide",
     "details",
+    "explain",
     "history",
     "pause",
     "rerun",

@@ -12,7 +12,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
     "the command line": (
         "Command line: ",
         "`--store` (`TENUTO_STORE`",
-        "`explain CODE|INSTANCE`.",
     ),
     "mutexes": (
         "WAITING_FOR_EVENT: an open wait or approval",

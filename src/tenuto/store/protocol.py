@@ -638,6 +638,9 @@ class Store(Protocol):
     async def workers(self) -> int:
         """How many living processes take mail, as far as is known: one too many for a while."""
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        """Those of these processes that live, as far as is known; for people who ask."""
+
     async def listen(self, hear: Callable[[], None]) -> None:
         """From now on `hear` is called when somebody hints at something for this process.
 

@@ -146,6 +146,9 @@ class MemoryStore:
         self._require_open()
         return sum(map(self.disk.lives, self.disk.live - self.disk.guests))
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        return set(filter(self.disk.lives, process_ids))
+
     async def listen(self, hear: Callable[[], None]) -> None:
         self.disk.ears[self._require_open()] = hear
 

@@ -1364,6 +1364,13 @@ RETURNING id;
 SELECT count(*) FROM tenuto.processes
 WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
 
+-- name: living_processes
+-- Those of these processes that were heard of.
+SELECT id FROM tenuto.processes
+WHERE
+    id = ANY(:ids::text[]) AND stopped_at IS NULL
+    AND beat_at >= tenuto.clock_ms() - :dead_after;
+
 -- name: see_moment
 -- So far the time of a process has come.
 INSERT INTO tenuto.moments (process_id, lane, seen_at) VALUES (:process_id, 0, :seen_at)

@@ -191,6 +191,11 @@ class PostgresStore:
         [(living,)] = await self._connections.rows("workers", silence)
         return int(living)
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        dead_after = self._rhythm.dead_after // _MILLISECOND
+        asked: dict[str, Column] = {"ids": list(process_ids), "dead_after": dead_after}
+        return {id for (id,) in await self._connections.rows("living_processes", asked)}
+
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
         await self._listener.start(hear)

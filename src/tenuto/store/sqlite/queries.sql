@@ -806,6 +806,12 @@ SELECT max(seen_at) FROM processes WHERE seen_at <= ?;
 -- So far the time of a process has come: something that moments are compared with was stored.
 UPDATE processes SET seen_at = :at WHERE id = :id AND seen_at < :at;
 
+-- name: living_processes
+-- Those of these processes that have not stopped. Packed.
+SELECT json_group_array(processes.id)
+FROM json_each(?) AS wanted CROSS JOIN processes ON processes.id = wanted.value
+WHERE processes.stopped_at IS NULL;
+
 -- name: known_process
 -- Whether a process id was used before.
 SELECT 1 FROM processes WHERE id = ?;
