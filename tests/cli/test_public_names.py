@@ -81,6 +81,7 @@ INSTANCE = [
     "status",
     "undo_plan",
     "waits",
+    "widget",
 ]
 
 

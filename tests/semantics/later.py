@@ -81,8 +81,5 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Input that fails `inputSchema`",
         "Not kept from the seeds",
     ),
-    "live updates": (
-        "Widget: ",
-        "Test runs send no lifecycle",
-    ),
+    "live updates": ("Test runs send no lifecycle",),
 }
