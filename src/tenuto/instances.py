@@ -109,7 +109,9 @@ class InstanceRef:
         process that worked for it is silent.
         """
         engine = self._engine
-        explainer = Explainer(engine.store, engine.loader, engine.inspector, engine.clock)
+        explainer = Explainer(
+            engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
+        )
         return explanation_view(await explainer.explain(self.id))
 
     async def widget(self, widget_type: str, config: Given) -> Object:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tenuto import Settings, Tenuto
+from tenuto import Context, Settings, Tenuto
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -67,6 +68,31 @@ async def test_a_task_that_nobody_has_waits_for_a_worker() -> None:
 
         await until(app, holds)
         assert causes_of(await instance.explain()) == [("worker", [])]
+
+
+async def test_a_task_that_gives_signs_of_life_is_explained_with_the_last_one() -> None:
+    async with Tenuto() as app:
+        has_beaten, go_on = asyncio.Event(), asyncio.Event()
+
+        @app.task(heartbeat_timeout="PT1H")
+        async def work(ctx: Context) -> None:
+            ctx.heartbeat()
+            has_beaten.set()
+            await go_on.wait()
+
+        await app.deploy(steps("a"))
+        instance = await app.start("flow")
+        await has_beaten.wait()
+        found: Any = await instance.explain()
+        [cause] = found["causes"]
+        assert cause["kind"] == "running"
+        begun, beat = (
+            datetime.fromisoformat(text)
+            for text in (cause["since"], cause["details"]["lastHeartbeat"])
+        )
+        assert timedelta(milliseconds=-10) < beat - begun < timedelta(minutes=30)
+        go_on.set()
+        await instance.result(20)
 
 
 async def test_nobody_is_explained_who_is_not_there() -> None:

@@ -38,6 +38,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     jobs: Mapping[tuple[str, str, int], int] = {}
     """Attempts that were offered (node, iteration, attempt), each with the token of its lease; 0
     where nobody has taken it."""
+    heartbeats: Mapping[tuple[str, str, int], datetime] = {}
+    """When attempts that give signs of life gave the last one, as far as this process knows."""
     near: Mapping[tuple[str, str, str], list[JSON]] = {}
     """By node, iteration and arm, the events that an open wait nearly took."""
     children: Mapping[str, Explanation] = {}
@@ -68,7 +70,7 @@ def spelled(cause: Cause) -> str:
 
 
 def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
-    steps = Steps(plan, state, facts.jobs, facts.near, facts.children)
+    steps = Steps(plan, state, facts.jobs, facts.heartbeats, facts.near, facts.children)
     causes = steps.open()
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]

@@ -30,6 +30,7 @@ class Steps(Struct, frozen=True):
     plan: Plan
     state: InstanceState
     jobs: Mapping[tuple[str, str, int], int]
+    heartbeats: Mapping[tuple[str, str, int], datetime]
     near: Mapping[tuple[str, str, str], list[JSON]]
     children: Mapping[str, Explanation]
 
@@ -230,6 +231,8 @@ class Steps(Struct, frozen=True):
                 details=details,
             )
         where = " in a worker" if token else ""
+        if (beat := self.heartbeats.get((key.node, key.iteration, node.attempt))) is not None:
+            details["lastHeartbeat"] = iso(beat)
         return Cause(
             kind=CauseKind.RUNNING,
             message=f"attempt {node.attempt} runs{where}",

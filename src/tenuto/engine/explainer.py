@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tenuto.core.explain import Facts, Owner, explain
 from tenuto.core.state import InstanceState
@@ -11,10 +11,11 @@ from tenuto.engine.held import Held
 from tenuto.engine.inspector import Inspector
 from tenuto.engine.loading import Loader
 from tenuto.model.causes import Cause, Explanation
-from tenuto.model.durations import iso
+from tenuto.model.durations import iso, to_milliseconds
 from tenuto.model.json import JSON, Object
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
+from tenuto.tasks.runner import Runner
 
 MOST_DEPTH = 5
 """So many instances below one another are explained."""
@@ -25,11 +26,20 @@ MOST_CHILDREN = 20
 class Explainer:
     """Looks, and changes nothing."""
 
-    def __init__(self, store: Store, loader: Loader, inspector: Inspector, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        loader: Loader,
+        inspector: Inspector,
+        clock: Clock,
+        runner: Runner | None = None,
+    ) -> None:
+        """`runner`: what runs here, for those in whose process something does."""
         self._store = store
         self._loader = loader
         self._inspector = inspector
         self._clock = clock
+        self._runner = runner
 
     async def explain(self, instance_id: str) -> Explanation:
         """Where an instance stands and why; NotFound."""
@@ -37,8 +47,14 @@ class Explainer:
 
     async def _explained(self, held: Held, depth: int) -> Explanation:
         near = await self._inspector.near_events(held)
+        now = self._clock.now()
+        silences = {} if self._runner is None else self._runner.silences(held.state.id)
         facts = Facts(
-            now=self._clock.now(),
+            now=now,
+            heartbeats={
+                place: to_milliseconds(now - timedelta(seconds=silence))
+                for place, silence in silences.items()
+            },
             owner=await self._owner(held),
             jobs=held.jobs,
             near={
