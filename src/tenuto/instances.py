@@ -19,6 +19,7 @@ from tenuto.engine.approving import (
 )
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import waits_view
+from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
@@ -33,11 +34,12 @@ from tenuto.model.inputs import (
     ResumeAsked,
     RetryAsked,
 )
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
@@ -110,6 +112,38 @@ class InstanceRef:
         """
         held = await self._held()
         return waits_view(held, await self._engine.inspector.near_events(held))
+
+    async def explain(self) -> Object:
+        """Why it is not moving, as a tree of causes; of one that has ended, how.
+
+        `{instanceId, status, summary, causes: [{kind, stepId?, iteration?, message, since?, until?,
+        details, causes}]}`. It waits for an event (with those that came near), a decision, a timer,
+        a retry or a worker; a task or a child of it runs; it is paused, or being undone; or the
+        process that worked for it is silent.
+        """
+        engine = self._engine
+        explainer = Explainer(
+            engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
+        )
+        return explanation_view(await explainer.explain(self.id))
+
+    async def widget(self, widget_type: str, config: Given) -> Object:
+        """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`.
+
+        `widget_type` is `"table"`, `"chart"`, `"number"` or `"text"`. `config` has the `path` of
+        the value, from the names of the context, where `output` is the workflow's once it has
+        completed; a table takes `columns` (paths within a row) and `limit`, a chart `x`, `y` (one
+        path within an item, or several) and `limit`, a number `format` (`number`, `integer`,
+        `percent`), a text `format` (`text`, `json`) and `limit`. `data` is `{columns, rows}`,
+        `{series: [{name, points: [{x, y}]}]}`, `{value}` or `{text}`; while there is nothing at the
+        path it is null and `ready` is false. InvalidInput lists all that is wrong with the config.
+        """
+        wanted = read_config(widget_type, config)
+        held = await self._engine.state_of(self.id)
+        context = context_of(held.plan, held.state)
+        if held.state.status is Status.COMPLETED:
+            context["output"] = output_of(held.plan, held.state)
+        return shape(wanted, self.id, held.state.status, context)
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""

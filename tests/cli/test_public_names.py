@@ -69,6 +69,7 @@ INSTANCE = [
     "context",
     "decide",
     "details",
+    "explain",
     "history",
     "pause",
     "rerun",
@@ -80,6 +81,7 @@ INSTANCE = [
     "status",
     "undo_plan",
     "waits",
+    "widget",
 ]
 
 

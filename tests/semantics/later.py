@@ -12,7 +12,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
     "the command line": (
         "Command line: ",
         "`--store` (`TENUTO_STORE`",
-        "`explain CODE|INSTANCE`.",
     ),
     "mutexes": (
         "WAITING_FOR_EVENT: an open wait or approval",
@@ -65,9 +64,5 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`/dead-letters` items",
         "Not kept from the seeds",
     ),
-    "live updates": (
-        "Socket messages are flat",
-        "Widget: ",
-        "Test runs send no lifecycle",
-    ),
+    "live updates": ("Test runs send no lifecycle",),
 }

@@ -238,6 +238,15 @@ async def test_entries_are_read_in_pages_and_one_by_one(store: Handle) -> None:
     assert single == [entry(2), entry(40)]
 
 
+async def test_how_long_logs_are_is_told_for_many_at_once(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1", *[entry(seq) for seq in range(1, 51)]), begin("i2")))
+    asked = ["i1", "i2", "nobody", "i1"]
+    assert await store.newest_seqs(asked) == {"i1": 50, "i2": 1}
+    await store.commit(turn("t2", step("i2", 1, entry(2), entry(3))))
+    assert await store.newest_seqs(["i2"]) == {"i2": 3}
+    assert await store.newest_seqs([]) == {}
+
+
 @pytest.mark.parametrize("event_type", ["NODE_DISPATCHED", "NODE_COMPLETED", "NODE_FAILED"])
 async def test_a_node_entry_stands_once_per_attempt(store: Handle, event_type: str) -> None:
     """Z10: "Unique index (instance, node, type, attempt) with a nullable attempt … NULLs count as

@@ -65,3 +65,20 @@ async def test_beside_a_database_those_tell_who_were_heard_of() -> None:
     assert await reader.workers() == 1
     stores[1].abandon()
     await reader.close(NOON, clean=True)
+
+
+async def test_who_is_gone_is_not_among_the_living(place: Place) -> None:
+    first = await place.opened("p1")
+    assert await first.living(["p1", "p2"]) == {"p1"}
+    assert await first.living([]) == set()
+    await first.close(NOON, clean=True)
+    second = await place.opened("p2")
+    assert await second.living(["p1", "p2"]) == {"p2"}
+
+
+async def test_who_was_taken_for_dead_is_not_among_the_living(shared_place: Place) -> None:
+    await shared_place.opened("p1", shared=True)
+    other = await shared_place.opened("p2", shared=True)
+    assert await other.living(["p1", "p2"]) == {"p1", "p2"}
+    await shared_place.bury("p1", by=other)
+    assert await other.living(["p1", "p2"]) == {"p2"}

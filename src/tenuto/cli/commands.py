@@ -575,14 +575,22 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
 
 @app.command()
 def explain(
-    code: Annotated[str, typer.Argument(metavar="CODE", help="For example TEN-1042.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE|ID",
+            help="A code such as TEN-1042; or an instance: its id or how it begins, @last or "
+            "@last-failed.",
+        ),
+    ],
     *,
+    store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Explain an error code."""
-    from tenuto.cli.explaining import explain_code
+    """Explain an error code, or why an instance is not moving."""
+    from tenuto.cli.explaining import explain as explain_it
 
-    perform(lambda: explain_code(code, is_json=output == "json"), output)
+    perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
 def _serve(

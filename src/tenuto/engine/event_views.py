@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tenuto.core.view import waits_of
@@ -26,8 +28,13 @@ def waits_view(held: Held, near: NearEvents) -> list[JSON]:
         if "approval" not in view:
             place = str(view["stepId"]), str(view["iteration"]), str(view.get("armId", ""))
             events = near.get(WaitKey(held.state.id, *place), [])
-            view["nearMisses"] = [_near_event(each) for each in events]
+            view["nearMisses"] = near_events_view(events)
     return views
+
+
+def near_events_view(events: Sequence[NearEvent]) -> list[JSON]:
+    """Events that a wait did not take, and which parts of its condition were false."""
+    return [_near_event(each) for each in events]
 
 
 def event_view(report: EventReport) -> Object:

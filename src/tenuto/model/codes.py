@@ -672,6 +672,13 @@ _REQUESTS = {
         "a hash, as `tenuto audit verify` says them.",
         "Write 2030-01-31T12:00:00Z, or NUMBER:HASH.",
     ),
+    "TEN-2501": Code(
+        "Widget that cannot be shown",
+        "A widget is a table, a chart, a number or a text, and its config says which value it "
+        "shows: `path` from the names of the context, and what its type takes beside that.",
+        "Correct the fields that are named: a table takes `columns` and `limit`, a chart `x`, `y` "
+        "and `limit`, a number `format`, a text `format` and `limit`.",
+    ),
 }
 
 _INSTANCES = {

@@ -569,6 +569,9 @@ class Store(AccessStore, Jobs, OutboxStore, Protocol):
     async def workers(self) -> int:
         """How many living processes take mail, as far as is known: one too many for a while."""
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        """Those of these processes that live, as far as is known; for people who ask."""
+
     async def listen(self, hear: Callable[[], None]) -> None:
         """From now on `hear` is called when somebody hints at something for this process.
 
@@ -602,6 +605,12 @@ class Store(AccessStore, Jobs, OutboxStore, Protocol):
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         """Single rows of the log: values too large for a snapshot."""
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        """How long these logs are: the seq of each one's newest entry; where there is none, none.
+
+        One statement for all: whoever watches instances that others run asks again and again.
+        """
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
         """A page of instances, newest first, stable under inserts."""

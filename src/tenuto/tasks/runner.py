@@ -131,6 +131,20 @@ class Runner:
         attempt = self._attempts.get(key)
         return None if attempt is None else attempt.details
 
+    def silences(self, instance_id: str) -> dict[tuple[str, str, int], float]:
+        """By node, iteration and attempt, for how many seconds those that run gave no sign of life.
+
+        Of tasks that have a `heartbeat_timeout`: of others nobody expects one.
+        """
+        now = self._clock.ticks()
+        return {
+            key[1:]: max(now - attempt.beat_at, 0.0)
+            for key, attempt in self._attempts.items()
+            if key[0] == instance_id
+            and attempt.has_begun
+            and attempt.order.heartbeat_timeout is not None
+        }
+
     def abandon(self, instance_id: str | None = None) -> int:
         """End everything, or all of one instance, without a report; how many that were.
 

@@ -169,6 +169,12 @@ class FaultyStore:
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await self._read(lambda: self._inner.entries_at(instance_id, seqs))
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        return await self._read(lambda: self._inner.living(process_ids))
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        return await self._read(lambda: self._inner.newest_seqs(instance_ids))
+
     async def instances(self, query: InstanceQuery) -> InstancePage:
         return await self._read(lambda: self._inner.instances(query))
 

@@ -168,6 +168,9 @@ class MemoryStore:
         self._require_open()
         return sum(map(self.disk.lives, self.disk.live - self.disk.guests))
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        return set(filter(self.disk.lives, process_ids))
+
     async def listen(self, hear: Callable[[], None]) -> None:
         self.disk.ears[self._require_open()] = hear
 
@@ -219,6 +222,10 @@ class MemoryStore:
             for seq in sorted(set(seqs))
             if (instance_id, seq) in log
         ]
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        ends = self.disk.log_ends
+        return {id: ends[id] for id in instance_ids if ends.get(id)}
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
         return list_instances(self.disk, query)

@@ -605,6 +605,16 @@ FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
 ORDER BY seq;
 
+-- name: newest_seqs
+-- How long the logs of these instances are.
+SELECT wanted.id, newest.seq
+FROM unnest(:ids::text[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT history.seq FROM tenuto.workflow_execution_history AS history
+    WHERE history.instance_id = wanted.id
+    ORDER BY history.seq DESC LIMIT 1
+) AS newest;
+
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, from an index. Which statement is used depends on the
 -- narrowest filter; the others are tested on what it finds. The rows follow in the same statement.
@@ -1620,6 +1630,13 @@ RETURNING id;
 -- How many processes take mail and were heard of.
 SELECT count(*) FROM tenuto.processes
 WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
+
+-- name: living_processes
+-- Those of these processes that were heard of.
+SELECT id FROM tenuto.processes
+WHERE
+    id = ANY(:ids::text[]) AND stopped_at IS NULL
+    AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: see_moment
 -- So far the time of a process has come.

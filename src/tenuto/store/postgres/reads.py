@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
@@ -85,6 +85,12 @@ async def entries(pool: Pool, instance_id: str, after: int, limit: int) -> list[
 async def entries_at(pool: Pool, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
     wanted = {"instance_id": instance_id, "seqs": list(seqs)}
     return [LogRow._make(row) for row in await pool.rows("entries_at", wanted)]
+
+
+async def newest_seqs(pool: Pool, instance_ids: Collection[str]) -> dict[str, int]:
+    ids = list(dict.fromkeys(instance_ids))
+    found = await pool.rows("newest_seqs", {"ids": ids}) if ids else ()
+    return {row[0]: row[1] for row in found}
 
 
 async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:

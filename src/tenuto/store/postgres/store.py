@@ -211,6 +211,11 @@ class PostgresStore:
         [(living,)] = await self._connections.rows("workers", silence)
         return int(living)
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        dead_after = self._rhythm.dead_after // _MILLISECOND
+        asked: dict[str, Column] = {"ids": list(process_ids), "dead_after": dead_after}
+        return {id for (id,) in await self._connections.rows("living_processes", asked)}
+
     async def listen(self, hear: Callable[[], None]) -> None:
         self._require_open()
         await self._listener.start(hear)
@@ -280,6 +285,9 @@ class PostgresStore:
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await reads.entries_at(self._connections, instance_id, seqs)
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        return await reads.newest_seqs(self._connections, instance_ids)
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
         look = reads.instances(self._connections, self._address.schema, query)

@@ -192,6 +192,20 @@ FROM (
     ORDER BY seq
 );
 
+-- name: newest_seqs
+-- How long the logs of these instances are. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            wanted.value,
+            (
+                SELECT max(history.seq) FROM workflow_execution_history AS history
+                WHERE history.instance_id = wanted.value
+            )
+        )
+    )
+FROM json_each(?) AS wanted;
+
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, read from indexes alone where the filter allows it. Which
 -- statement is used depends on the narrowest filter; the others are tested on what it finds.
@@ -1050,6 +1064,12 @@ SELECT max(seen_at) FROM processes WHERE seen_at <= ?;
 -- name: see_moment
 -- So far the time of a process has come: something that moments are compared with was stored.
 UPDATE processes SET seen_at = :at WHERE id = :id AND seen_at < :at;
+
+-- name: living_processes
+-- Those of these processes that have not stopped. Packed.
+SELECT json_group_array(processes.id)
+FROM json_each(?) AS wanted CROSS JOIN processes ON processes.id = wanted.value
+WHERE processes.stopped_at IS NULL;
 
 -- name: known_process
 -- Whether a process id was used before.

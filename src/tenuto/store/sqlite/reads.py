@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set as AbstractSet
+from collections.abc import Collection, Iterable, Sequence, Set as AbstractSet
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
@@ -103,6 +103,11 @@ def entries(session: Session, instance_id: str, after: int, limit: int) -> list[
 def entries_at(session: Session, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
     parameters: dict[str, Column] = {"instance_id": instance_id, "seqs": as_json(list(seqs))}
     return [entry for _, entry in _entries(session.packed("entries_at", parameters))]
+
+
+def newest_seqs(session: Session, instance_ids: Collection[str]) -> dict[str, int]:
+    found = session.packed("newest_seqs", (as_json(list(dict.fromkeys(instance_ids))),))
+    return {id: seq for id, seq in found if seq is not None}
 
 
 def instances(session: Session, query: InstanceQuery) -> InstancePage:

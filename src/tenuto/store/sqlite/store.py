@@ -199,6 +199,14 @@ class SqliteStore:
         self._require_open()
         return int(is_locked(self.path))
 
+    async def living(self, process_ids: Collection[str]) -> set[str]:
+        # Whoever died without a word is buried by the next who opens the file, and by nobody else.
+        if not is_locked(self.path):
+            return set()
+        ids = as_json(list(process_ids))
+        found = await self._look(lambda session: session.packed("living_processes", (ids,)))
+        return set(found)
+
     async def listen(self, hear: Callable[[], None]) -> None:
         """Whoever leaves mail in a file has no way of telling."""
 
@@ -265,6 +273,9 @@ class SqliteStore:
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
         return await self._look(lambda session: reads.entries_at(session, instance_id, seqs))
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        return await self._look(lambda session: reads.newest_seqs(session, instance_ids))
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
         look = self._read(lambda session: reads.instances(session, query))

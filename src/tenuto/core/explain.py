@@ -1,0 +1,208 @@
+"""Says why an instance is not moving, from its state and some facts about the world.
+
+Nothing is decided here. Every instance that has not ended has a cause, and so has one that has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.core.decide import decide
+from tenuto.core.explain_steps import Steps
+from tenuto.core.plan import Plan
+from tenuto.core.state import Compensation, InstanceState
+from tenuto.core.view import compensation_view, error_view
+from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.durations import iso
+from tenuto.model.failure import LastError
+from tenuto.model.inputs import RetryAsked
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+
+Owner: TypeAlias = Literal["here", "elsewhere", "silent", "nobody"]
+_NOBODY_WORKS: Mapping[str, str] = {
+    "silent": "the process that worked for it is silent; another one takes it over",
+    "nobody": "no process works for it; the next one that does goes on with it",
+}
+
+
+class Facts(Struct, frozen=True, gc=False, kw_only=True):
+    """What the log does not say."""
+
+    now: datetime
+    owner: Owner = "here"
+    jobs: Mapping[tuple[str, str, int], int] = {}
+    """Attempts that were offered (node, iteration, attempt), each with the token of its lease; 0
+    where nobody has taken it."""
+    heartbeats: Mapping[tuple[str, str, int], datetime] = {}
+    """When attempts that give signs of life gave the last one, as far as this process knows."""
+    near: Mapping[tuple[str, str, str], list[JSON]] = {}
+    """By node, iteration and arm, the events that an open wait nearly took."""
+    children: Mapping[str, Explanation] = {}
+    """Instances that steps are, as far as they were looked at."""
+
+
+def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
+    """Where an instance stands and why."""
+    causes = _ended(plan, state, facts) if state.has_ended else _going(plan, state, facts)
+    return Explanation(
+        instance_id=state.id,
+        status=state.status,
+        summary=_summary(causes),
+        causes=tuple(causes),
+    )
+
+
+def _summary(causes: list[Cause]) -> str:
+    first, *others = causes
+    place = f"{spelled(first)}: " if first.step_id else ""
+    more = f"; and {len(others)} more" if others else ""
+    return f"{place}{first.message}{more}"
+
+
+def spelled(cause: Cause) -> str:
+    """The step that a cause is about, with its iteration: `pack[2]`."""
+    return f"{cause.step_id}[{cause.iteration}]" if cause.iteration else f"{cause.step_id}"
+
+
+def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
+    steps = Steps(plan, state, facts.jobs, facts.heartbeats, facts.near, facts.children)
+    causes = steps.open()
+    if state.compensation is not None:
+        causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
+    if state.pause is not None:
+        causes = [_paused(state, causes)]
+    elif state.ending is not None and state.compensation is None:
+        causes = [_ending(state, causes)]
+    if state.needs_owner and facts.owner in _NOBODY_WORKS:
+        causes.insert(0, Cause(kind=CauseKind.OWNER, message=_NOBODY_WORKS[facts.owner]))
+    if state.is_unsettled or not causes:
+        message = "it goes on with the next decision"
+        causes.append(Cause(kind=CauseKind.DECIDING, message=message, since=state.updated_at))
+    return causes
+
+
+def _paused(state: InstanceState, causes: list[Cause]) -> Cause:
+    pause = state.pause
+    assert pause is not None
+    why = f": {pause.reason}" if pause.reason else ""
+    return Cause(
+        kind=CauseKind.PAUSED,
+        message=f"{pause.by} paused it{why}",
+        since=pause.at,
+        until=pause.until,
+        details={"by": pause.by, "reason": pause.reason},
+        causes=tuple(causes),
+    )
+
+
+def _ending(state: InstanceState, causes: list[Cause]) -> Cause:
+    ending = state.ending
+    assert ending is not None
+    message = f"it is about to be {ending.status}: what still runs is waited for"
+    details: Object = {"status": ending.status.value}
+    if state.last_error is not None:
+        details["error"] = error_view(state.last_error)
+    if state.cancellation is not None:
+        details["requestedBy"] = state.cancellation.requested_by
+        details["reason"] = state.cancellation.reason
+    return Cause(kind=CauseKind.ENDING, message=message, details=details, causes=tuple(causes))
+
+
+def _undoing(undoing: Compensation, causes: list[Cause]) -> Cause:
+    view = compensation_view(undoing)
+    assert isinstance(view, dict)
+    return Cause(
+        kind=CauseKind.COMPENSATION,
+        message=f"what it did is being undone: {undoing.position} of {len(undoing.plan)}",
+        since=undoing.started_at,
+        details=view,
+        causes=tuple(causes),
+    )
+
+
+def _ended(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
+    match state.status:
+        case Status.FAILED:
+            causes = [_failed(plan, state, facts.now)]
+        case Status.CANCELLED:
+            causes = [_cancelled(state)]
+        case _:
+            causes = [
+                Cause(
+                    kind=CauseKind.COMPLETED, message="it has completed", since=state.completed_at
+                )
+            ]
+    undoing = state.compensation
+    if undoing is not None and undoing.failed:
+        causes.append(_not_undone(undoing))
+    return causes
+
+
+def _failed(plan: Plan, state: InstanceState, now: datetime) -> Cause:
+    error = state.last_error
+    can_retry = decide(plan, state, RetryAsked(by="explain"), now).rejection is None
+    advice = (
+        "Mend what it failed for, then retry it."
+        if can_retry
+        else "It cannot be retried as it is; a rerun makes a new instance of it."
+    )
+    details: Object = {"canRetry": can_retry, "advice": advice}
+    if error is not None:
+        details["error"] = error_view(error)
+    return Cause(
+        kind=CauseKind.FAILED,
+        message=f"it has failed: {_said(error)}",
+        step_id=None if error is None else error.step_id,
+        iteration="" if error is None else error.iteration,
+        since=state.completed_at,
+        details=details,
+    )
+
+
+def _said(error: LastError | None) -> str:
+    return "nothing is known of why" if error is None else f"{error.code}: {error.message}"
+
+
+def _cancelled(state: InstanceState) -> Cause:
+    asked = state.cancellation
+    message, details = "it was cancelled", dict[str, JSON]()
+    if asked is not None:
+        why = f": {asked.reason}" if asked.reason else ""
+        message = f"{asked.requested_by} cancelled it{why}"
+        details = {
+            "requestedBy": asked.requested_by,
+            "requestedAt": iso(asked.requested_at),
+            "reason": asked.reason,
+            "source": asked.source,
+        }
+        if asked.event_id is not None:
+            details["eventId"] = asked.event_id
+    return Cause(
+        kind=CauseKind.CANCELLED, message=message, since=state.completed_at, details=details
+    )
+
+
+def _not_undone(undoing: Compensation) -> Cause:
+    failed = [
+        Cause(
+            kind=CauseKind.FAILED,
+            message=f"it was given up: {_said(undoing.failed[place])}",
+            step_id=undoing.plan[place].step_id,
+            iteration=undoing.plan[place].iteration,
+            since=undoing.failed[place].at,
+            details={"error": error_view(undoing.failed[place])},
+        )
+        for place in sorted(undoing.failed)
+    ]
+    return Cause(
+        kind=CauseKind.COMPENSATION,
+        message=f"{len(failed)} of {len(undoing.plan)} could not be undone",
+        since=undoing.completed_at,
+        details={"advice": "Mend what they failed for, then retry the compensation."},
+        causes=tuple(failed),
+    )

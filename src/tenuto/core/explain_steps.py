@@ -1,0 +1,256 @@
+"""What each open step of an instance waits for; those of a loop's iterations are the loop's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from tenuto.core.plan import Plan
+from tenuto.core.state import Compensation, InstanceState, LoopState, NodeState
+from tenuto.core.view import error_view
+from tenuto.core.wait import arms_of
+from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.durations import iso
+from tenuto.model.graph import EventWait, SubWorkflow, Task
+from tenuto.model.ids import NodeKey, around
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
+
+MOST_CAUSES = 20
+"""So many steps are told of one place: of the instance, or of one loop."""
+
+
+class Steps(Struct, frozen=True):
+    """The open steps of one instance."""
+
+    plan: Plan
+    state: InstanceState
+    jobs: Mapping[tuple[str, str, int], int]
+    heartbeats: Mapping[tuple[str, str, int], datetime]
+    near: Mapping[tuple[str, str, str], list[JSON]]
+    children: Mapping[str, Explanation]
+
+    def open(self) -> list[Cause]:
+        """What each of them waits for, the oldest first."""
+        inside: defaultdict[NodeKey, list[NodeKey]] = defaultdict(list)
+        outside: list[NodeKey] = []
+        for key in self.state.open_nodes():
+            loop = self.plan[key.node].loop
+            if loop is None:
+                outside.append(key)
+            else:
+                inside[NodeKey(loop, around(key.iteration))].append(key)
+        return self._all(outside, inside)
+
+    def undoing(self, undoing: Compensation) -> list[Cause]:
+        """What the compensation that is under way waits for."""
+        work, place = undoing.work, undoing.place
+        if work is None or place is None:
+            return []
+        key = NodeKey(*place[:2])
+        if work.status is NodeStatus.RETRYING:
+            return [self._retry(key, work)]
+        if work.child_id is not None:
+            return [self._child(key, work, work.child_id)]
+        step = self.plan.undo_steps.get(key.node)
+        patience = None if step is None else self.plan.undo_patience(step)[0]
+        return [self._attempt(key, work, "" if step is None else step.task_id, patience)]
+
+    def _all(self, keys: Iterable[NodeKey], inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
+        ordered = sorted(keys, key=lambda key: (self.state.nodes[key].opened, key))
+        causes = [cause for key in ordered[:MOST_CAUSES] for cause in self._of(key, inside)]
+        hidden = len(ordered) - MOST_CAUSES
+        if hidden > 0:
+            message = f"{hidden} more steps are open"
+            causes.append(Cause(kind=CauseKind.RUNNING, message=message, details={"more": hidden}))
+        return causes
+
+    def _of(self, key: NodeKey, inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
+        node = self.state.nodes[key]
+        match node.status:
+            case NodeStatus.WAITING if node.approval is not None:
+                return [self._approval(key, node)]
+            case NodeStatus.WAITING if node.is_wait:
+                return self._events(key, node)
+            case NodeStatus.WAITING:
+                return [self._sleep(key, node)]
+            case NodeStatus.RETRYING:
+                return [self._retry(key, node)]
+            case _ if node.grace_until is not None:
+                return [self._stopping(key, node)]
+            case _ if node.is_loop:
+                return [self._loop(key, node, self._all(inside.get(key, ()), inside))]
+            case _ if node.child_id is not None:
+                return [self._child(key, node, node.child_id)]
+            case _:
+                return [self._running(key, node)]
+
+    def _events(self, key: NodeKey, node: NodeState) -> list[Cause]:
+        config = self.plan[key.node].node.config
+        assert isinstance(config, EventWait)
+        causes: list[Cause] = []
+        for arm in arms_of(config):
+            condition = f" where {arm.event_condition}" if arm.event_condition else ""
+            near = self.near.get((key.node, key.iteration, arm.id), [])
+            nearly = f"; {len(near)} came near" if near else ""
+            details: Object = {
+                "eventPattern": arm.event_pattern,
+                "eventCondition": arm.event_condition,
+                "nearMisses": near,
+            }
+            causes.append(
+                Cause(
+                    kind=CauseKind.EVENT,
+                    message=f"waits for the event {arm.event_pattern}{condition}{nearly}",
+                    step_id=key.node,
+                    iteration=key.iteration,
+                    since=node.started_at,
+                    until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
+                    details=details | ({"armId": arm.id} if arm.id else {}),
+                )
+            )
+        return causes
+
+    def _approval(self, key: NodeKey, node: NodeState) -> Cause:
+        asked = node.approval
+        assert asked is not None
+        return Cause(
+            kind=CauseKind.APPROVAL,
+            message=f"waits for {asked.assignees} to decide",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=node.started_at,
+            until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
+            details={
+                "users": list(asked.assignees.users),
+                "roles": list(asked.assignees.roles),
+                "reminders": asked.reminded,
+                "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
+            },
+        )
+
+    def _sleep(self, key: NodeKey, node: NodeState) -> Cause:
+        return Cause(
+            kind=CauseKind.TIMER,
+            message="sleeps",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=node.started_at,
+            until=self._due(key, TimerKind.DELAY, TimerKind.NODE_TIMEOUT),
+        )
+
+    def _retry(self, key: NodeKey, node: NodeState) -> Cause:
+        error = node.error
+        said = "" if error is None else f" after {error.code}: {error.message}"
+        details: Object = {"attempt": node.attempt + 1}
+        return Cause(
+            kind=CauseKind.RETRY,
+            message=f"is tried again, attempt {node.attempt + 1}{said}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=None if error is None else error.at,
+            until=self._due(key, TimerKind.RETRY),
+            details=details if error is None else details | {"error": error_view(error)},
+        )
+
+    def _stopping(self, key: NodeKey, node: NodeState) -> Cause:
+        return Cause(
+            kind=CauseKind.STOPPING,
+            message=f"attempt {node.attempt} was told to stop",
+            step_id=key.node,
+            iteration=key.iteration,
+            until=node.grace_until,
+            details={"attempt": node.attempt},
+        )
+
+    def _loop(self, key: NodeKey, node: NodeState, causes: list[Cause]) -> Cause:
+        loop = self.state.loops[key]
+        details: Object = {"started": loop.started, "active": loop.active}
+        if loop.items is not None:
+            details["items"] = len(loop.items)
+        return Cause(
+            kind=CauseKind.LOOP,
+            message=_turns(loop),
+            step_id=key.node,
+            iteration=key.iteration,
+            since=node.started_at,
+            until=self._due(key, TimerKind.NODE_TIMEOUT),
+            details=details,
+            causes=tuple(causes),
+        )
+
+    def _child(self, key: NodeKey, node: NodeState, child_id: str) -> Cause:
+        child = self.children.get(child_id)
+        details: Object = {"childId": child_id}
+        if child is not None:
+            details["status"] = child.status.value
+        return Cause(
+            kind=CauseKind.CHILD,
+            message=f"runs as instance {child_id}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=node.dispatched_at or node.started_at,
+            until=self._due(key, TimerKind.NODE_TIMEOUT),
+            details=details,
+            causes=() if child is None else child.causes,
+        )
+
+    def _running(self, key: NodeKey, node: NodeState) -> Cause:
+        planned = self.plan[key.node].node
+        config = planned.config
+        if isinstance(config, Task):
+            patience, _ = self.plan.patience_with(planned, config)
+            return self._attempt(key, node, config.task_id, patience)
+        if isinstance(config, SubWorkflow):
+            return Cause(
+                kind=CauseKind.CHILD,
+                message=f"an instance of {config.workflow_id} is about to be started for it",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=node.dispatched_at or node.started_at,
+            )
+        return self._attempt(key, node, "", planned.timeout)
+
+    def _attempt(
+        self, key: NodeKey, node: NodeState, task_id: str, patience: timedelta | None
+    ) -> Cause:
+        token = self.jobs.get((key.node, key.iteration, node.attempt))
+        since = node.dispatched_at or node.started_at
+        details: Object = {"attempt": node.attempt, "taskId": task_id}
+        if token == 0:
+            return Cause(
+                kind=CauseKind.WORKER,
+                message=f"no process or worker has taken its task {task_id}",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                details=details,
+            )
+        where = " in a worker" if token else ""
+        if (beat := self.heartbeats.get((key.node, key.iteration, node.attempt))) is not None:
+            details["lastHeartbeat"] = iso(beat)
+        return Cause(
+            kind=CauseKind.RUNNING,
+            message=f"attempt {node.attempt} runs{where}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=since,
+            # A worker's time counts from when it took the task, which the log does not know.
+            until=None if token or since is None or patience is None else since + patience,
+            details=details,
+        )
+
+    def _due(self, key: NodeKey, *kinds: TimerKind) -> datetime | None:
+        """What comes first of some timers of a step."""
+        timers = (self.state.timers.get(TimerKey(kind, key.node, key.iteration)) for kind in kinds)
+        return min((timer.due for timer in timers if timer is not None), default=None)
+
+
+def _turns(loop: LoopState) -> str:
+    if loop.items is None:
+        return f"is in iteration {loop.started}"
+    return f"{loop.started - loop.active} of {len(loop.items)} items are done"

@@ -1,0 +1,143 @@
+"""Lets any number of people watch instances, whichever process runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from tenuto.engine.draft import Draft
+from tenuto.engine.engine import Engine
+from tenuto.live.feed import BUFFER, Feed
+from tenuto.live.room import Room
+from tenuto.model.errors import NotFound, StoreUnavailable
+
+log = logging.getLogger("tenuto.live")
+
+
+class _Place(Struct, eq=False):
+    """A room, or one that is being opened, and how many are in it."""
+
+    opening: asyncio.Future[tuple[Room, str]]
+    """The room and whose instance it is."""
+    people: int = 0
+    hinted: int = 0
+    """What was heard of its log while it was being opened."""
+
+
+class LiveHub:
+    """Rooms by instance. While nobody watches there are none, and nothing is done.
+
+    What this process makes durable is a hint to look at the log. Of instances that others may
+    advance it is asked once a second how long their logs are, with one statement for all.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._places: dict[str, _Place] = {}
+        self._is_closed = False
+        self._stop_listening: Callable[[], None] | None = None
+        self._asking: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def follow(
+        self,
+        tenant: str,
+        instance_id: str,
+        since: int = 0,
+        *,
+        buffer: int = BUFFER,
+        until_end: bool = False,
+    ) -> AsyncIterator[Feed]:
+        """Watch an instance from the entry after `since` on; NotFound, also if it is another's.
+
+        The feed gives messages and, where it breaks off, one `Dropped` at its end. With
+        `until_end` it ends with the instance; else it goes on until it is left.
+        """
+        if self._is_closed:
+            raise StoreUnavailable("this process stops and tells nothing more")
+        place = self._places.get(instance_id) or self._opened(instance_id)
+        place.people += 1
+        try:
+            room, whose = await asyncio.shield(place.opening)
+            if whose != tenant:
+                raise NotFound(f"there is no instance {instance_id}")
+            yield Feed(room, max(since, 0), buffer, until_end=until_end)
+        finally:
+            place.people -= 1
+            if not place.people:
+                self._leave(instance_id, place)
+
+    async def close(self) -> None:
+        """Break off every feed, so that those who watch come back to another process."""
+        self._is_closed = True
+        for instance_id, place in list(self._places.items()):
+            self._leave(instance_id, place)
+
+    def _opened(self, instance_id: str) -> _Place:
+        # First listen, then look: nothing that happens in between is missed.
+        place = self._places[instance_id] = _Place(asyncio.ensure_future(self._open(instance_id)))
+        if self._stop_listening is None:
+            self._stop_listening = self._engine.listen(self._heard)
+            settings = self._engine.settings
+            if self._engine.store.is_shared or settings.is_guest:
+                self._asking = asyncio.ensure_future(self._ask_again_and_again())
+        return place
+
+    async def _open(self, instance_id: str) -> tuple[Room, str]:
+        engine = self._engine
+        held = await engine.state_of(instance_id)
+        room = Room(engine.store, engine.clock, held.plan, held.state)
+        place = self._places.get(instance_id)
+        if place is None:
+            room.close()
+        else:
+            room.hint(place.hinted)
+        return room, held.tenant
+
+    def _leave(self, instance_id: str, place: _Place) -> None:
+        if self._places.get(instance_id) is place:
+            del self._places[instance_id]
+        opening = place.opening
+        if not opening.done():
+            opening.cancel()
+        elif not opening.cancelled() and opening.exception() is None:
+            opening.result()[0].close()
+        if not self._places and self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+            if self._asking is not None:
+                self._asking.cancel()
+                self._asking = None
+
+    def _heard(self, draft: Draft) -> None:
+        """Called for each durable change of this process: most are of what nobody watches."""
+        place = self._places.get(draft.instance_id)
+        if place is not None:
+            self._hint(place, draft.state.version)
+
+    def _hint(self, place: _Place, seq: int) -> None:
+        opening = place.opening
+        place.hinted = max(place.hinted, seq)
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            opening.result()[0].hint(seq)
+
+    async def _ask_again_and_again(self) -> None:
+        engine = self._engine
+        while True:
+            await engine.clock.sleep(engine.settings.watch_every)
+            try:
+                newest = await engine.store.newest_seqs(list(self._places))
+            except StoreUnavailable as error:
+                log.warning("what others do to watched instances is seen later: %s", error)
+                continue
+            except Exception:
+                log.exception("how far others are with watched instances is not known")
+                continue
+            for instance_id, seq in newest.items():
+                place = self._places.get(instance_id)
+                if place is not None:
+                    self._hint(place, seq)

@@ -1,0 +1,154 @@
+"""What is told of an instance while it goes: messages that follow from its log.
+
+An entry makes one message at most, which has the entry's `seq`. So whoever reads the same log, in
+whatever pages and from wherever on, tells the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from tenuto.core import InstanceState, Plan, fold_all
+from tenuto.core.view import context_of
+from tenuto.model.log import LogRow, from_row
+from tenuto.model.status import NodeStatus
+
+NODE_UPDATE: Final = "workflow_node_update"
+STATUS_UPDATE: Final = "workflow_status_update"
+EventName: TypeAlias = Literal["workflow_node_update", "workflow_status_update"]
+
+MOST_CONTEXT: Final = 256 * 1024
+"""A context of more bytes is left out: it is read from the instance."""
+MOST_OUTPUT: Final = 64 * 1024
+"""So is an output, or what is said about an error: everybody who watches gets it."""
+
+_STATUS_CHANGED: Final = "STATUS_CHANGED"
+_NULL: Final = Raw(b"null")
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+_BY_ENTRY: Final = {
+    "NODE_DISPATCHED": NodeStatus.RUNNING,
+    "NODE_SKIPPED": NodeStatus.SKIPPED,
+    "NODE_CANCELLED": NodeStatus.CANCELLED,
+    "WAIT_OPENED": NodeStatus.WAITING,
+    "TIMER_SET": NodeStatus.WAITING,
+    "ITERATION_STARTED": NodeStatus.RUNNING,
+    "COMPENSATION_DISPATCHED": NodeStatus.RUNNING,
+    "COMPENSATION_COMPLETED": NodeStatus.COMPLETED,
+}
+_ENDS: Final = {
+    "success": NodeStatus.COMPLETED,
+    "error": NodeStatus.FAILED,
+    "cancelled": NodeStatus.CANCELLED,
+}
+
+
+class Message(Struct, frozen=True, gc=False):
+    """One message, encoded once for all who get it."""
+
+    seq: int
+    """That of the entry it comes from: where to go on from after a break."""
+    event: EventName
+    data: bytes
+    """The whole message as JSON."""
+
+
+class _Payload(Struct, gc=False):
+    """What messages take from entries; an entry has some of it."""
+
+    to: str = ""
+    then: str = ""
+    status: str = "success"
+    output: Raw = _NULL
+    error: Raw = _NULL
+
+
+_decode = msgspec.json.Decoder(_Payload).decode
+
+
+def told(
+    plan: Plan, state: InstanceState, rows: Sequence[LogRow]
+) -> tuple[list[Message], InstanceState]:
+    """The messages of a stretch of a log, and what `state`, which held before it, is after it."""
+    messages: list[Message] = []
+    first = 0
+    for number, row in enumerate(rows):
+        if row.event_type != _STATUS_CHANGED:
+            if (message := _of_node(state.id, row)) is not None:
+                messages.append(message)
+            continue
+        state = fold_all(plan, state, map(from_row, rows[first : number + 1]))
+        first = number + 1
+        messages.append(_of_status(row, _context(plan, state), state.id))
+    if first < len(rows):
+        state = fold_all(plan, state, map(from_row, rows[first:]))
+    return messages, state
+
+
+def told_of_nodes(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
+    """The messages of a stretch in which the status stays: nothing has to be known for them."""
+    messages = (_of_node(instance_id, row) for row in rows)
+    return [message for message in messages if message is not None]
+
+
+def changes_status(rows: Iterable[LogRow]) -> bool:
+    """Whether a stretch of a log has messages that show the context."""
+    return any(row.event_type == _STATUS_CHANGED for row in rows)
+
+
+def _of_status(row: LogRow, context: bytes | None, instance_id: str) -> Message:
+    body: dict[str, object] = {
+        "event": STATUS_UPDATE,
+        "seq": row.seq,
+        "instanceID": instance_id,
+        "status": _decode(row.payload or b"{}").to,
+    }
+    if context is not None:
+        body["contextData"] = Raw(context)
+    return Message(row.seq, STATUS_UPDATE, _encode(body))
+
+
+def _context(plan: Plan, state: InstanceState) -> bytes | None:
+    if state.context_bytes > MOST_CONTEXT:
+        return None
+    context = _encode(context_of(plan, state))
+    return context if len(context) <= MOST_CONTEXT else None
+
+
+def _of_node(instance_id: str, row: LogRow) -> Message | None:
+    if row.node_id is None:
+        return None
+    payload = _decode(row.payload or b"{}")
+    status = _node_status(row, payload)
+    if status is None:
+        return None
+    body: dict[str, object] = {
+        "event": NODE_UPDATE,
+        "seq": row.seq,
+        "instanceID": instance_id,
+        "nodeID": row.node_id,
+        "iteration": row.iteration,
+        "status": status.value,
+    }
+    said = {"output": payload.output, "error": payload.error}
+    body |= {name: value for name, value in said.items() if len(bytes(value)) <= MOST_OUTPUT}
+    return Message(row.seq, NODE_UPDATE, _encode(body))
+
+
+def _node_status(row: LogRow, payload: _Payload) -> NodeStatus | None:
+    """Where a node stands after an entry; None: where it stood before, or another entry says so."""
+    match row.event_type:
+        case "NODE_COMPLETED":
+            return _ENDS[row.node_status or "success"]
+        case "NODE_FAILED" if payload.then == "cancel":
+            return None
+        case "NODE_FAILED" | "COMPENSATION_FAILED":
+            return NodeStatus.RETRYING if payload.then == "retry" else NodeStatus.FAILED
+        case "ITERATION_ENDED":
+            return _ENDS[payload.status]
+        case other:
+            return _BY_ENTRY.get(other)

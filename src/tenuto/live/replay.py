@@ -1,0 +1,88 @@
+"""What an instance's log told before anybody watched, page by page and shared by all who ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from msgspec import Struct
+
+from tenuto.core import InstanceState, Plan, blank, fold_all
+from tenuto.live.messages import Message, changes_status, told, told_of_nodes
+from tenuto.model.errors import NotFound
+from tenuto.model.log import LogRow, from_row
+from tenuto.store.protocol import Store
+
+PAGE = 200
+"""Entries that are read at once."""
+MOST_PAGES = 4
+"""Pages of one instance that are kept for others who ask for them."""
+
+
+class Page(Struct, frozen=True, gc=False):
+    """The messages of some entries, of which `through` is the last."""
+
+    messages: list[Message]
+    through: int
+    state: InstanceState
+    """As it was after some entry up to there: what further pages go on from."""
+
+
+class Replay:
+    """Reads the log of one instance from wherever somebody left it."""
+
+    def __init__(self, store: Store, plan: Plan, instance_id: str, page: int = PAGE) -> None:
+        self._store = store
+        self._plan = plan
+        self._instance_id = instance_id
+        self._page = page
+        self._beginning = blank(instance_id)
+        self._pages: OrderedDict[int, asyncio.Task[Page]] = OrderedDict()
+
+    async def page_after(self, after: int, before: Page | None) -> Page:
+        """The page that follows an entry; `before` is the one that ends there, if there was one."""
+        reading = self._pages.get(after)
+        if reading is None or (reading.done() and _went_wrong(reading)):
+            state = self._beginning if before is None else before.state
+            reading = asyncio.ensure_future(self._read(after, state))
+            reading.add_done_callback(_went_wrong)
+            self._pages[after] = reading
+            if len(self._pages) > MOST_PAGES:
+                self._pages.popitem(last=False)
+        # Whoever leaves meanwhile does not take it from the others.
+        return await asyncio.shield(reading)
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        for reading in self._pages.values():
+            reading.cancel()
+
+    async def _read(self, after: int, state: InstanceState) -> Page:
+        rows = await self._entries(after)
+        through = rows[-1].seq
+        if state.version == after:
+            messages, state = told(self._plan, state, rows)
+        elif changes_status(rows):
+            messages, state = told(self._plan, await self._folded(state, after), rows)
+        else:
+            # What held before does not matter to anything in here: it is not read.
+            messages = told_of_nodes(self._instance_id, rows)
+        return Page(messages, through, state)
+
+    async def _folded(self, state: InstanceState, through: int) -> InstanceState:
+        """The state after an entry."""
+        while state.version < through:
+            rows = [row for row in await self._entries(state.version) if row.seq <= through]
+            state = fold_all(self._plan, state, map(from_row, rows))
+        return state
+
+    async def _entries(self, after: int) -> list[LogRow]:
+        rows = await self._store.entries(self._instance_id, after=after, limit=self._page)
+        if not rows:
+            raise NotFound(f"there is no instance {self._instance_id}")
+        return rows
+
+
+def _went_wrong(reading: asyncio.Task[Page]) -> bool:
+    """Also for those that nobody waits for any more: their errors are nobody's."""
+    return reading.cancelled() or reading.exception() is not None

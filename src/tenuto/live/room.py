@@ -1,0 +1,94 @@
+"""One instance that is being watched: its log is read once, whoever watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from tenuto.core import InstanceState, Plan
+from tenuto.live.messages import told
+from tenuto.live.replay import Replay
+from tenuto.live.window import Window
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.log import UnknownEntry
+from tenuto.model.policy import BAD_WEATHER
+from tenuto.ports import Clock
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.live")
+
+_PAGE = 200
+"""Entries that are read at once."""
+
+
+class Room:
+    """Follows the log from where it was when the first came in."""
+
+    def __init__(self, store: Store, clock: Clock, plan: Plan, state: InstanceState) -> None:
+        self.state = state
+        """As of the last entry in the window."""
+        self.window = Window(state.version)
+        self.replay = Replay(store, plan, state.id)
+        self.error: TenutoError | None = None
+        """What keeps it from being followed any further."""
+        self.is_closed = False
+        self._store = store
+        self._clock = clock
+        self._plan = plan
+        self._newest = state.version
+        self._hint = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._reading = asyncio.ensure_future(self._read_on())
+
+    def hint(self, seq: int) -> None:
+        """There is an entry of this number."""
+        if seq > self._newest:
+            self._newest = seq
+            self._hint.set()
+
+    async def moved(self) -> None:
+        """Return once there is something new, or nothing more will be."""
+        await self._moved.wait()
+
+    def close(self) -> None:
+        """Read no further; whoever is still here leaves."""
+        self.is_closed = True
+        self._reading.cancel()
+        self.replay.close()
+        self._tell()
+
+    async def _read_on(self) -> None:
+        while True:
+            await self._hint.wait()
+            self._hint.clear()
+            try:
+                await self._read()
+            except StoreUnavailable as error:
+                log.warning("what is watched of %s has to wait: %s", self.state.id, error)
+                self._hint.set()
+                await self._clock.sleep(BAD_WEATHER)
+            except UnknownEntry as error:
+                message = f"instance {self.state.id} was written by a newer program: {error}"
+                return self._fail(TenutoError(message, code="TEN-4005"))
+            except Exception as error:
+                log.exception("instance %s cannot be watched", self.state.id)
+                return self._fail(TenutoError(f"it cannot be watched: {error!r}"))
+
+    async def _read(self) -> None:
+        while self.window.end < self._newest:
+            rows = await self._store.entries(self.state.id, after=self.window.end, limit=_PAGE)
+            if not rows:
+                # It was taken away; or this look saw less than the one that hinted at it.
+                self._newest = self.window.end
+                return
+            messages, self.state = told(self._plan, self.state, rows)
+            self.window.push(messages, rows[-1].seq)
+            self._tell()
+
+    def _fail(self, error: TenutoError) -> None:
+        self.error = error
+        self._tell()
+
+    def _tell(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()

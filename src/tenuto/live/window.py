@@ -1,0 +1,51 @@
+"""The newest messages of an instance, shared by all who watch it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import attrgetter
+
+from tenuto.live.messages import Message
+
+MOST_MESSAGES = 2_000
+MOST_BYTES = 8_000_000
+
+_seq = attrgetter("seq")
+
+
+class Window:
+    """All messages after `start`, up to `end`; the oldest go once there are too many.
+
+    Whoever reads it keeps a place in it, and no copy: one who is slow costs nothing.
+    """
+
+    def __init__(
+        self, start: int, most_messages: int = MOST_MESSAGES, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.start = self.end = start
+        self._most_messages = most_messages
+        self._most_bytes = most_bytes
+        self._messages: list[Message] = []
+        self._bytes = 0
+
+    def push(self, messages: Sequence[Message], end: int) -> None:
+        """Take in what follows, up to the entry `end`."""
+        self._messages += messages
+        self._bytes += sum(len(message.data) for message in messages)
+        self.end = end
+        surplus = max(len(self._messages) - self._most_messages, 0)
+        rest = self._bytes - sum(len(each.data) for each in self._messages[:surplus])
+        while rest > self._most_bytes:
+            rest -= len(self._messages[surplus].data)
+            surplus += 1
+        if surplus:
+            self.start = self._messages[surplus - 1].seq
+            del self._messages[:surplus]
+            self._bytes = rest
+
+    def after(self, seq: int) -> tuple[Message | None, int]:
+        """The first message after an entry, if there is one, and how many there are."""
+        place = bisect_right(self._messages, seq, key=_seq)
+        count = len(self._messages) - place
+        return (self._messages[place] if count else None), count

@@ -1,0 +1,210 @@
+"""Why an instance is not moving: every situation has its cause, and says what is behind it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenuto.core.deciding import GO_ON
+from tenuto.core.explain import Facts, explain
+from tenuto.core.explain_steps import MOST_CAUSES
+from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.status import Status
+from tests.core.drawing import box, draw, task, undoing, wait
+from tests.core.play import BEGIN, Run
+from tests.core.wandering import wander
+from tests.kit.workload import Seeded, Taste, make_input, random_document
+
+NOBODY = "no process or worker has taken its task work"
+
+
+def explained(run: Run, **facts: Any) -> Explanation:  # noqa: ANN401
+    return explain(run.plan, run.state, Facts(now=run.now, **facts))
+
+
+def only(run: Run, **facts: Any) -> Cause:  # noqa: ANN401
+    [cause] = explained(run, **facts).causes
+    return cause
+
+
+def kinds(causes: tuple[Cause, ...]) -> list[Any]:
+    """The tree as kinds: `["paused", ["running"]]`."""
+    found: list[Any] = []
+    for cause in causes:
+        found.append(cause.kind.value)
+        if cause.causes:
+            found.append(kinds(cause.causes))
+    return found
+
+
+def test_a_wait_names_its_event_until_when_and_what_came_near() -> None:
+    run = Run(draw("w", w=wait("paid", eventCondition="event.payload.n === 1", timeout="PT1H")))
+    run.start({})
+    near = [{"eventId": "e1"}]
+    cause = only(run, near={("w", "", ""): near})
+    assert cause.kind is CauseKind.EVENT
+    assert (cause.step_id, cause.iteration, cause.since) == ("w", "", BEGIN)
+    assert cause.until == BEGIN + timedelta(hours=1)
+    assert cause.message.startswith("waits for the event paid where event.payload.n === 1")
+    assert cause.details["nearMisses"] == near
+    assert explained(run).summary == f"w: {only(run).message}"
+
+
+def test_each_arm_of_a_wait_is_a_cause() -> None:
+    arms: list[Any] = [{"id": "yes", "eventPattern": "ok"}, {"id": "no", "eventPattern": "ko"}]
+    run = Run(draw("w", w=box("eventWait", arms=arms))).start({})
+    assert [cause.details["armId"] for cause in explained(run).causes] == ["yes", "no"]
+
+
+def test_an_approval_names_who_may_decide() -> None:
+    asked = box("approval", assignees={"users": ["ann"], "roles": ["boss"]}, deadline="P1D")
+    cause = only(Run(draw("a", a=asked)).start({}))
+    assert cause.kind is CauseKind.APPROVAL
+    assert cause.message == "waits for ann or anybody with the role boss to decide"
+    assert cause.until == BEGIN + timedelta(days=1)
+    assert cause.details["users"] == ["ann"]
+
+
+def test_a_delay_says_until_when_it_sleeps() -> None:
+    cause = only(Run(draw("d", d=box("delay", duration="PT1H"))).start({}))
+    assert (cause.kind, cause.until) == (CauseKind.TIMER, BEGIN + timedelta(hours=1))
+
+
+def test_a_task_says_which_attempt_runs_and_for_how_long_it_may() -> None:
+    run = Run(draw("a", a=task(timeout="PT1M"))).start({})
+    cause = only(run)
+    assert cause.kind is CauseKind.RUNNING
+    assert cause.details == {"attempt": 1, "taskId": "work"}
+    assert (cause.since, cause.until) == (BEGIN, BEGIN + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(("token", "kind"), [(0, CauseKind.WORKER), (2, CauseKind.RUNNING)])
+def test_a_task_that_was_offered_waits_for_a_worker_until_one_takes_it(
+    token: int, kind: CauseKind
+) -> None:
+    run = Run(draw("a")).start({})
+    cause = only(run, jobs={("a", "", 1): token})
+    assert cause.kind is kind
+    assert cause.until is None
+    assert cause.message == ("attempt 1 runs in a worker" if token else NOBODY)
+
+
+def test_a_retry_says_when_and_after_which_error() -> None:
+    run = Run(draw("a")).start({}).fail("a", "BUSY", retryable=True)
+    cause = only(run)
+    assert cause.kind is CauseKind.RETRY
+    assert cause.until is not None
+    assert cause.until > run.now
+    assert cause.message == "is tried again, attempt 2 after BUSY: BUSY in a"
+
+
+def test_a_pause_names_who_and_what_still_goes_on() -> None:
+    until = BEGIN + timedelta(days=1)
+    run = Run(draw("a")).start({}).pause(until=until, reason="lunch")
+    found = explained(run)
+    assert kinds(found.causes) == ["paused", ["running"]]
+    assert found.causes[0].until == until
+    assert found.causes[0].message.endswith("paused it: lunch")
+
+
+def test_a_loop_has_its_iterations_below_it() -> None:
+    loop = box("loop", source="{{workflow.input.items}}", mode="parallel", concurrency=50)
+    run = Run(draw("l l:loop>a", l=loop)).start({"items": list(range(30))})
+    cause = only(run)
+    assert cause.kind is CauseKind.LOOP
+    assert len(cause.causes) == MOST_CAUSES + 1
+    assert cause.causes[-1].details == {"more": 10}
+    assert {each.iteration for each in cause.causes[:-1]} == {str(n) for n in range(20)}
+
+
+def test_a_child_is_explained_below_its_step() -> None:
+    run = Run(draw("c", c=box("subWorkflow", workflowId="other"))).start({})
+    assert only(run).kind is CauseKind.CHILD
+    run.resolve("c")
+    child_id = next(iter(run.state.nodes.values())).child_id
+    assert child_id is not None
+    assert only(run).causes == ()
+    below = explained(Run(draw("w", w=wait())).start({}))
+    cause = only(run, children={child_id: below})
+    assert cause.causes == below.causes
+    assert cause.details == {"childId": child_id, "status": "WAITING_FOR_EVENT"}
+
+
+def test_what_was_told_to_stop_is_waited_for() -> None:
+    run = Run(draw("a")).start({}).cancel("enough")
+    found = explained(run)
+    assert kinds(found.causes) == ["ending", ["stopping"]]
+    assert found.causes[0].details["reason"] == "enough"
+    assert found.causes[0].causes[0].until is not None
+
+
+def test_undoing_says_how_far_it_is_and_what_it_waits_for() -> None:
+    run = Run(undoing(draw("a>b"), a={})).start({}).succeed("a").fail("b")
+    found = explained(run)
+    assert kinds(found.causes) == ["compensation", ["running"]]
+    assert found.causes[0].causes[0].step_id == "undo_a"
+    assert kinds(explained(run, jobs={("undo_a", "", 1): 0}).causes) == ["compensation", ["worker"]]
+    run.fail("undo_a", "BUSY", retryable=True)
+    assert kinds(explained(run).causes) == ["compensation", ["retry"]]
+    run.skip().fail("undo_a", "NEVER")
+    assert run.status is Status.FAILED
+    found = explained(run)
+    assert kinds(found.causes) == ["failed", "compensation", ["failed"]]
+    assert found.causes[0].details["canRetry"] is False
+
+
+def test_a_failure_names_its_error_and_what_to_do() -> None:
+    run = Run(draw("a")).start({}).fail("a", "BROKEN")
+    cause = only(run)
+    assert (cause.kind, cause.step_id) == (CauseKind.FAILED, "a")
+    assert cause.message == "it has failed: BROKEN: BROKEN in a"
+    assert cause.details["canRetry"] is True
+    assert "retry" in str(cause.details["advice"])
+
+
+def test_ends_are_explained_too() -> None:
+    assert only(Run(draw("a")).start({}).succeed("a")).kind is CauseKind.COMPLETED
+    cancelled = Run(draw("w", w=wait())).start({}).cancel("enough")
+    assert only(cancelled).kind is CauseKind.CANCELLED
+    assert only(cancelled).message.endswith("cancelled it: enough")
+
+
+@pytest.mark.parametrize("owner", ["silent", "nobody"])
+def test_a_silent_owner_comes_first(owner: str) -> None:
+    run = Run(draw("a")).start({})
+    assert kinds(explained(run, owner=owner).causes) == ["owner", "running"]
+    waiting = Run(draw("w", w=wait())).start({})
+    assert kinds(explained(waiting, owner=owner).causes) == ["event"], "it needs none"
+
+
+def every(causes: tuple[Cause, ...]) -> list[Cause]:
+    return [each for cause in causes for each in (cause, *every(cause.causes))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_rests_has_a_cause(seed: int) -> None:
+    """In every world at rest: something is named that it waits for, and each step is its own."""
+    run = Run(random_document(seed, Taste(largest=12)), check=None)
+    plain = run.tell
+    rests = 0
+
+    def tell(input: Any) -> Run:  # noqa: ANN401
+        nonlocal rests
+        plain(input)
+        found = explained(run)
+        assert found.causes
+        assert found.summary
+        if not run.state.has_ended and GO_ON not in run.ledger.timers:
+            rests += 1
+            told = every(found.causes)
+            assert CauseKind.DECIDING not in {cause.kind for cause in told}
+            leaves = {cause.step_id for cause in told if not cause.causes}
+            assert leaves - {None} or run.state.pause, "something of the workflow is named"
+        return run
+
+    run.tell = tell  # type: ignore[method-assign]
+    run.start(make_input(Seeded(seed)))
+    wander(run, Seeded(seed), restless=40, retries=seed % 3)
+    assert rests or run.status.is_final

@@ -1,0 +1,302 @@
+"""Whoever watches an instance is told everything once, in order, whoever runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.settings import Settings
+from tenuto.live import Dropped, LiveHub, Message
+from tenuto.live.room import Room
+from tenuto.live.window import Window
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.inputs import Started
+from tenuto.model.json import Object
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.tasks.registry import Registry
+from tenuto.testing.seeded_ids import SeededIds
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
+from tests.kit.simulator.places import InMemory
+from tests.kit.turns import turns
+from tests.kit.workload.drawing import document, node
+from tests.live.situations import FLOW, WAIT, Counting, all_told, app_on, some_told, whole
+
+
+@pytest.mark.asyncio
+async def test_everything_is_told_once_in_order_and_ends_with_the_instance() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(FLOW)
+        instance = await app.start("flow", {"n": 1})
+        live = await whole(hub, instance.id)
+        assert [each.get("nodeID") for each in live if each["status"] == "COMPLETED"] == [
+            "a",
+            "b",
+            "c",
+            None,
+        ]
+        assert live == await whole(hub, instance.id), "what was missed is told the same"
+        for since in range(12):
+            rest = [each for each in live if int(str(each["seq"])) > since]
+            assert await whole(hub, instance.id, since) == rest
+        await hub.close()
+
+
+@pytest.mark.asyncio
+async def test_a_feed_stays_open_for_what_follows_an_end() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        fails = [True]
+
+        @app.task
+        async def moody() -> None:
+            if fails.pop():
+                raise TenutoError("no")
+
+        retry: Object = {"maxAttempts": 1}
+        step: Object = {"stepId": "a", "type": "TASK", "taskId": "moody", "retry": retry}
+        await app.deploy({"id": "moody", "steps": [step]})
+        instance = await app.start("moody")
+        async with hub.follow("default", instance.id) as feed:
+            first = await some_told(feed, 4)
+            assert first[-1]["status"] == "FAILED"
+            fails.append(False)
+            await instance.retry()
+            rest = await some_told(feed, 4)
+            assert [each["status"] for each in rest] == [
+                "RUNNING",
+                "RUNNING",
+                "COMPLETED",
+                "COMPLETED",
+            ]
+
+
+@pytest.mark.asyncio
+async def test_an_instance_of_another_tenant_is_as_one_that_is_not_there() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(FLOW)
+        instance = await app.start("flow")
+        nobody = "00000000-0000-7000-8000-000000000009"
+        refusals = []
+        for tenant, id in (("other", instance.id), ("default", nobody)):
+            with pytest.raises(NotFound) as refused:
+                async with hub.follow(tenant, id):
+                    pass
+            refusals.append(str(refused.value).replace(id, "ID"))
+        assert refusals[0] == refusals[1]
+        async with hub.follow("default", instance.id, until_end=True) as feed:
+            with pytest.raises(NotFound):
+                async with hub.follow("other", instance.id):
+                    pass
+            assert await all_told(feed)
+
+
+@pytest.mark.asyncio
+async def test_a_change_costs_one_read_however_many_watch() -> None:
+    store = Counting()
+    async with app_on(store) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        while not await store.waits(instance.id):
+            await turns(1)
+        begun: list[asyncio.Event] = [asyncio.Event() for _ in range(200)]
+
+        async def watch(number: int) -> list[Message | Dropped]:
+            async with hub.follow("default", instance.id, until_end=True) as feed:
+                told = []
+                async for each in feed:
+                    told.append(each)
+                    if len(told) == 3:
+                        begun[number].set()
+                return told
+
+        watching = [asyncio.create_task(watch(number)) for number in range(200)]
+        await asyncio.gather(*(each.wait() for each in begun))
+        assert store.reads == 1, "what was missed is read once"
+        store.reads, before = 0, await store.newest_seqs([instance.id])
+        await app.publish("go")
+        everybody = await asyncio.gather(*watching)
+        changes = (await store.newest_seqs([instance.id]))[instance.id] - before[instance.id]
+        assert store.reads <= changes
+        assert all(
+            each is same
+            for told in everybody
+            for each, same in zip(told, everybody[0], strict=True)
+        )
+
+
+@pytest.mark.asyncio
+async def test_one_who_is_slow_is_dropped_and_comes_back() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        async with (
+            hub.follow("default", instance.id, buffer=2) as slow,
+            hub.follow("default", instance.id, until_end=True) as quick,
+        ):
+            begun = await some_told(slow, 3)
+            assert begun[-1]["status"] == "WAITING_FOR_EVENT"
+            await app.publish("go")
+            everything = await all_told(quick)
+            left = [each async for each in slow]
+        assert left == [Dropped(slow.cursor, "slow")]
+        assert slow.cursor == begun[-1]["seq"]
+        assert everything == begun + await whole(hub, instance.id, slow.cursor)
+
+
+def test_a_window_keeps_the_newest_messages_within_its_bounds() -> None:
+    window = Window(3, most_messages=4, most_bytes=30)
+    for seq in range(4, 10):
+        window.push([Message(seq, "workflow_node_update", b"12345")], seq)
+    assert (window.start, window.end) == (5, 9)
+    window.push([Message(11, "workflow_node_update", b"1" * 20)], 12)
+    assert (window.start, window.end) == (7, 12)
+    message, behind = window.after(8)
+    assert message is not None
+    assert (message.seq, behind) == (9, 2)
+    assert window.after(11) == (None, 0)
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_asked_while_nobody_watches() -> None:
+    store = Counting(MemoryDisk(), shared=True)
+    async with app_on(store, watch_every=0.001) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instances = [await app.start("waiting") for _ in range(3)]
+        assert store.looks == []
+        async with (
+            hub.follow("default", instances[0].id) as feed,
+            hub.follow("default", instances[1].id) as other,
+        ):
+            await some_told(feed, 3)
+            await some_told(other, 3)
+            store.looks.clear()
+            while not store.looks:
+                await app.engine.clock.sleep(0.001)
+            assert set(store.looks) == {2}, "one statement for all"
+        store.looks.clear()
+        await app.publish("go")
+        for instance in instances:
+            await instance.result(20)
+        assert store.looks == []
+        assert not hub._places
+
+
+@pytest.mark.asyncio
+async def test_who_watches_where_a_process_stops_is_told_where_to_go_on() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        async with hub.follow("default", instance.id) as feed:
+            last = (await some_told(feed, 3))[-1]
+            await hub.close()
+            assert [each async for each in feed] == [Dropped(int(str(last["seq"])), "stopping")]
+        with pytest.raises(StoreUnavailable):
+            async with hub.follow("default", instance.id):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Counting()
+    async with app_on(store) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        async with hub.follow("default", instance.id, until_end=True) as feed:
+            await some_told(feed, 3)
+            plain, refusals = store.entries, [2]
+
+            async def away(*of: object, **page: object) -> object:
+                if refusals[0]:
+                    refusals[0] -= 1
+                    raise StoreUnavailable("it is away")
+                return await plain(*of, **page)  # type: ignore[arg-type]
+
+            monkeypatch.setattr(store, "entries", away)
+            monkeypatch.setattr("tenuto.live.room.BAD_WEATHER", 0.0)
+            await app.publish("go")
+            assert (await all_told(feed))[-1]["status"] == "COMPLETED"
+            assert refusals == [0]
+
+
+@pytest.mark.asyncio
+async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        async with hub.follow("default", instance.id) as feed:
+            await some_told(feed, 3)
+            store = app.engine.store
+            rows = await store.entries(instance.id)
+            newer = [rows[-1]._replace(seq=len(rows) + 1, event_type="FROM_LATER")]
+
+            async def entries(*_of: object, **_page: object) -> object:
+                return newer
+
+            monkeypatch.setattr(store, "entries", entries)
+            room = hub._places[instance.id].opening.result()[0]
+            assert isinstance(room, Room)
+            room.hint(len(rows) + 1)
+            with pytest.raises(TenutoError, match="newer program") as refused:
+                await anext(feed)
+            assert refused.value.code == "TEN-4005"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_another_engine_runs_is_told_also_after_it_was_killed(seed: int) -> None:
+    """On a virtual clock: one runs it and is killed, the other takes over; a third one only
+    watches, from the beginning on.
+    """
+    loop, place = VirtualLoop(Random(seed)), InMemory(shared=True)
+    clock, ids = VirtualClock(loop, Wall()), SeededIds(Random(seed))
+    flow = document("naps", [node(f"n{n}", "delay", duration=f"PT{n + 1}S") for n in range(5)], [])
+
+    async def main() -> None:
+        stores = [place.store() for _ in range(3)]
+        engines = [
+            Engine(
+                store,
+                registry=Registry(),
+                clock=clock,
+                ids=ids,
+                settings=Settings(watch_every=1.0),
+            )
+            for store in stores
+        ]
+        for engine in engines:
+            await engine.open()
+        deployed = await engines[0].plans.save("default", flow)
+        started = Started(definition_id="naps", definition_version=1, input={})
+        id = (await engines[0].start(deployed.plan, started)).instance_id
+        hub = LiveHub(engines[2])
+        async with hub.follow("default", id, until_end=True) as feed:
+            told = [await anext(feed) for _ in range(3)]
+            stores[0].abandon()
+            for task in engines[0]._loops._tasks:
+                task.cancel()
+            told += [each async for each in feed]
+        seqs = [each.seq for each in told if isinstance(each, Message)]
+        assert len(seqs) == len(told)
+        assert seqs == sorted(set(seqs))
+        async with hub.follow("default", id, until_end=True) as feed:
+            assert told == [each async for each in feed]
+        for engine in engines[1:]:
+            await engine.close()
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.bury()
