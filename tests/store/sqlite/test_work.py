@@ -64,6 +64,17 @@ async def test_a_look_costs_a_few_statements_whatever_is_stored(tmp_path: Path) 
     await store.close(NOON, clean=True)
 
 
+async def test_events_that_come_together_ask_once_for_their_waits(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    terms = [WaitTerm("order.paid", '["payload.order"]', f'["{n}"]') for n in range(100)]
+    before = store.statements
+    await store.waits_for("default", terms[:1], limit=1000)
+    of_one = store.statements - before
+    await store.waits_for("default", terms, limit=1000)
+    assert store.statements - before == 2 * of_one
+    await store.close(NOON, clean=True)
+
+
 async def test_what_was_recorded_can_be_replayed(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     recorded: list[tuple[str, Parameters]] = []

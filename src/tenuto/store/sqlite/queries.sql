@@ -414,25 +414,31 @@ FROM (
     ORDER BY 1, 2
 );
 
--- name: waits_of_term
--- Open waits under one term, in key order. Packed.
+-- name: waits_of_terms
+-- Open waits under each of some terms, in key order: a list for each term. Packed.
 SELECT
     json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
+        json((
+            SELECT
+                json_group_array(
+                    json_array(
+                        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard,
+                        condition, hex(captures), term_paths, term_values, since, opened_at,
+                        correlation_id, looked_back, follows, arm, position
+                    )
+                )
+            FROM (
+                SELECT * FROM workflow_event_subscriptions
+                WHERE
+                    tenant = :tenant AND pattern = wanted.value ->> 0
+                    AND term_paths = wanted.value ->> 1 AND term_values = wanted.value ->> 2
+                    AND (instance_id, node, iteration, arm)
+                    > (:after_instance, :after_node, :after_iteration, :after_arm)
+                ORDER BY instance_id, node, iteration, arm LIMIT :limit
+            )
+        ))
     )
-FROM (
-    SELECT * FROM workflow_event_subscriptions
-    WHERE
-        tenant = :tenant AND pattern = :pattern
-        AND term_paths = :term_paths AND term_values = :term_values
-        AND (instance_id, node, iteration, arm)
-        > (:after_instance, :after_node, :after_iteration, :after_arm)
-    ORDER BY instance_id, node, iteration, arm LIMIT :limit
-);
+FROM json_each(:terms) AS wanted;
 
 -- name: waits_near_term
 -- Some open waits under one term, whatever their values, in the order of the index. Packed.

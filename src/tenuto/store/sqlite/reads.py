@@ -130,25 +130,20 @@ def waits_for(
 ) -> list[WaitRow]:
     """Each term is a range of one index; the ranges are merged as far as they are wanted."""
     start = after or WaitKey("", "", "")
-    ranges = [
-        _waits(
-            session.packed(
-                "waits_of_term",
-                {
-                    "tenant": tenant,
-                    "pattern": term.pattern,
-                    "term_paths": term.term_paths,
-                    "term_values": term.term_values,
-                    "after_instance": start.instance_id,
-                    "after_node": start.node,
-                    "after_iteration": start.iteration,
-                    "after_arm": start.arm,
-                    "limit": limit,
-                },
-            )
-        )
-        for term in dict.fromkeys(terms)
-    ]
+    found = session.packed(
+        "waits_of_terms",
+        {
+            "tenant": tenant,
+            "terms": as_json(list(dict.fromkeys(terms))),
+            "after_instance": start.instance_id,
+            "after_node": start.node,
+            "after_iteration": start.iteration,
+            "after_arm": start.arm,
+            "limit": limit,
+        },
+    )
+    # Most terms have one wait, or none.
+    ranges = [_waits(range_) for range_ in found if range_]
     return [wait_row(wait) for wait in islice(merge(*ranges, key=attrgetter("key")), limit)]
 
 
