@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from threading import Lock
 
-TOGETHER = 5_000
+TOGETHER = 20_000
 """So many new objects come together before the collector looks at them."""
 
 
