@@ -67,7 +67,7 @@ def fold_all(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> Inst
 def fold_into(  # noqa: C901, PLR0915 - one arm each
     plan: Plan, state: InstanceState, entry: Entry
 ) -> None:
-    """Change `state`, of which nobody else may know, as `entry` says."""
+    """Change `state`, of which nobody else may know, as `entry` says; what is most common first."""
     state.version += 1
     state.updated_at = entry.at
     match entry:
@@ -75,6 +75,14 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             nodes.completed(plan, state, entry)
         case NodeDispatched():
             nodes.dispatched(plan, state, entry)
+        case StatusChanged():
+            _status_changed(state, entry)
+        case InputSet():
+            _input_set(plan, state, entry)
+        case WaitOpened():
+            nodes.wait_opened(plan, state, entry)
+        case WaitResolved():
+            nodes.wait_resolved(state, entry)
         case NodeFailed():
             nodes.failed(plan, state, entry)
         case NodeSkipped():
@@ -87,10 +95,6 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             undoing.retry_scheduled(state, entry)
         case RetryScheduled():
             nodes.retry_scheduled(state, entry)
-        case WaitOpened():
-            nodes.wait_opened(plan, state, entry)
-        case WaitResolved():
-            nodes.wait_resolved(state, entry)
         case TimerSet():
             nodes.timer_set(plan, state, entry)
         case ChildStarted():
@@ -103,10 +107,6 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             loops.iteration_started(plan, state, entry)
         case IterationEnded():
             loops.iteration_ended(plan, state, entry)
-        case InputSet():
-            _input_set(plan, state, entry)
-        case StatusChanged():
-            _status_changed(state, entry)
         case PauseRequested():
             _pause_requested(state, entry)
         case ResumeRequested():

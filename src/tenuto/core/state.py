@@ -390,26 +390,32 @@ class InstanceState(Struct, gc=False, kw_only=True):
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_BLANK = InstanceState(
+    id="",
+    version=0,
+    status=Status.CREATED,
+    created_at=_BEGINNING,
+    updated_at=_BEGINNING,
+    nodes={},
+    joins={},
+    ready=NO_KEYS,
+    doomed=NO_KEYS,
+    quiet=NO_KEYS,
+    short=NO_KEYS,
+    open_steps={},
+    open_inside={},
+    loops={},
+    iterations={},
+    timers={},
+    variables={},
+    taken_events={},
+    past={},
+)
+"""What all states begin from and share: every start and every reading makes one."""
+
+
 def blank(instance_id: str) -> InstanceState:
     """An instance before its first entry."""
-    return InstanceState(
-        id=instance_id,
-        version=0,
-        status=Status.CREATED,
-        created_at=_BEGINNING,
-        updated_at=_BEGINNING,
-        nodes={},
-        joins={},
-        ready=NO_KEYS,
-        doomed=NO_KEYS,
-        quiet=NO_KEYS,
-        short=NO_KEYS,
-        open_steps={},
-        open_inside={},
-        loops={},
-        iterations={},
-        timers={},
-        variables={},
-        taken_events={},
-        past={},
-    )
+    state = _BLANK.copied()
+    state.id = instance_id
+    return state

@@ -99,7 +99,7 @@ def epoch_ms(moment: datetime) -> int:
 
 def from_epoch_ms(milliseconds: int) -> datetime:
     """The moment that `epoch_ms` names."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    return _EPOCH + milliseconds * _MILLISECOND
 
 
 def iso(moment: datetime) -> str:

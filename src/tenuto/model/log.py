@@ -54,6 +54,7 @@ UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {}
 SHAPE_KEY: Final = "$shape"
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
+_decode = msgspec.json.Decoder(dict[str, JSON]).decode
 
 
 def to_rows(first_seq: int, entries: Sequence[Entry]) -> list[LogRow]:
@@ -94,7 +95,7 @@ def payload_of(row: LogRow) -> Object:
 
 
 def _payload(row: LogRow, kind: type[Entry]) -> Object:
-    fields = msgspec.json.decode(row.payload, type=dict[str, JSON]) if row.payload else {}
+    fields = _decode(row.payload) if row.payload else {}
     return _upcast(kind.event_type, fields)
 
 
@@ -104,7 +105,8 @@ def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:
         fields |= {"status": row.node_status, "variable": row.output_variable}
-    return msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms)}, kind)
+    fields["at"] = from_epoch_ms(row.at_ms)
+    return msgspec.convert(fields, kind)
 
 
 def _upcast(event_type: EventType, fields: Object) -> Object:
@@ -176,9 +178,9 @@ def _writer(kind: type[Entry]) -> _Writer:
         payload = payload_of(entry)
         body = _encode(payload) if payload else None
         if not is_of_node:
-            return LogRow(seq, name, None, "", 1, None, None, body, None, at_ms)
+            return _log_row((seq, name, None, "", 1, None, None, body, None, at_ms))
         place = entry.node, entry.iteration, entry.attempt  # type: ignore[union-attr]
-        return LogRow(seq, name, *place, None, None, body, None, at_ms)
+        return _log_row((seq, name, *place, None, None, body, None, at_ms))
 
     return write
 
