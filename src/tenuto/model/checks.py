@@ -11,7 +11,7 @@ from tenuto.model.json import json_problem
 
 def refuse_bad_text(**texts: str | None) -> None:
     """InvalidInput unless each of `texts`, by its name in JSON, is text that every store keeps."""
-    found = ((name, json_problem(text)) for name, text in texts.items())
+    found = ((name, json_problem(text)) for name, text in texts.items() if text is not None)
     problems = [
         Problem(
             code="TEN-2004",
@@ -28,10 +28,13 @@ def refuse_bad_text(**texts: str | None) -> None:
 
 def refuse_bad_ids(**ids: str | None) -> None:
     """InvalidInput unless each of `ids`, by its name in JSON, is what every store can look up."""
-    refuse_bad_text(**ids)
+    given = {name: text for name, text in ids.items() if text is not None}
+    if not given:
+        return
+    refuse_bad_text(**given)
     problems = [
         problem
-        for name, text in ids.items()
+        for name, text in given.items()
         if isinstance(text, str)
         for problem in length_problems(text, f"$.{name}")
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from tenuto.model.ids import too_long
 from tenuto.model.json import JSON, Object, json_problem
@@ -66,6 +66,14 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
             "eventId": self.id,
             "pattern": self.pattern,
             "payload": self.payload,
-            "timestamp": moment.isoformat().replace("+00:00", "Z"),
+            "timestamp": _text_of(moment),
             "correlationId": self.correlation_id,
         }
+
+
+def _text_of(moment: datetime) -> str:
+    # Of moments in UTC, as almost all are, msgspec writes the same, in a tenth of the time.
+    if moment.tzinfo is UTC:
+        text: str = to_builtins(moment)
+        return text
+    return moment.isoformat().replace("+00:00", "Z")
