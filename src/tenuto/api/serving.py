@@ -71,6 +71,6 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
             await gate.service.clock.sleep(0.01)
         yield
     finally:
-        gate.service.stopping.set()
+        gate.service.stop()
         server.should_exit = True
         await running

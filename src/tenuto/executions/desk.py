@@ -58,6 +58,11 @@ class ExecutionDesk:
         self._is_closed = False
         self._beats: Together[Beat, Extension | None] = Together(self._extend)
 
+    @property
+    def waiting(self) -> int:
+        """How many workers wait for something to do."""
+        return len(self._line)
+
     # -- claims
 
     async def claim(
