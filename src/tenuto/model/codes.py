@@ -679,6 +679,16 @@ _REQUESTS = {
         "Correct the fields that are named: a table takes `columns` and `limit`, a chart `x`, `y` "
         "and `limit`, a number `format`, a text `format` and `limit`.",
     ),
+    "TEN-2601": Code(
+        "Worker without tasks",
+        "A worker runs the tasks of the modules that it is given, and there are none in them.",
+        "Write functions with @task there, or name the module that has them.",
+    ),
+    "TEN-2602": Code(
+        "Not the address of a service",
+        "A service is named by a URL that begins with http:// or https://.",
+        "Name it as it says itself when it starts: http://127.0.0.1:8484.",
+    ),
 }
 
 _INSTANCES = {
