@@ -24,7 +24,7 @@ from tenuto.tasks.registry import Registry
 WARM_UP = 50
 BATCH = 50
 _CONCURRENCY = 200
-_TASKS = '"""No-op."""\nfrom tenuto import task\n\n\n@task\nasync def noop(input):\n    return None\n'
+_TASKS = "from tenuto import task\n\n\n@task\nasync def noop(input):\n    return None\n"
 
 
 def pulled(report: Report, *, instances: int = 1_000, steps: int = 10) -> None:

@@ -7,6 +7,7 @@ from types import ModuleType
 
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
+    callbacks,
     commanding,
     dead_letters,
     documents,
@@ -16,6 +17,7 @@ from tenuto.api.operations import (
     instances,
     listeners,
     starting,
+    tasks,
     workflows,
 )
 
@@ -26,13 +28,15 @@ MODULES: tuple[ModuleType, ...] = (
     commanding,
     events,
     listeners,
+    tasks,
     executions,
+    callbacks,
     dead_letters,
     health,
     documents,
 )
 
-PUBLIC = frozenset({"health", "ready", "openapi", "docs"})
+PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback"})
 """By name, those that answer anybody; that one calls itself public is not enough."""
 
 

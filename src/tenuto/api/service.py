@@ -12,8 +12,10 @@ from tenuto.api.config import ServiceConfig
 from tenuto.api.operation import Operation, Size
 from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
+from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.pushing import PushOffice
 from tenuto.workspace import Workspace
 
 _ENVELOPE = 64_000
@@ -44,6 +46,14 @@ class Service:
         self.rates = Rates(self.clock, config.rate, config.burst)
         self.desk = ExecutionDesk(app.engine)
         """Where workers outside get tasks and report them."""
+        self.url = config.public_url or ""
+        """Where it is reached by those who report later what they were asked to do."""
+        self.pushing = PushOffice(
+            app.engine,
+            self.desk,
+            build_caller(may_be_private=app.engine.settings.private_targets),
+            lambda: self.url,
+        )
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
         limits = app.engine.settings.limits
