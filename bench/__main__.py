@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench import children, events, loops, scenarios
+from bench import children, events, loops, scenarios, service
 from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
 
@@ -24,6 +24,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "burst": (events.burst, events.promise_burst, 3),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
+    "pulled": (service.pulled, service.promise_pulled, 5),
     "pg-linear": (on_postgres.linear_throughput, on_postgres.promise_linear, 5),
     "pg-latency": (on_postgres.latency, on_postgres.promise_latency, 5),
     "pg-processes": (processes.side_by_side, processes.promise_side_by_side, 3),

@@ -11,7 +11,7 @@ from tenuto.egress import LateSender
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.ports import Clock, Ids, Sender, SystemClock, SystemIds
+from tenuto.ports import Caller, Clock, Ids, Sender, SystemClock, SystemIds
 from tenuto.store.access_protocol import AccessStore
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
@@ -132,6 +132,13 @@ def build_engine(
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
     )
+
+
+def build_caller(*, may_be_private: bool = False) -> Caller:
+    """What tasks are pushed with."""
+    from tenuto.egress.caller import HttpCaller  # noqa: PLC0415 - aiohttp only where used
+
+    return HttpCaller(may_be_private=may_be_private)
 
 
 def build_gatekeeper(

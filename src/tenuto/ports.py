@@ -92,6 +92,18 @@ class Fetcher(Protocol):
     async def close(self) -> None: ...
 
 
+class Caller(Protocol):
+    """What asks addresses outside to do something, and reads what they answer."""
+
+    async def call(
+        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+    ) -> Page:
+        """Post, and read at most so many bytes within so many seconds; it does not raise."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 class Sender(Protocol):
     """What sends requests to addresses outside."""
 

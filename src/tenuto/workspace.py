@@ -39,6 +39,7 @@ from tenuto.store.protocol import (
     InstancePage,
     InstanceQuery,
 )
+from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
 
@@ -90,6 +91,11 @@ class Workspace:
         self._taking = Taking(engine.clock, engine.ids, engine.settings.limits)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this, each with its version."""
+
+    @property
+    def task_definitions(self) -> TaskDefinitions:
+        """Tasks that the tenant has declared."""
+        return TaskDefinitions(self.engine, self.tenant)
 
     # -- definitions
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Generic, TypeVar
+
+from starlette.types import Receive
 
 from tenuto.access.principal import Principal
 from tenuto.api.service import Service
 from tenuto.workspace import Workspace
 
 QueryT = TypeVar("QueryT")
+T = TypeVar("T")
+
+
+class ClientGone(Exception):
+    """Whoever asked has left before they were answered."""
 
 
 class Call(Generic[QueryT]):
@@ -21,6 +29,7 @@ class Call(Generic[QueryT]):
         "path",
         "principal",
         "query",
+        "receive",
         "request_id",
         "response_headers",
         "service",
@@ -51,9 +60,31 @@ class Call(Generic[QueryT]):
         self.request_id = request_id
         self.body = body
         """As it came, for those few that are not JSON."""
+        self.receive: Receive | None = None
+        """Where it is heard that whoever asked has left."""
         self.status: int | None = None
         """Another one than the operation's own, which it documents."""
         self.response_headers: dict[str, str] = {}
+
+    async def while_heard(self, work: asyncio.Future[T]) -> T:
+        """What comes of `work`, which is called off where nobody waits for it any more."""
+        if self.receive is None:
+            return await work
+        gone = asyncio.ensure_future(_gone(self.receive))
+        try:
+            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise ClientGone
+            return work.result()
+        finally:
+            for each in (work, gone):
+                each.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class NoQuery:

@@ -16,6 +16,8 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
 
     host: str = HOST
     port: int = PORT
+    public_url: str | None = None
+    """Where others reach it, such as https://tenuto.example.com; None: where it listens."""
     hosts: frozenset[str] | None = None
     """By which names it may be called; None: on loopback those of this machine, else any."""
     origins: frozenset[str] = frozenset()

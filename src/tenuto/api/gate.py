@@ -26,7 +26,7 @@ from tenuto.api.bodies import (
     refuse_media,
     refuse_size,
 )
-from tenuto.api.call import NO_QUERY, Call
+from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.operation import Operation
 from tenuto.api.origins import Origins
 from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
@@ -54,10 +54,6 @@ _encode = msgspec.json.Encoder().encode
 
 Headers = Mapping[str, str]
 Pairs = list[tuple[bytes, bytes]]
-
-
-class ClientGone(Exception):
-    """Whoever asked has left before they had said what they want."""
 
 
 class Arrival:
@@ -125,7 +121,7 @@ class Gate:
             else:
                 await self._answer(arrival, receive, send, around)
         except ClientGone:
-            log.debug("request %s: gone before it was read", request_id)
+            log.debug("request %s: gone before it was answered", request_id)
         except TenutoError as error:
             await _refuse(send, told(error, arrival.path, request_id), around)
         except Exception:
@@ -140,6 +136,7 @@ class Gate:
             operation = await self._admitted(arrival)
             call = self._call(arrival, operation)
             call.body = await _body(receive, arrival.headers, self.service.sizes[operation.size])
+            call.receive = receive
             answer = await operation.handler(call, *_arguments(operation, call))
         except TenutoError as error:
             await self._note(arrival, error)

@@ -37,6 +37,8 @@ _TITLES = {
 _ALWAYS = (403, 421, 429, 500, 503)
 _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
+    "put_task": (("If-Match", 'The version that was changed, such as "3".'),),
+    "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
     "put_workflow": (("If-Match", 'The version that was changed, such as "3".'),),
 }
 

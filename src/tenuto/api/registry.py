@@ -7,14 +7,17 @@ from types import ModuleType
 
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
+    callbacks,
     commanding,
     dead_letters,
     documents,
     events,
+    executions,
     health,
     instances,
     listeners,
     starting,
+    tasks,
     workflows,
 )
 
@@ -25,12 +28,15 @@ MODULES: tuple[ModuleType, ...] = (
     commanding,
     events,
     listeners,
+    tasks,
+    executions,
+    callbacks,
     dead_letters,
     health,
     documents,
 )
 
-PUBLIC = frozenset({"health", "ready", "openapi", "docs"})
+PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback"})
 """By name, those that answer anybody; that one calls itself public is not enough."""
 
 

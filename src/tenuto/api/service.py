@@ -12,7 +12,10 @@ from tenuto.api.config import ServiceConfig
 from tenuto.api.operation import Operation, Size
 from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
+from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
+from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.pushing import PushOffice
 from tenuto.workspace import Workspace
 
 _ENVELOPE = 64_000
@@ -41,6 +44,16 @@ class Service:
         self.clock = app.engine.clock
         self.ids = app.engine.ids
         self.rates = Rates(self.clock, config.rate, config.burst)
+        self.desk = ExecutionDesk(app.engine)
+        """Where workers outside get tasks and report them."""
+        self.url = config.public_url or ""
+        """Where it is reached by those who report later what they were asked to do."""
+        self.pushing = PushOffice(
+            app.engine,
+            self.desk,
+            build_caller(may_be_private=app.engine.settings.private_targets),
+            lambda: self.url,
+        )
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
         limits = app.engine.settings.limits
@@ -53,6 +66,11 @@ class Service:
             }
         )
         """How many bytes a body may have."""
+
+    def stop(self) -> None:
+        """Send those who wait away; requests that are under way may end."""
+        self.stopping.set()
+        self.desk.close()
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""

@@ -64,13 +64,19 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         timeout_keep_alive=_LONGEST_IDLE,
         timeout_graceful_shutdown=int(gate.service.config.drain_seconds),
     )
+    service = gate.service
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         while not server.started and not running.done():
             await gate.service.clock.sleep(0.01)
-        yield
+        service.url = service.config.public_url or url_of(listener)
+        pushing = asyncio.ensure_future(service.pushing.run())
+        try:
+            yield
+        finally:
+            pushing.cancel()
     finally:
-        gate.service.stopping.set()
+        service.stop()
         server.should_exit = True
-        await running
+        await asyncio.gather(running, service.pushing.finish(service.config.drain_seconds))

@@ -31,7 +31,7 @@ class HttpFetcher(HttpSender):
                     url, headers={"accept-encoding": "identity"}, allow_redirects=False
                 ) as answer,
             ):
-                return await _read(answer, most)
+                return await read_answer(answer, most)
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
         except aiohttp.ClientConnectorError as error:
@@ -40,7 +40,8 @@ class HttpFetcher(HttpSender):
             return Page(None, error=f"{type(error).__name__}: {error}")
 
 
-async def _read(answer: aiohttp.ClientResponse, most: int) -> Page:
+async def read_answer(answer: aiohttp.ClientResponse, most: int) -> Page:
+    """The answer, unless it is larger than `most` bytes."""
     body = bytearray()
     async for part in answer.content.iter_chunked(_PART):
         body += part

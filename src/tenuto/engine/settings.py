@@ -32,6 +32,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds for which nothing may arrive at an address until it is disabled."""
     private_webhooks: bool = False
     """Whether events may be sent to addresses of no public network, such as this machine."""
+    private_targets: bool = False
+    """Whether tasks may be pushed to addresses of no public network, such as this machine."""
     inbox_retention: float = 7 * 86_400.0
     """Seconds for which events are kept once it is recorded whom they were for."""
     prune_every: float = 3_600.0

@@ -58,6 +58,11 @@ class ExecutionDesk:
         self._is_closed = False
         self._beats: Together[Beat, Extension | None] = Together(self._extend)
 
+    @property
+    def waiting(self) -> int:
+        """How many workers wait for something to do."""
+        return len(self._line)
+
     # -- claims
 
     async def claim(
@@ -246,7 +251,17 @@ class ExecutionDesk:
             return error
         return _over(execution_id(sent.key), answer.rejection.message)
 
+    async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
+        """Let a lease go on until the attempt's time-out; False: it is over."""
+        lease = await self._proven(tenant, execution_id, lease_token)
+        return bool(await self._store.hand_over([lease], self._clock.now()))
+
     # -- proof
+
+    async def is_ours(self, tenant: str, execution_id: str, lease_token: str) -> bool:
+        """Whether this is a token that was given out for that execution, once."""
+        await self._signing()
+        return self._lease(tenant, execution_id, lease_token) is not None
 
     async def _proven(self, tenant: str, id: str, token: str) -> Lease:
         """The lease that was granted, once; NotFound for what is not the tenant's at all."""

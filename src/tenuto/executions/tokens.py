@@ -10,7 +10,6 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
-from hashlib import sha256
 
 import msgspec
 
@@ -60,5 +59,5 @@ class Tokens:
 
     def _signature(self, tenant: str, lease: Lease) -> str:
         signed = msgspec.json.encode((tenant, *lease.key, lease.token))
-        digest = hmac.new(self._secret, signed, sha256).digest()
+        digest = hmac.digest(self._secret, signed, "sha256")
         return digest[:_SIGNATURE_BYTES].hex()

@@ -679,6 +679,28 @@ _REQUESTS = {
         "Correct the fields that are named: a table takes `columns` and `limit`, a chart `x`, `y` "
         "and `limit`, a number `format`, a text `format` and `limit`.",
     ),
+    "TEN-2601": Code(
+        "Worker without tasks",
+        "A worker runs the tasks of the modules that it is given, and there are none in them.",
+        "Write functions with @task there, or name the module that has them.",
+    ),
+    "TEN-2602": Code(
+        "Not the address of a service",
+        "A service is named by a URL that begins with http:// or https://.",
+        "Name it as it says itself when it starts: http://127.0.0.1:8484.",
+    ),
+    "TEN-2603": Code(
+        "Task that cannot be declared",
+        "A task has an id and a kind, `pull` or `push`; one that is pushed has the address that it "
+        "is sent to.",
+        "Correct the fields that are named.",
+    ),
+    "TEN-2604": Code(
+        "Task that nobody is known to do",
+        "No function of this process has this name, and nobody has declared such a task; it waits "
+        "until a worker asks for it.",
+        "Start a worker that has it, declare it, or correct the `taskId`.",
+    ),
 }
 
 _INSTANCES = {
@@ -771,6 +793,26 @@ _INSTANCES = {
         "Cannot be tried again",
         "A result that came too late is there to be looked at; there is nothing to try again.",
         "Look at what it did, undo that by hand if need be, and discard the letter.",
+    ),
+    "TEN-3060": Code(
+        "Not a token for this callback",
+        "A callback has in its URL the token that was sent along with the task; this is none.",
+        "Post to the `callbackUrl` as it was received.",
+    ),
+    "TEN-3061": Code(
+        "Task declared before",
+        "There is a declared task of this id.",
+        "Change it with PUT, or choose another id.",
+    ),
+    "TEN-3062": Code(
+        "Task was changed",
+        "The task has another version than the one that the change was made to.",
+        "Read it again, and change that.",
+    ),
+    "TEN-3063": Code(
+        "No such task",
+        "Nobody has declared a task of this id.",
+        "List those that there are, or declare it.",
     ),
     "TEN-3100": Code(
         "The workflow failed",

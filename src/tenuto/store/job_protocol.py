@@ -134,7 +134,8 @@ class Jobs(Protocol):
     async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
         """Lease jobs to a worker outside.
 
-        Those that were offered first first, and none that was called off. The lease ends with
+        Those that were offered first first, and none that was called off; of any task: none of one
+        that is pushed. The lease ends with
         `claim.lease`, the job's time-out or the silence that it is allowed, whichever is first, and
         not with any process. CommitUnknown when the answer got lost.
         """

@@ -63,6 +63,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
 
@@ -352,6 +353,33 @@ class FaultyStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await self._read(lambda: self._inner.backlogs(tenant))
+
+    async def put_task(self, task: TaskRow) -> bool:
+        return await self._write("put task", lambda: self._inner.put_task(task))
+
+    async def task(self, tenant: str, id: str) -> TaskRow | None:
+        return await self._read(lambda: self._inner.task(tenant, id))
+
+    async def tasks(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
+        return await self._read(lambda: self._inner.tasks(tenant, after=after, limit=limit))
+
+    async def pushed_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await self._read(lambda: self._inner.pushed_tasks(after=after, limit=limit))
+
+    async def remove_task(self, tenant: str, id: str) -> bool:
+        return await self._write("remove task", lambda: self._inner.remove_task(tenant, id))
+
+    async def target(self, tenant: str, task_id: str) -> TargetRow | None:
+        return await self._read(lambda: self._inner.target(tenant, task_id))
+
+    async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
+        put = partial(self._inner.put_target, tenant, task_id, target)
+        return await self._write("put target", put)
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        return await self._write("hand over", lambda: self._inner.hand_over(leases, now))
 
     async def put_key(self, key: KeyRow) -> bool:
         return await self._write("put key", lambda: self._inner.put_key(key))

@@ -24,7 +24,7 @@ from tenuto.worker.held_task import HeldTask
 log = logging.getLogger("tenuto.worker")
 
 MOST_CLAIMED = 50
-"""So many tasks are asked for at once."""
+"""So many tasks are asked for at once, unless somebody says otherwise."""
 MOST_REPORTED = 200
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _UNPROCESSABLE = 422
@@ -38,7 +38,7 @@ _SELDOM = 3600.0
 class Worker:
     """One process's share of the work."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that can be chosen
         self,
         desk: Desk,
         registry: Registry,
@@ -47,16 +47,18 @@ class Worker:
         clock: Clock,
         concurrency: int = 10,
         prefetch: int = 0,
+        batch: int = MOST_CLAIMED,
         lease: timedelta = _LEASE,
         wait: timedelta = _A_WHILE,
     ) -> None:
-        """`concurrency`: how many tasks run at once; `prefetch`: how many more are at hand."""
+        """So many tasks run at once, so many more are at hand, so many are claimed at once."""
         self._desk = desk
         self._registry = registry
         self._id = worker_id
         self._clock = clock
         self._concurrency = concurrency
         self._room = concurrency + prefetch
+        self._batch = batch
         self._lease = lease
         self._wait = wait
         self._runner = Runner(registry, clock, self._ended, limits=Limits())
@@ -137,7 +139,7 @@ class Worker:
         tasks = await self._desk.claim(
             self._id,
             tuple(self._registry),
-            most=min(room, MOST_CLAIMED),
+            most=min(room, self._batch),
             wait=self._wait,
             lease=self._lease,
         )

@@ -101,7 +101,12 @@ class BatchAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     may_be_empty=True,
 )
 async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
-    asked = _asked(body, call.path["id"], call.headers.get("idempotency-key"))
+    return await answered(call, body, call.path["id"])
+
+
+async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) -> StartAnswer:
+    """Start an instance of a workflow, and wait for its end for as long as was asked."""
+    asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     started = await call.workspace.begin(asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     if started.is_repeat:

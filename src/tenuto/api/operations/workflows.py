@@ -15,8 +15,10 @@ from tenuto.api.operation import API, operation
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
 from tenuto.definition import check, unavailable
+from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, Problem
+from tenuto.model.graph import Definition, Task
 from tenuto.model.json import JSON
 from tenuto.store.protocol import DefinitionRow
 from tenuto.workspace import Saved
@@ -103,9 +105,9 @@ async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
 )
 async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     document = _named(body, call.path["id"])
-    only_after = _only_after(call.headers.get("if-match"))
+    version = only_after(call.headers.get("if-match"))
     try:
-        saved = await call.workspace.save(document, only_after=only_after)
+        saved = await call.workspace.save(document, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
     return _answer(call, saved)
@@ -122,7 +124,7 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     size="document",
     is_audited=False,
 )
-async def validate_workflow(_: Call[NoQuery], body: JSON) -> Validation:
+async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
     checked = check(body)
     problems = [item_of(each) for each in checked.problems]
     if checked.definition is not None:
@@ -130,7 +132,28 @@ async def validate_workflow(_: Call[NoQuery], body: JSON) -> Validation:
             msgspec.structs.replace(item_of(each), severity="warning")
             for each in unavailable(checked.definition)
         ]
+        problems += await _undeclared(call, checked.definition)
     return Validation(valid=checked.definition is not None, problems=tuple(problems))
+
+
+async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
+    """Steps whose tasks wait until some worker asks for them, which may be meant so."""
+    used = {
+        node.config.task_id: node.id
+        for node in definition.graph.nodes
+        if isinstance(node.config, Task) and node.config.task_id not in call.workspace.tasks
+    }
+    unknown = await call.workspace.task_definitions.undeclared(list(used))
+    return [
+        ProblemItem(
+            code="TEN-2604",
+            path="$",
+            message=f"{used[id]}: nobody is known to do the task {id!r}",
+            advice=CATALOGUE["TEN-2604"].advice,
+            severity="warning",
+        )
+        for id in unknown
+    ]
 
 
 @operation(
@@ -235,7 +258,7 @@ def _named(document: JSON, id: str) -> JSON:
     return {"id": id, **document}
 
 
-def _only_after(if_match: str | None) -> int | None:
+def only_after(if_match: str | None) -> int | None:
     if if_match is None or if_match.strip() == "*":
         return None
     text = if_match.strip().removeprefix("W/").strip('"')

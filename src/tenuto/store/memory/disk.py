@@ -16,6 +16,7 @@ from tenuto.store.access_protocol import AuditHead
 from tenuto.store.columns import EventColumns
 from tenuto.store.job_protocol import JobKey
 from tenuto.store.protocol import DataRefused, DeliveryOutcome
+from tenuto.store.task_protocol import TargetRow
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -103,7 +104,7 @@ def unpack(kind: type[T], row: bytes) -> T:
 class MemoryDisk:
     """The tables. Any number of stores may stand on one disk, as engines stand on one database."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915 - one for each table
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
         self.guests: set[str] = set()
@@ -148,6 +149,8 @@ class MemoryDisk:
         self.audit_log: dict[tuple[str, int], bytes] = {}
         self.audit_numbers: dict[tuple[str, str], int] = {}
         self.audit_heads: dict[str, AuditHead] = {}
+        self.tasks: dict[tuple[str, str], bytes] = {}
+        self.push_targets: dict[tuple[str, str], TargetRow] = {}
         self.listening = 0
         """How often it has changed who listens, and for what."""
         self.shares: dict[str, str] = {}

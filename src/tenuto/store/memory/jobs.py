@@ -18,6 +18,7 @@ from tenuto.store.job_protocol import (
     WorkerClaim,
 )
 from tenuto.store.memory.disk import Job, MemoryDisk, pack, unpack
+from tenuto.store.memory.tasks import pushed_tasks
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -74,9 +75,14 @@ def claim_for_worker(
 ) -> list[Grant]:
     lease = wanted.lease // _MILLISECOND
     granted: list[Grant] = []
+    pushed = {row.id for row in pushed_tasks(disk) if row.tenant == wanted.tenant}
     with disk.transaction():
         for key, job in in_order(disk, passed_over):
-            fits = wanted.task_ids is None or job.task_id in wanted.task_ids
+            fits = (
+                job.task_id not in pushed
+                if wanted.task_ids is None
+                else job.task_id in wanted.task_ids
+            )
             if len(granted) < wanted.limit and job.is_free and fits and job.tenant == wanted.tenant:
                 taken = job._replace(
                     token=job.token + 1,
@@ -104,6 +110,17 @@ def extend_for_workers(disk: MemoryDisk, beats: Sequence[Beat], now: int) -> dic
             disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=until, details=told)))
             extended[lease] = Extension(from_epoch_ms(until), job.is_called_off)
     return extended
+
+
+def hand_over(disk: MemoryDisk, leases: Sequence[Lease], now: int) -> set[Lease]:
+    handed: set[Lease] = set()
+    with disk.transaction():
+        for lease in leases:
+            job = _held(disk, lease)
+            if job is not None and job.is_outside and job.leased_until > now:
+                disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=job.overdue_at)))
+                handed.add(lease)
+    return handed
 
 
 def put_back(disk: MemoryDisk, leases: Sequence[Lease]) -> None:

@@ -48,7 +48,7 @@ from tenuto.store.job_protocol import (
     Lease,
     WorkerClaim,
 )
-from tenuto.store.memory import access, jobs, outbox
+from tenuto.store.memory import access, jobs, outbox, tasks
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -90,6 +90,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.task_protocol import TargetRow, TaskRow
 
 _wait_key = attrgetter("key")
 
@@ -633,6 +634,36 @@ class MemoryStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return outbox.backlogs(self.disk, tenant)
+
+    async def put_task(self, task: TaskRow) -> bool:
+        self._require_open()
+        return tasks.put_task(self.disk, task)
+
+    async def task(self, tenant: str, id: str) -> TaskRow | None:
+        return tasks.task(self.disk, tenant, id)
+
+    async def tasks(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
+        return tasks.tasks(self.disk, tenant, after, limit)
+
+    async def pushed_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return tasks.pushed_tasks(self.disk, after)[:limit]
+
+    async def remove_task(self, tenant: str, id: str) -> bool:
+        self._require_open()
+        return tasks.remove_task(self.disk, tenant, id)
+
+    async def target(self, tenant: str, task_id: str) -> TargetRow | None:
+        return tasks.target(self.disk, tenant, task_id)
+
+    async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
+        self._require_open()
+        return tasks.put_target(self.disk, tenant, task_id, target)
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        self._require_open()
+        return jobs.hand_over(self.disk, leases, epoch_ms(now))
 
     async def put_key(self, key: KeyRow) -> bool:
         self._require_open()

@@ -1233,8 +1233,8 @@ WHERE
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 -- name: claim_for_worker
--- Jobs of a tenant that nobody works on, of these tasks or of any, those that were offered first,
--- leased to a worker outside: no longer than a job may take, or its worker be silent.
+-- Jobs of a tenant that nobody works on, of these tasks or of any that is not pushed, those that were
+-- offered first, leased to a worker outside: no longer than a job may take, or its worker be silent.
 WITH RECURSIVE known AS (
     (
         SELECT job.task_id FROM tenuto.jobs AS job
@@ -1254,7 +1254,13 @@ WITH RECURSIVE known AS (
 wanted AS (
     SELECT unnest(:task_ids::text[]) AS task_id
     UNION ALL
-    SELECT known.task_id FROM known WHERE known.task_id IS NOT NULL
+    SELECT known.task_id FROM known
+    WHERE
+        known.task_id IS NOT NULL
+        AND NOT EXISTS (
+            SELECT 1 FROM tenuto.task_definitions AS task
+            WHERE task.tenant = :tenant AND task.id = known.task_id AND task.is_pushed
+        )
 ),
 
 offered AS MATERIALIZED (
@@ -2542,3 +2548,72 @@ SELECT
     tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
     previous_hash, hash
 FROM tenuto.audit_log WHERE tenant = :tenant AND number > :after ORDER BY tenant, number LIMIT :limit;
+
+-- name: insert_task
+-- Declare a task; nothing where there is one.
+INSERT INTO tenuto.task_definitions (
+    tenant, id, version, document, is_pushed, created_at, updated_at
+)
+VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_task
+-- Change a task from one version to the next.
+UPDATE tenuto.task_definitions SET
+    version = :version, document = :document, is_pushed = :is_pushed, created_at = :created_at,
+    updated_at = :updated_at
+WHERE tenant = :tenant AND id = :id AND version = :version - 1
+RETURNING 1;
+
+-- name: task
+-- One task.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id;
+
+-- name: tasks
+-- The tasks of a tenant.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM tenuto.task_definitions WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: pushed_tasks
+-- The tasks of all tenants that are pushed.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM tenuto.task_definitions
+WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+
+-- name: remove_task
+-- Forget a task, and what is known of its address.
+WITH forgotten AS (
+    DELETE FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :id
+)
+
+DELETE FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+-- name: push_target
+-- What is known of a task's address.
+SELECT version, state FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :task_id;
+
+-- name: insert_push_target
+-- What is known of a task's address for the first time.
+INSERT INTO tenuto.push_targets (tenant, task_id, version, state)
+VALUES (:tenant, :task_id, :version, :state)
+ON CONFLICT (tenant, task_id) DO NOTHING RETURNING 1;
+
+-- name: update_push_target
+-- What is known of a task's address from now on.
+UPDATE tenuto.push_targets SET version = :version, state = :state
+WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
+RETURNING 1;
+
+-- name: hand_over
+-- Let leases of workers go on until their attempts' time-outs.
+UPDATE tenuto.jobs AS job SET leased_until = job.overdue_at
+FROM unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS held (instance_id, node, iteration, attempt, token)
+WHERE
+    job.instance_id = held.instance_id AND job.node = held.node
+    AND job.iteration = held.iteration AND job.attempt = held.attempt
+    AND job.token = held.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;

@@ -56,7 +56,7 @@ from tenuto.store.outbox_protocol import (
     Settlement,
     Stretch,
 )
-from tenuto.store.postgres import access, outbox, reads
+from tenuto.store.postgres import access, outbox, reads, tasks
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -96,6 +96,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.task_protocol import TargetRow, TaskRow
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -642,6 +643,36 @@ class PostgresStore:
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
         return await outbox.prune_events(self._pool, tenant, epoch_ms(before), limit)
+
+    async def put_task(self, task: TaskRow) -> bool:
+        return await tasks.put_task(self._connections, task)
+
+    async def task(self, tenant: str, id: str) -> TaskRow | None:
+        return await looked_for(tasks.task(self._connections, tenant, id), nothing=None)
+
+    async def tasks(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
+        return await tasks.tasks(self._connections, tenant, after, limit)
+
+    async def pushed_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await tasks.pushed_tasks(self._connections, after, limit)
+
+    async def remove_task(self, tenant: str, id: str) -> bool:
+        return await tasks.remove_task(self._connections, tenant, id)
+
+    async def target(self, tenant: str, task_id: str) -> TargetRow | None:
+        return await tasks.target(self._connections, tenant, task_id)
+
+    async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
+        return await tasks.put_target(self._connections, tenant, task_id, target)
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        del now  # the server has a clock
+        self._require_writer()
+        held = part("leases", [(*each.key, each.token) for each in leases]).parameters()
+        found = await self._connections.rows("hand_over", held)
+        return {Lease(JobKey(*key), token) for *key, token in found}
 
     async def put_key(self, key: KeyRow) -> bool:
         return await access.put_key(self._connections, key)

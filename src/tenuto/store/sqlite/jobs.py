@@ -100,13 +100,15 @@ def claim_for_worker(session: Session, wanted: WorkerClaim, now: int) -> list[Gr
 
 
 def _offered(session: Session, tenant: str) -> Iterator[str]:
-    """Of which tasks a tenant has jobs that nobody works on."""
+    """Of which tasks a tenant has jobs that nobody works on and that are not pushed."""
     after = ""
+    pushed = {id for (id,) in session.rows("pushed_of_tenant", (tenant,))}
     while True:
         [(task_id,)] = session.rows("next_offered_task", {"tenant": tenant, "after": after})
         if task_id is None:
             return
-        yield task_id
+        if task_id not in pushed:
+            yield task_id
         after = task_id
 
 
@@ -126,6 +128,14 @@ def _of_workers(session: Session, keys: str, now: int) -> dict[Lease, Extension]
             "workers_leases", {"keys": keys, "now": now}
         )
     }
+
+
+def hand_over(session: Session, leases: Sequence[Lease], now: int) -> set[Lease]:
+    """Let workers' leases go on until the time-outs of their attempts; those that do."""
+    rows = as_json([(*lease.key, lease.token) for lease in leases])
+    session.run("hand_over", {"leases": rows, "now": now})
+    keys = as_json([lease.key for lease in leases])
+    return _of_workers(session, keys, now).keys() & set(leases)
 
 
 def put_back(session: Session, leases: Sequence[Lease]) -> None:

@@ -1499,3 +1499,71 @@ SELECT
     tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
     previous_hash, hash
 FROM audit_log WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?;
+
+-- name: insert_task
+-- Declare a task; nothing where there is one.
+INSERT INTO task_definitions (tenant, id, version, document, is_pushed, created_at, updated_at)
+VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_task
+-- Change a task from one version to the next.
+UPDATE task_definitions SET
+    version = :version, document = :document, is_pushed = :is_pushed, created_at = :created_at,
+    updated_at = :updated_at
+WHERE tenant = :tenant AND id = :id AND version = :version - 1
+RETURNING 1;
+
+-- name: task
+-- One task.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM task_definitions WHERE tenant = ? AND id = ?;
+
+-- name: tasks
+-- The tasks of a tenant.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM task_definitions WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
+
+-- name: pushed_tasks
+-- The tasks of all tenants that are pushed.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM task_definitions INDEXED BY task_definitions_pushed
+WHERE is_pushed AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
+
+-- name: pushed_of_tenant
+-- Which tasks of a tenant are pushed.
+SELECT id FROM task_definitions INDEXED BY task_definitions_pushed WHERE is_pushed AND tenant = ?;
+
+-- name: remove_task
+-- Forget a task.
+DELETE FROM task_definitions WHERE tenant = ? AND id = ? RETURNING 1;
+
+-- name: remove_push_target
+-- Forget what is known of a task's address.
+DELETE FROM push_targets WHERE tenant = ? AND task_id = ?;
+
+-- name: push_target
+-- What is known of a task's address.
+SELECT version, state FROM push_targets WHERE tenant = ? AND task_id = ?;
+
+-- name: insert_push_target
+-- What is known of a task's address for the first time.
+INSERT INTO push_targets (tenant, task_id, version, state)
+VALUES (:tenant, :task_id, :version, :state)
+ON CONFLICT (tenant, task_id) DO NOTHING RETURNING 1;
+
+-- name: update_push_target
+-- What is known of a task's address from now on.
+UPDATE push_targets SET version = :version, state = :state
+WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
+RETURNING 1;
+
+-- name: hand_over
+-- Let leases of workers go on until their attempts' time-outs.
+UPDATE jobs SET leased_until = overdue_at
+WHERE
+    is_outside AND leased_by IS NOT NULL AND leased_until > :now
+    AND (instance_id, node, iteration, attempt, token) IN (
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+        FROM json_each(:leases)
+    );

@@ -81,7 +81,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import access, jobs, outbox, reads
+from tenuto.store.sqlite import access, jobs, outbox, reads, tasks
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
@@ -91,6 +91,7 @@ from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
+from tenuto.store.task_protocol import TargetRow, TaskRow
 
 T = TypeVar("T")
 
@@ -584,6 +585,38 @@ class SqliteStore:
         return await self._write(
             lambda session: outbox.prune_events(session, tenant, moment, limit)
         )
+
+    async def put_task(self, task: TaskRow) -> bool:
+        self._require_open()
+        return await self._write(lambda session: tasks.put_task(session, task))
+
+    async def task(self, tenant: str, id: str) -> TaskRow | None:
+        look = self._look(lambda session: tasks.task(session, tenant, id))
+        return await looked_for(look, nothing=None)
+
+    async def tasks(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
+        return await self._look(lambda session: tasks.tasks(session, tenant, after, limit))
+
+    async def pushed_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await self._look(lambda session: tasks.pushed_tasks(session, after, limit))
+
+    async def remove_task(self, tenant: str, id: str) -> bool:
+        self._require_open()
+        return await self._write(lambda session: tasks.remove_task(session, tenant, id))
+
+    async def target(self, tenant: str, task_id: str) -> TargetRow | None:
+        return await self._look(lambda session: tasks.target(session, tenant, task_id))
+
+    async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
+        self._require_open()
+        return await self._write(lambda session: tasks.put_target(session, tenant, task_id, target))
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        self._require_open()
+        moment = epoch_ms(now)
+        return await self._write(lambda session: jobs.hand_over(session, leases, moment))
 
     async def put_key(self, key: KeyRow) -> bool:
         self._require_open()

@@ -1,0 +1,201 @@
+"""Tasks for workers outside: claiming them, saying that one is at work, reporting how they ended.
+
+None of it is kept in the audit log: what becomes of an attempt stands in its instance's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.operation import API, operation
+from tenuto.api.problems import ErrorItem, error_item
+from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
+from tenuto.executions.desk import Reported
+from tenuto.model.errors import TenutoError
+from tenuto.model.executions import ClaimedTask, Heartbeat, ReportedError, TaskReport
+from tenuto.model.json import JSON
+
+TAG = "executions"
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class ClaimRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a worker can do."""
+
+    worker_id: Name
+    task_ids: Annotated[list[Name], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
+    """Of which tasks; left out: of any that nobody has in process."""
+    max: Annotated[int, Meta(ge=1, le=MOST_ITEMS)] = 1
+    wait: Annotated[float, Meta(ge=0, le=60)] = 0
+    """Seconds to wait for the first of them."""
+    lease: Annotated[float, Meta(ge=1, le=3600)] = 30
+    """Seconds for which they are the worker's, unless it says that it is at work."""
+
+
+class ClaimAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Tasks to work on; none, when there were none for as long as was waited."""
+
+    tasks: list[ClaimedTask]
+
+
+class HeartbeatRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A worker is at work."""
+
+    lease_token: str
+    details: JSON = None
+    """How far it is, for people."""
+
+
+class CompleteRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An attempt has succeeded."""
+
+    lease_token: str
+    output: JSON = None
+    next_handle: str | None = None
+    """The handle that the step is left by, if it is not `default`."""
+
+
+class FailRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An attempt has failed."""
+
+    lease_token: str
+    error: ReportedError
+
+
+class ReportRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How attempts ended."""
+
+    results: BatchOf[TaskReport]
+
+
+class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """What became of one of several reports: 200, or why it does not count."""
+
+    execution_id: str
+    status: int
+    error: ErrorItem | UnsetType = UNSET
+
+
+@operation(
+    "POST",
+    f"{API}/executions/claim",
+    summary="Claim tasks to work on; waits for the first, for as long as is asked.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=ClaimRequest,
+    response=ClaimAnswer,
+    is_audited=False,
+)
+async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnswer:
+    claim = call.service.desk.claim(
+        call.principal.tenant,
+        body.worker_id,
+        body.task_ids,
+        most=body.max,
+        wait=timedelta(seconds=body.wait),
+        lease=timedelta(seconds=body.lease),
+    )
+    if not body.wait:
+        return ClaimAnswer(tasks=await claim)
+    return ClaimAnswer(tasks=await call.while_heard(asyncio.ensure_future(claim)))
+
+
+@operation(
+    "POST",
+    f"{API}/executions/report",
+    summary="Report how up to 1,000 attempts ended; a result each, in their order.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=ReportRequest,
+    response=list[ReportItem],
+    size="batch",
+    is_audited=False,
+)
+async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[ReportItem]:
+    reported = await call.service.desk.report(call.principal.tenant, body.results)
+    return [_item(each) for each in reported]
+
+
+@operation(
+    "POST",
+    f"{API}/executions/{{executionId}}/heartbeat",
+    summary="Say that a task is being worked on: its lease goes on.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=HeartbeatRequest,
+    response=Heartbeat,
+    other_statuses=(409,),
+    size="value",
+    is_audited=False,
+)
+async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> Heartbeat:
+    return await call.service.desk.heartbeat(
+        call.principal.tenant, call.path["executionId"], body.lease_token, body.details
+    )
+
+
+@operation(
+    "POST",
+    f"{API}/executions/{{executionId}}/complete",
+    summary="Report that an attempt has succeeded; a repeat of what was accepted changes nothing.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=CompleteRequest,
+    response=ReportItem,
+    other_statuses=(409,),
+    size="value",
+    is_audited=False,
+)
+async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> ReportItem:
+    return await _reported(
+        call,
+        TaskReport(
+            execution_id=call.path["executionId"],
+            lease_token=body.lease_token,
+            output=body.output,
+            next_handle=body.next_handle,
+        ),
+    )
+
+
+@operation(
+    "POST",
+    f"{API}/executions/{{executionId}}/fail",
+    summary="Report that an attempt has failed; code CANCELLED obeys a cancellation.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=FailRequest,
+    response=ReportItem,
+    other_statuses=(409,),
+    size="value",
+    is_audited=False,
+)
+async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
+    return await _reported(
+        call,
+        TaskReport(
+            execution_id=call.path["executionId"], lease_token=body.lease_token, error=body.error
+        ),
+    )
+
+
+async def _reported(call: Call[NoQuery], report: TaskReport) -> ReportItem:
+    [reported] = await call.service.desk.report(call.principal.tenant, [report])
+    if reported.error is not None:
+        raise reported.error
+    return _item(reported)
+
+
+def _item(reported: Reported) -> ReportItem:
+    error: TenutoError | None = reported.error
+    if error is None:
+        return ReportItem(execution_id=reported.execution_id, status=200)
+    item = error_item(error)
+    return ReportItem(execution_id=reported.execution_id, status=item.status, error=item)

@@ -1,0 +1,193 @@
+"""Declared tasks: kept, looked at, changed, and run on their own."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from tenuto.access.permissions import Permission
+from tenuto.api.bodies import WRONG_FIELD
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
+from tenuto.api.operations.workflows import PageQuery, only_after
+from tenuto.api.problems import Refusal
+from tenuto.api.shapes import Answer, Page
+from tenuto.executions.push_target import TargetState, breaker_state, in_flight
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.errors import Conflict, NotFound
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.task_definitions import Declared, workflow_of
+
+TAG = "tasks"
+
+
+class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
+    """A declared task."""
+
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class TargetView(Answer, frozen=True, kw_only=True, rename="camel"):
+    """How it stands with the address that a task is pushed to."""
+
+    breaker: Literal["closed", "open", "half-open"]
+    failures: int
+    """In a row."""
+    open_until: str | None
+    in_flight: int
+    """Requests that wait for an answer, of all processes together."""
+
+
+class TaskDetails(TaskView, frozen=True, kw_only=True, rename="camel"):
+    """A declared task, and how it stands with its address."""
+
+    target: TargetView | UnsetType = UNSET
+
+
+@operation(
+    "POST",
+    f"{API}/tasks",
+    summary="Declare a task that workers pull, or that is pushed to an address.",
+    tag=TAG,
+    permission=Permission.TASKS_WRITE,
+    request=TaskDefinition,
+    response=TaskView,
+    status=201,
+    other_statuses=(409,),
+    size="value",
+)
+async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
+    added = await call.workspace.task_definitions.add(body)
+    call.response_headers["location"] = f"{API}/tasks/{body.id}"
+    return _view(call, added)
+
+
+@operation(
+    "GET",
+    f"{API}/tasks",
+    summary="List declared tasks.",
+    tag=TAG,
+    permission=Permission.TASKS_READ,
+    query=PageQuery,
+    response=Page[TaskView],
+)
+async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
+    after = read_cursor(call.query.cursor, str) or ""
+    found = await call.workspace.task_definitions.list(after=after, limit=call.query.limit)
+    is_full = len(found) == call.query.limit
+    return Page(
+        items=[_shown(each) for each in found],
+        next_cursor=write_cursor(found[-1].task.id) if is_full else None,
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/tasks/{{taskId}}",
+    summary="Look at a declared task, and at how it stands with the address that it is pushed to.",
+    tag=TAG,
+    permission=Permission.TASKS_READ,
+    response=TaskDetails,
+)
+async def get_task(call: Call[NoQuery]) -> TaskDetails:
+    found = await call.workspace.task_definitions.get(call.path["taskId"])
+    state = await call.service.pushing.state(call.principal.tenant, found.task.id)
+    view = _view(call, found)
+    fields = {name: getattr(view, name) for name in view.__struct_fields__}
+    if found.task.kind == "pull":
+        return TaskDetails(**fields)
+    return TaskDetails(**fields, target=_target(state, epoch_ms(call.service.clock.now())))
+
+
+@operation(
+    "PUT",
+    f"{API}/tasks/{{taskId}}",
+    summary="Declare a task, or change it; with If-Match only the version that it names.",
+    tag=TAG,
+    permission=Permission.TASKS_WRITE,
+    request=TaskDefinition,
+    response=TaskView,
+    other_statuses=(412,),
+    size="value",
+)
+async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
+    if body.id != call.path["taskId"]:
+        message = f"the id {body.id[:80]!r} is not that of the path"
+        raise Refusal(422, WRONG_FIELD, message)
+    version = only_after(call.headers.get("if-match"))
+    try:
+        changed = await call.workspace.task_definitions.put(body, only_after=version)
+    except Conflict as error:
+        raise Refusal(412, error.code, error.message, error.advice) from None
+    return _view(call, changed)
+
+
+@operation(
+    "DELETE",
+    f"{API}/tasks/{{taskId}}",
+    summary="Forget a declared task; what waits for it goes on waiting, for workers.",
+    tag=TAG,
+    permission=Permission.TASKS_WRITE,
+    status=204,
+)
+async def remove_task(call: Call[NoQuery]) -> None:
+    await call.workspace.task_definitions.remove(call.path["taskId"])
+
+
+@operation(
+    "POST",
+    f"{API}/tasks/{{taskId}}/execute",
+    summary="Run a task on its own: an instance of a workflow of one step.",
+    tag=TAG,
+    permission=Permission.TASKS_EXECUTE,
+    request=StartRequest,
+    query=StartQuery,
+    response=StartAnswer,
+    status=201,
+    other_statuses=(200, 202, 409),
+    size="value",
+    may_be_empty=True,
+)
+async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
+    id = call.path["taskId"]
+    try:
+        task = (await call.workspace.task_definitions.get(id)).task
+    except NotFound:
+        # A function of this process needs no declaration.
+        if id not in call.workspace.tasks:
+            raise
+        task = TaskDefinition(id=id, kind="pull")
+    saved = await call.workspace.save(workflow_of(task))
+    return await answered(call, replace(body, version=body.version or saved.version), saved.id)
+
+
+def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
+    call.response_headers["etag"] = f'"{declared.row.version}"'
+    return _shown(declared)
+
+
+def _shown(declared: Declared) -> TaskView:
+    task, row = declared
+    fields = {name: getattr(task, name) for name in task.__struct_fields__}
+    return TaskView(
+        **fields,
+        version=row.version,
+        created_at=iso(row.created_at),
+        updated_at=iso(row.updated_at),
+    )
+
+
+def _target(state: TargetState, now: int) -> TargetView:
+    until = state.open_until
+    return TargetView(
+        breaker=breaker_state(state, now),
+        failures=state.failures,
+        open_until=None if until is None else iso(from_epoch_ms(until)),
+        in_flight=in_flight(state, now),
+    )

@@ -1,0 +1,164 @@
+"""What a pushed task and its outcome look like to the service that does it."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from tenuto.model.executions import ClaimedTask, ReportedError, TaskContext, TaskReport
+from tenuto.model.failure import TIMEOUT
+from tenuto.model.json import JSON
+from tenuto.ports import Page
+
+CALLBACK = "/api/v1/internal/tasks/callback"
+PUSH_FAILED = "PUSH_FAILED"
+"""The address did not answer, or could not do it now."""
+PUSH_REFUSED = "PUSH_REFUSED"
+"""The address does not take this task."""
+_OK, _ACCEPTED = 200, 202
+_TRANSIENT = frozenset({408, 429})
+_ITS_FAULT = 500
+
+
+class PushRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A task, as it is posted to its address."""
+
+    task_id: str
+    instance_id: str
+    step_id: str
+    input: JSON
+    context: TaskContext
+    callback_url: str
+    execution_id: str
+    attempt: int
+    idempotency_key: str
+    iteration: str = ""
+
+
+class PushAnswer(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """How a pushed task ended."""
+
+    status: Literal["COMPLETED", "FAILED", "TIMEOUT"]
+    output: JSON | UnsetType = UNSET
+    next_handle: str | None = None
+    """The handle that the step is left by, if it is not `default`."""
+    error: ReportedError | None = None
+    instance_id: str | None = None
+    step_id: str | None = None
+    execution_id: str | None = None
+    execution_time: float | None = None
+    """Milliseconds."""
+
+
+class Ticket(NamedTuple):
+    """Which attempt a callback is about, and the proof that it was sent to whoever calls."""
+
+    tenant: str
+    execution_id: str
+    lease_token: str
+
+
+def callback_url(base: str, ticket: Ticket) -> str:
+    """Where the outcome of an attempt may be posted, once."""
+    token = urlsafe_b64encode(msgspec.json.encode(ticket)).decode().rstrip("=")
+    return f"{base.rstrip('/')}{CALLBACK}?token={token}"
+
+
+def ticket_of(token: str) -> Ticket | None:
+    """What a callback's token says; whether that is true is another question."""
+    try:
+        padded = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        return Ticket(*msgspec.json.decode(padded, type=tuple[str, str, str]))
+    except ValueError:
+        return None
+
+
+def request_of(task: ClaimedTask, url: str) -> bytes:
+    """The body that is posted."""
+    return msgspec.json.encode(
+        PushRequest(
+            task_id=task.task_id,
+            instance_id=task.instance_id,
+            step_id=task.step_id,
+            input=task.input,
+            context=task.context,
+            callback_url=url,
+            execution_id=task.execution_id,
+            attempt=task.attempt,
+            idempotency_key=task.idempotency_key,
+            iteration=task.iteration,
+        )
+    )
+
+
+class Outcome(NamedTuple):
+    """What an answer means for the attempt, and for the address."""
+
+    report: TaskReport | None
+    """None: it is done later."""
+    is_well: bool
+    """Whether the address does what it is there for."""
+
+
+def outcome_of(page: Page, ticket: Ticket) -> Outcome:
+    """What came of posting a task."""
+    status = page.status
+    if status == _ACCEPTED:
+        return Outcome(None, is_well=True)
+    if status == _OK:
+        return Outcome(_said(page.body, ticket), is_well=True)
+    if status is None:
+        error = ReportedError(code=PUSH_FAILED, message=page.error or "no answer", retryable=True)
+        return Outcome(_failed(ticket, error), is_well=False)
+    is_transient = status in _TRANSIENT or status >= _ITS_FAULT
+    error = ReportedError(
+        code=PUSH_FAILED if is_transient else PUSH_REFUSED,
+        message=f"the address answered {status}",
+        details={"status": status},
+        retryable=is_transient,
+    )
+    return Outcome(_failed(ticket, error), is_well=not is_transient)
+
+
+def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
+    """The outcome, as workers report it."""
+    match answer.status:
+        case "COMPLETED":
+            return TaskReport(
+                execution_id=ticket.execution_id,
+                lease_token=ticket.lease_token,
+                output=None if answer.output is UNSET else answer.output,
+                next_handle=answer.next_handle,
+            )
+        case "FAILED":
+            error = answer.error or ReportedError(code="FAILED", message="the task failed")
+            return _failed(ticket, error)
+        case "TIMEOUT":
+            message = answer.error.message if answer.error is not None else "it took too long"
+            return _failed(ticket, ReportedError(code=TIMEOUT, message=message, retryable=True))
+
+
+def _said(body: bytes, ticket: Ticket) -> TaskReport:
+    try:
+        answer = msgspec.json.decode(body, type=PushAnswer)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        message = f"the answer is no outcome of a task: {error}"
+        return _failed(ticket, ReportedError(code=PUSH_REFUSED, message=message, retryable=False))
+    if answer.execution_id not in (None, ticket.execution_id):
+        message = "the answer is about another execution"
+        return _failed(ticket, ReportedError(code=PUSH_REFUSED, message=message, retryable=False))
+    return report_of(answer, ticket)
+
+
+def _failed(ticket: Ticket, error: ReportedError) -> TaskReport:
+    return TaskReport(execution_id=ticket.execution_id, lease_token=ticket.lease_token, error=error)

@@ -1,0 +1,274 @@
+"""Sends tasks to the addresses that they are pushed to, within what each of them can bear.
+
+What is sent is leased as it is to a worker: a process that dies takes nothing along. Addresses have
+their own room, so that one that is slow keeps no other waiting; what they are not sent now stays a
+job that nobody has begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+import msgspec
+
+from tenuto.engine.draft import Draft
+from tenuto.engine.engine import Engine
+from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.push_target import TargetState, allowed, ended, shared, taken
+from tenuto.executions.push_wire import Outcome, Ticket, callback_url, outcome_of, request_of
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import Conflict, NotFound, TenutoError
+from tenuto.model.executions import ClaimedTask
+from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.ports import Caller, Page
+from tenuto.store.task_protocol import TargetRow
+
+log = logging.getLogger("tenuto.push")
+
+LEASE = timedelta(seconds=15)
+_BEAT_EVERY = 5.0
+_READ_EVERY = 1.0
+"""Seconds after which a changed declaration counts everywhere."""
+_SOON = 0.2
+"""Seconds until an address is looked at again that may have to be sent more."""
+_PAGE = 1_000
+
+_decode_task = msgspec.json.Decoder(TaskDefinition).decode
+_decode_state = msgspec.json.Decoder(TargetState).decode
+
+Key = tuple[str, str]
+"""A tenant, and one of its tasks."""
+
+
+class _Target:
+    """What this process knows of one address."""
+
+    def __init__(self, task: TaskDefinition) -> None:
+        self.task = task
+        self.due = 0.0
+        """By `ticks`: when to look whether there is something for it."""
+        self.under_way: dict[str, asyncio.Task[None]] = {}
+
+
+class PushOffice:
+    """One process's share of pushing."""
+
+    def __init__(
+        self, engine: Engine, desk: ExecutionDesk, caller: Caller, base: Callable[[], str]
+    ) -> None:
+        """`base`: where this service is reached by those who report later."""
+        self._engine = engine
+        self._store = engine.store
+        self._clock = engine.clock
+        self._desk = desk
+        self._caller = caller
+        self._base = base
+        self._name = f"push-{engine.ids.short()}"
+        self._targets: dict[Key, _Target] = {}
+        self._sent: set[asyncio.Task[None]] = set()
+        self._read_at = 0.0
+        self._called = asyncio.Event()
+
+    async def run(self) -> None:
+        """Push until cancelled."""
+        deaf = self._engine.listen(self._heard)
+        beating = asyncio.get_running_loop().create_task(self._keep())
+        try:
+            while True:
+                try:
+                    pause = await self.run_once()
+                except TenutoError as error:
+                    log.warning("nothing is pushed: %s", error)
+                    pause = BAD_WEATHER
+                await self._clock.wait(self._called, pause)
+                self._called.clear()
+        finally:
+            deaf()
+            beating.cancel()
+
+    async def run_once(self) -> float:
+        """Send what there is to be sent; in how many seconds to look again."""
+        now = self._clock.ticks()
+        if now >= self._read_at:
+            await self._read()
+            self._read_at = now + _READ_EVERY
+        for key, target in list(self._targets.items()):
+            if target.due <= now:
+                await self._serve(key, target)
+        soonest = min((each.due for each in self._targets.values()), default=now + _READ_EVERY)
+        return max(min(soonest, self._read_at) - self._clock.ticks(), 0.0)
+
+    async def finish(self, seconds: float) -> None:
+        """Let requests be answered that are under way; what is not comes back to others."""
+        if self._sent:
+            _, left = await asyncio.wait(self._sent, timeout=seconds)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+        await self._caller.close()
+
+    async def state(self, tenant: str, task_id: str) -> TargetState:
+        """What all processes know of the address that a task is pushed to."""
+        return (await self._known((tenant, task_id)))[0]
+
+    def _heard(self, draft: Draft) -> None:
+        for job in draft.jobs_offered:
+            target = self._targets.get((job.tenant, job.task_id))
+            if target is not None:
+                self._call(target)
+
+    def _call(self, target: _Target) -> None:
+        target.due = 0.0
+        self._called.set()
+
+    async def _read(self) -> None:
+        """Who is pushed to, as it is declared now."""
+        after, found = ("", ""), dict[Key, TaskDefinition]()
+        while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
+            found |= {(row.tenant, row.id): _decode_task(row.document) for row in page}
+            after = (page[-1].tenant, page[-1].id)
+            if len(page) < _PAGE:
+                break
+        for key in self._targets.keys() - found.keys():
+            del self._targets[key]
+        for key, task in found.items():
+            target = self._targets.setdefault(key, _Target(task))
+            if target.task != task:
+                target.task = task
+                target.due = 0.0
+
+    # -- sending
+
+    async def _serve(self, key: Key, target: _Target) -> None:
+        tenant, task_id = key
+        mine = len(target.under_way)
+        state, _ = await self._known(key)
+        now = epoch_ms(self._clock.now())
+        room = allowed(state, target.task, self._name, mine, now)
+        tasks: list[ClaimedTask] = []
+        if room:
+            tasks = await self._desk.claim(tenant, self._name, [task_id], most=room, lease=LEASE)
+        for task in tasks:
+            self._send(key, target, task)
+        if tasks:
+            await self._change(
+                key,
+                lambda state: taken(
+                    state,
+                    target.task,
+                    self._name,
+                    count=len(tasks),
+                    mine=len(target.under_way),
+                    now=now,
+                ),
+            )
+        is_full = len(tasks) == room
+        pause = _SOON if is_full else self._engine.settings.jobs_every
+        target.due = self._clock.ticks() + pause
+
+    def _send(self, key: Key, target: _Target, task: ClaimedTask) -> None:
+        sending = asyncio.get_running_loop().create_task(
+            self._push(key, target, task), name=f"tenuto push {task.task_id}"
+        )
+        target.under_way[task.execution_id] = sending
+        self._sent.add(sending)
+        sending.add_done_callback(partial(self._over, target, task.execution_id))
+
+    def _over(self, target: _Target, execution_id: str, sending: asyncio.Task[None]) -> None:
+        target.under_way.pop(execution_id, None)
+        self._sent.discard(sending)
+        if not sending.cancelled() and (error := sending.exception()) is not None:
+            log.warning("a task of %s comes back when its lease is over: %s", target.task.id, error)
+        self._call(target)
+
+    async def _push(self, key: Key, target: _Target, task: ClaimedTask) -> None:
+        declared = target.task
+        ticket = Ticket(key[0], task.execution_id, task.lease_token)
+        calling = asyncio.ensure_future(
+            self._caller.call(
+                declared.url or "",
+                {"content-type": "application/json", "idempotency-key": task.idempotency_key},
+                request_of(task, callback_url(self._base(), ticket)),
+                seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
+                most=self._engine.settings.limits.output_bytes * 2,
+            )
+        )
+        holding = asyncio.ensure_future(self._hold(ticket, calling))
+        try:
+            page = await calling
+        finally:
+            holding.cancel()
+        outcome = outcome_of(page, ticket)
+        await self._tell(key[0], ticket, outcome)
+        target.under_way.pop(task.execution_id, None)
+        await self._change(
+            key,
+            lambda state: shared(
+                ended(state, declared, is_well=outcome.is_well, now=self._now()),
+                self._name,
+                len(target.under_way),
+                self._now(),
+            ),
+        )
+
+    async def _tell(self, tenant: str, ticket: Ticket, outcome: Outcome) -> None:
+        if outcome.report is None:
+            await self._desk.hand_over(tenant, ticket.execution_id, ticket.lease_token)
+            return
+        [reported] = await self._desk.report(tenant, [outcome.report])
+        if reported.error is not None and not isinstance(reported.error, Conflict | NotFound):
+            raise reported.error
+
+    # -- leases
+
+    async def _hold(self, ticket: Ticket, calling: asyncio.Future[Page]) -> None:
+        """Say that it is being worked on for as long as the address has not answered."""
+        while True:
+            await self._clock.sleep(_BEAT_EVERY)
+            try:
+                await self._desk.heartbeat(*ticket)
+            except (Conflict, NotFound):
+                calling.cancel()  # whatever is answered now does not count
+                return
+            except TenutoError as error:
+                log.warning("a lease was not extended: %s", error)
+
+    async def _keep(self) -> None:
+        """Say how much waits for an answer."""
+        while True:
+            await self._clock.sleep(_BEAT_EVERY)
+            for key, target in list(self._targets.items()):
+                if not target.under_way:
+                    continue
+                try:
+                    await self._change(key, partial(self._said, len(target.under_way)))
+                except TenutoError as error:
+                    log.warning("what is pushed to %s is not told: %s", target.task.id, error)
+
+    # -- what all know
+
+    def _said(self, mine: int, state: TargetState) -> TargetState:
+        return shared(state, self._name, mine, self._now())
+
+    def _now(self) -> int:
+        return epoch_ms(self._clock.now())
+
+    async def _known(self, key: Key) -> tuple[TargetState, int]:
+        row = await self._store.target(*key)
+        return (TargetState(), 0) if row is None else (_decode_state(row.state), row.version)
+
+    async def _change(self, key: Key, change: Callable[[TargetState], TargetState]) -> None:
+        """Change what all processes know; whoever was first is read, and it is changed again."""
+        while key in self._targets:
+            state, version = await self._known(key)
+            new = change(state)
+            if new == state:
+                return
+            row = TargetRow(version + 1, msgspec.json.encode(new))
+            if await self._store.put_target(*key, row):
+                return

@@ -1,0 +1,70 @@
+"""What a store keeps of tasks that somebody has declared, and of where they are pushed to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from tenuto.store.job_protocol import Lease
+
+
+class TaskRow(Struct, frozen=True, gc=False, kw_only=True):
+    """A task as somebody has declared it."""
+
+    tenant: str
+    id: str
+    version: int
+    """1, 2, 3: how often it was changed."""
+    document: bytes
+    """JSON."""
+    is_pushed: bool
+    """Whether it is sent to an address, and not left to workers."""
+    created_at: datetime
+    updated_at: datetime
+
+
+class TargetRow(NamedTuple):
+    """What all processes know of an address that a task is pushed to."""
+
+    version: int
+    state: bytes
+    """JSON."""
+
+
+class TaskStore(Protocol):
+    """The verbs of a store about declared tasks. All are safe to repeat.
+
+    StoreUnavailable where it is not known whether something was written.
+    """
+
+    async def put_task(self, task: TaskRow) -> bool:
+        """Keep a task; False unless its version is the one after what is kept."""
+
+    async def task(self, tenant: str, id: str) -> TaskRow | None:
+        """A task of a tenant."""
+
+    async def tasks(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
+        """The tasks of a tenant behind `after`, by their ids."""
+
+    async def pushed_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        """The tasks of all tenants that are pushed, behind one of them, by tenant and id."""
+
+    async def remove_task(self, tenant: str, id: str) -> bool:
+        """Forget a task, and what is known of its address; whether there was one."""
+
+    async def target(self, tenant: str, task_id: str) -> TargetRow | None:
+        """What is known of the address that a task is pushed to; None: nothing yet."""
+
+    async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
+        """Keep what is known now; False unless its version is the one after what is kept."""
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        """Let leases of workers go on until their attempts' time-outs, without a word from anybody.
+
+        Those that have lapsed, or are not there, are left out.
+        """

@@ -1,0 +1,154 @@
+"""Tasks that a tenant has declared: kept, checked, and run on their own as one-node workflows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tenuto.definition import check
+from tenuto.definition.schemas import is_schema
+from tenuto.endpoint_rules import url_problems
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.protocol import Store
+from tenuto.store.task_protocol import TaskRow
+
+RUNS = "task:"
+"""How the ids of workflows begin that run one task."""
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
+_LONGEST_TEXT = 1_000
+_STEP = "$.steps[0]"
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(TaskDefinition).decode
+
+
+class Declared(NamedTuple):
+    """A task as it is kept."""
+
+    task: TaskDefinition
+    row: TaskRow
+
+
+class TaskDefinitions:
+    """The declared tasks of one tenant."""
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
+        self._store: Store = engine.store
+        self._clock = engine.clock
+        self._may_be_private = engine.settings.private_targets
+        self._tenant = tenant
+
+    async def add(self, task: TaskDefinition) -> Declared:
+        """Declare a task; Conflict where there is one of this id."""
+        self._refuse(task)
+        row = self._row(task, None)
+        if not await self._store.put_task(row):
+            raise Conflict(
+                f"the task {task.id} is declared already",
+                code="TEN-3061",
+                advice="Change it with PUT, or choose another id.",
+            )
+        return Declared(task, row)
+
+    async def put(self, task: TaskDefinition, *, only_after: int | None = None) -> Declared:
+        """Declare a task, or change it; with `only_after` only while that is its version."""
+        self._refuse(task)
+        while True:
+            before = await self._store.task(self._tenant, task.id)
+            version = 0 if before is None else before.version
+            if only_after not in (None, version):
+                raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
+            if before is not None and before.document == _encode(task):
+                return Declared(task, before)
+            row = self._row(task, before)
+            if await self._store.put_task(row):
+                return Declared(task, row)
+
+    async def get(self, id: str) -> Declared:
+        """A task; NotFound."""
+        row = await self._store.task(self._tenant, id)
+        if row is None:
+            raise NotFound(f"there is no declared task {id}", code="TEN-3063")
+        return declared(row)
+
+    async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
+        """Tasks behind `after`, by their ids."""
+        return list(map(declared, await self._store.tasks(self._tenant, after=after, limit=limit)))
+
+    async def remove(self, id: str) -> None:
+        """Forget a task; NotFound."""
+        if not await self._store.remove_task(self._tenant, id):
+            raise NotFound(f"there is no declared task {id}", code="TEN-3063")
+
+    async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
+        """Which of these tasks nobody has declared."""
+        return [id for id in ids if await self._store.task(self._tenant, id) is None]
+
+    def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
+        now = self._clock.now()
+        return TaskRow(
+            tenant=self._tenant,
+            id=task.id,
+            version=1 if before is None else before.version + 1,
+            document=_encode(task),
+            is_pushed=task.kind == "push",
+            created_at=now if before is None else before.created_at,
+            updated_at=now,
+        )
+
+    def _refuse(self, task: TaskDefinition) -> None:
+        problems = _problems(task, may_be_private=self._may_be_private)
+        if problems:
+            raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
+
+
+def declared(row: TaskRow) -> Declared:
+    """What is kept of a task."""
+    return Declared(_decode(row.document), row)
+
+
+def workflow_of(task: TaskDefinition) -> Object:
+    """The workflow that runs a task on its own."""
+    step: Object = {"stepId": "run", "type": "TASK", "taskId": task.id}
+    if task.retry is not None:
+        step["retry"] = task.retry
+    if task.timeout is not None:
+        step["timeout"] = task.timeout
+    if task.heartbeat_timeout is not None:
+        step["heartbeatTimeout"] = task.heartbeat_timeout
+    document: Object = {"id": f"{RUNS}{task.id}", "steps": [step]}
+    if task.input_schema is not None:
+        document["inputSchema"] = task.input_schema
+    return document
+
+
+def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
+    if _ID.match(task.id) is None:
+        return [_problem("$.id", "an id has up to 120 letters, digits and any of _ . : -")]
+    # What a step may say of these, a task may.
+    found = [
+        msgspec.structs.replace(each, path=each.path.replace(_STEP, "$", 1))
+        for each in check(workflow_of(task)).problems
+        if each.severity == "error"
+    ]
+    if task.output_schema is not None and not is_schema(task.output_schema):
+        found.append(_problem("$.outputSchema", "it is no JSON Schema"))
+    if len(task.description or "") > _LONGEST_TEXT:
+        found.append(_problem("$.description", f"more than {_LONGEST_TEXT:,} characters"))
+    if task.kind == "pull" and task.url is not None:
+        found.append(_problem("$.url", "a task that workers pull is sent to no address"))
+    if task.kind == "push":
+        if task.url is None:
+            found.append(_problem("$.url", "a task that is pushed needs the address"))
+        else:
+            found += url_problems(task.url, "$.url", may_be_private=may_be_private)
+    return found
+
+
+def _problem(path: str, message: str) -> Problem:
+    return Problem(code="TEN-2603", path=path, message=message, advice="Correct the field.")

@@ -1,0 +1,160 @@
+"""Workers over HTTP: claims, heartbeats, reports, and what they are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tenuto.api.operation import API
+from tests.api.conftest import Caller, Serve, until
+
+pytestmark = pytest.mark.asyncio
+
+SHIP = {
+    "id": "ship",
+    "steps": [
+        {
+            "stepId": "send",
+            "type": "TASK",
+            "taskId": "send-parcel",
+            "handles": ["late"],
+            "transitions": {"late": "sorry"},
+        },
+        {"stepId": "sorry", "type": "TASK", "taskId": "say-sorry"},
+    ],
+}
+CLAIM = {"workerId": "w1", "taskIds": ["send-parcel", "say-sorry"], "max": 10, "lease": 30}
+
+
+async def started(call: Caller, input: object = None) -> str:
+    await call.post("/workflows", SHIP)
+    return str((await call.start("ship", input))["instanceId"])
+
+
+async def claimed(call: Caller) -> dict[str, Any]:
+    reply = await call.post("/executions/claim", CLAIM)
+    [task] = reply.json["tasks"]
+    assert isinstance(task, dict)
+    return task
+
+
+async def test_a_task_is_claimed_kept_and_completed(serve: Serve) -> None:
+    async with serve() as call:
+        id = await started(call, {"parcel": 7})
+        task = await claimed(call)
+        assert (task["instanceId"], task["stepId"], task["input"]) == (id, "send", {"parcel": 7})
+        assert task["context"] == {"workflowDefinitionId": "ship", "retryCount": 0}
+        path = f"/executions/{task['executionId']}"
+        said = {"leaseToken": task["leaseToken"]}
+        beat = await call.post(f"{path}/heartbeat", {**said, "details": {"page": 3}})
+        assert beat.status == 200
+        assert beat.json["cancelled"] is False
+        done = await call.post(f"{path}/complete", {**said, "output": 1, "nextHandle": "late"})
+        assert done.json == {"executionId": task["executionId"], "status": 200}
+        # A repeat of what was accepted changes nothing; another report is refused.
+        again = await call.post(f"{path}/complete", {**said, "output": 1, "nextHandle": "late"})
+        assert again.json == done.json
+        other = await call.post(f"{path}/complete", {**said, "output": 2})
+        assert (other.status, other.json["code"]) == (409, "TEN-3012")
+        assert (await claimed(call))["stepId"] == "sorry"
+
+
+async def test_a_failure_is_reported_with_its_code(serve: Serve) -> None:
+    async with serve() as call:
+        id = await started(call)
+        task = await claimed(call)
+        error = {"code": "NO_PAPER", "message": "none left", "retryable": False}
+        body = {"leaseToken": task["leaseToken"], "error": error}
+        reply = await call.post(f"/executions/{task['executionId']}/fail", body)
+        assert reply.status == 200
+        await call.app.engine.final_state(id)
+        instance = (await call.get(f"/instances/{id}")).json
+        assert (instance["status"], instance["lastError"]["code"]) == ("FAILED", "NO_PAPER")
+
+
+async def test_many_reports_have_a_result_each_in_their_order(serve: Serve) -> None:
+    async with serve() as call:
+        for _ in range(3):
+            await started(call)
+        tasks = (await call.post("/executions/claim", CLAIM)).json["tasks"]
+        results = [
+            {"executionId": task["executionId"], "leaseToken": task["leaseToken"], "output": n}
+            for n, task in enumerate(tasks)
+        ]
+        results[1]["leaseToken"] = "1.0"
+        results[2]["output"] = "a\0b"
+        reply = await call.post("/executions/report", {"results": results})
+        assert [each["executionId"] for each in reply.json] == [t["executionId"] for t in tasks]
+        assert [each["status"] for each in reply.json] == [200, 409, 422]
+        assert "error" not in reply.json[0]
+        assert reply.json[1]["error"]["code"] == "TEN-3012"
+        assert reply.json[2]["error"]["problems"][0]["path"] == "$.output"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"max": 0}, "$.max"),
+        ({"max": 1_001}, "$.max"),
+        ({"wait": -1}, "$.wait"),
+        ({"wait": 61}, "$.wait"),
+        ({"lease": 0.5}, "$.lease"),
+        ({"lease": 3_601}, "$.lease"),
+        ({"taskIds": []}, "$.taskIds"),
+        ({"workerId": ""}, "$.workerId"),
+        ({"tenant": "other"}, "$.tenant"),
+    ],
+)
+async def test_claims_have_bounds(serve: Serve, change: dict[str, Any], path: str) -> None:
+    async with serve() as call:
+        reply = await call.post("/executions/claim", {**CLAIM, **change})
+        assert reply.status == 422
+        assert [each["path"] for each in reply.json["problems"]] == [path]
+
+
+async def test_what_is_not_there_is_404(serve: Serve) -> None:
+    async with serve() as call:
+        for verb in ("heartbeat", "complete"):
+            reply = await call.post(f"/executions/nobody/{verb}", {"leaseToken": "1.0"})
+            assert reply.status == 404
+
+
+async def test_a_claim_waits_for_the_first_task(serve: Serve) -> None:
+    async with serve() as call:
+        waiting = asyncio.create_task(call.post("/executions/claim", {**CLAIM, "wait": 60}))
+        id = await started(call)
+        [task] = (await waiting).json["tasks"]
+        assert task["instanceId"] == id
+
+
+async def test_a_claim_that_waits_ends_when_the_service_stops(serve: Serve) -> None:
+    async with serve() as call:
+        waiting = asyncio.create_task(call.post("/executions/claim", {**CLAIM, "wait": 60}))
+        await until(lambda: _has_line(call))
+        call.gate.service.stop()
+        assert (await waiting).json == {"tasks": []}
+
+
+async def test_a_worker_that_hangs_up_takes_nothing_along(serve: Serve) -> None:
+    """What is granted to nobody would come back as lost, and five of those are poison."""
+    async with serve() as call:
+        url = f"{call.url}{API}/executions/claim"
+        asking = asyncio.create_task(call.session.post(url, json={**CLAIM, "wait": 60}))
+        await until(lambda: _has_line(call))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await until(lambda: _has_no_line(call))
+        id = await started(call)
+        task = await claimed(call)
+        assert (task["instanceId"], task["attempt"]) == (id, 1)
+
+
+async def _has_line(call: Caller) -> bool:
+    await call.get("/health")
+    return call.gate.service.desk.waiting > 0
+
+
+async def _has_no_line(call: Caller) -> bool:
+    return not await _has_line(call)

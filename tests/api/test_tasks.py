@@ -1,0 +1,107 @@
+"""Declared tasks: kept, checked, changed, run on their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Serve
+
+pytestmark = pytest.mark.asyncio
+
+PUSH: dict[str, Any] = {
+    "id": "charge",
+    "kind": "push",
+    "url": "https://payments.example.com/charge",
+    "retry": {"maxAttempts": 2, "initialDelay": "PT1S"},
+    "timeout": "PT30S",
+    "limits": {"concurrency": 3},
+    "breaker": {"failures": 2, "openFor": 1000},
+}
+
+
+async def test_tasks_are_declared_listed_changed_and_forgotten(serve: Serve) -> None:
+    async with serve() as call:
+        added = await call.post("/tasks", PUSH)
+        assert (added.status, added.json["version"]) == (201, 1)
+        assert (await call.post("/tasks", PUSH)).json["code"] == "TEN-3061"
+        assert (await call.post("/tasks", {"id": "pack", "kind": "pull"})).status == 201
+        first = (await call.get("/tasks?limit=1")).json
+        assert [each["id"] for each in first["items"]] == ["charge"]
+        rest = (await call.get(f"/tasks?limit=10&cursor={first['nextCursor']}")).json
+        assert ([each["id"] for each in rest["items"]], rest["nextCursor"]) == (["pack"], None)
+        changed = {**PUSH, "limits": {"concurrency": 9}}
+        stale = await call("PUT", "/tasks/charge", changed, headers={"if-match": '"7"'})
+        assert stale.status == 412
+        put = await call("PUT", "/tasks/charge", changed, headers={"if-match": '"1"'})
+        assert (put.status, put.json["version"], put.headers["etag"]) == (200, 2, '"2"')
+        found = (await call.get("/tasks/charge")).json
+        assert found["limits"] == {"concurrency": 9}
+        assert found["target"] == {
+            "breaker": "closed",
+            "failures": 0,
+            "openUntil": None,
+            "inFlight": 0,
+        }
+        assert "target" not in (await call.get("/tasks/pack")).json
+        assert (await call("DELETE", "/tasks/charge")).status == 204
+        assert (await call.get("/tasks/charge")).json["code"] == "TEN-3063"
+        assert (await call("DELETE", "/tasks/charge")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"id": "no spaces"}, "$.id"),
+        ({"kind": "shove"}, "$.kind"),
+        ({"url": None}, "$.url"),
+        ({"url": "http://127.0.0.1/"}, "$.url"),
+        ({"url": "ftp://example.com/"}, "$.url"),
+        ({"kind": "pull"}, "$.url"),
+        ({"timeout": "soon"}, "$.timeout"),
+        ({"retry": {"maxAttempts": -1}}, "$.retry.maxAttempts"),
+        ({"inputSchema": {"type": "nothing"}}, "$.inputSchema"),
+        ({"outputSchema": {"type": "nothing"}}, "$.outputSchema"),
+        ({"limits": {"concurrency": 0}}, "$.limits.concurrency"),
+        ({"breaker": {"failures": 0}}, "$.breaker.failures"),
+        ({"colour": "red"}, "$.colour"),
+    ],
+)
+async def test_what_cannot_be_declared_is_said_with_its_place(
+    serve: Serve, change: dict[str, Any], path: str
+) -> None:
+    async with serve() as call:
+        reply = await call.post("/tasks", {**PUSH, **change})
+        assert reply.status == 422
+        assert path in [each["path"][: len(path)] for each in reply.json["problems"]]
+        assert (await call.get("/tasks")).json["items"] == []
+
+
+async def test_a_task_runs_on_its_own(serve: Serve) -> None:
+    async with serve() as call:
+        done = await call.post("/tasks/double/execute?wait=30", {"input": {"number": 4}})
+        assert (done.status, done.json["status"], done.json["output"]) == (201, "COMPLETED", 8)
+        assert (await call.post("/tasks/nobody/execute", {})).status == 404
+        schema = {"type": "object", "required": ["parcel"]}
+        await call.post("/tasks", {"id": "pack", "kind": "pull", "inputSchema": schema})
+        assert (await call.post("/tasks/pack/execute", {"input": {}})).status == 422
+        started = await call.post("/tasks/pack/execute", {"input": {"parcel": 1}})
+        claimed = await call.post("/executions/claim", {"workerId": "w1"})
+        [task] = claimed.json["tasks"]
+        assert (task["taskId"], task["instanceId"]) == ("pack", started.json["instanceId"])
+
+
+async def test_a_task_that_nobody_is_known_to_do_is_warned_about(serve: Serve) -> None:
+    steps = [
+        {"stepId": "a", "type": "TASK", "taskId": "double", "transitions": {"default": "b"}},
+        {"stepId": "b", "type": "TASK", "taskId": "pack", "transitions": {"default": "c"}},
+        {"stepId": "c", "type": "TASK", "taskId": "pak"},
+    ]
+    async with serve() as call:
+        await call.post("/tasks", {"id": "pack", "kind": "pull"})
+        found = (await call.post("/workflows/validate", {"id": "w", "steps": steps})).json
+        assert found["valid"]
+        [warning] = [each for each in found["problems"] if each["code"] == "TEN-2604"]
+        assert warning["severity"] == "warning"
+        assert "'pak'" in warning["message"]

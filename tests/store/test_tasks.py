@@ -1,0 +1,96 @@
+"""Declared tasks and the addresses that they are pushed to, on every store."""
+
+# ruff: noqa: ANN401 - what a test names is handed on as it is
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenuto.store.job_protocol import Beat
+from tenuto.store.task_protocol import TargetRow, TaskRow
+from tests.store.conftest import Handle, Place
+from tests.store.situations import NOON, moment
+from tests.store.test_jobs_of_workers import LEASE, claim, job, leases, offer
+
+pytestmark = pytest.mark.asyncio
+
+
+def task(id: str = "ship", **fields: Any) -> TaskRow:
+    standard = TaskRow(
+        tenant="default",
+        id=id,
+        version=1,
+        document=b'{"id":"ship"}',
+        is_pushed=False,
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    return msgspec.structs.replace(standard, **fields)
+
+
+async def test_tasks_are_given_back_as_they_were_declared(store: Handle) -> None:
+    for each in (task("b", is_pushed=True), task("a"), task("c", tenant="other", is_pushed=True)):
+        assert await store.put_task(each)
+        assert await store.put_task(each), "a repeat finds itself"
+    assert await store.task("default", "a") == task("a")
+    assert await store.task("default", "c") is None
+    assert [each.id for each in await store.tasks("default")] == ["a", "b"]
+    assert [each.id for each in await store.tasks("default", after="a", limit=1)] == ["b"]
+    assert [(each.tenant, each.id) for each in await store.pushed_tasks()] == [
+        ("default", "b"),
+        ("other", "c"),
+    ]
+
+
+async def test_nobody_overwrites_what_they_have_not_seen(store: Handle) -> None:
+    assert not await store.put_task(task(version=2))
+    assert await store.put_task(task())
+    assert not await store.put_task(task(document=b"{}"))
+    assert not await store.put_task(task(version=3))
+    second = task(version=2, document=b"{}", updated_at=moment(1))
+    assert await store.put_task(second)
+    assert await store.task("default", "ship") == second
+    assert await store.target("default", "ship") is None
+    assert await store.put_target("default", "ship", TargetRow(1, b"1"))
+    assert await store.put_target("default", "ship", TargetRow(1, b"1"))
+    assert not await store.put_target("default", "ship", TargetRow(1, b"other"))
+    assert not await store.put_target("default", "ship", TargetRow(3, b"3"))
+    assert await store.put_target("default", "ship", TargetRow(2, b"2"))
+    assert await store.target("default", "ship") == TargetRow(2, b"2")
+
+
+async def test_a_task_that_is_removed_takes_along_what_is_known_of_its_address(
+    store: Handle,
+) -> None:
+    await store.put_task(task())
+    await store.put_target("default", "ship", TargetRow(1, b"1"))
+    assert not await store.remove_task("other", "ship")
+    assert await store.remove_task("default", "ship")
+    assert not await store.remove_task("default", "ship")
+    assert await store.task("default", "ship") is None
+    assert await store.target("default", "ship") is None
+
+
+async def test_who_asks_for_any_task_is_not_granted_what_is_pushed(place: Place) -> None:
+    store = await place.opened("p1")
+    await store.put_task(task("ship", is_pushed=True))
+    await store.put_task(task("bill", is_pushed=True, tenant="other"))
+    await offer(store, job("i1", 1), job("i2", 2, "bill"))
+    any_task = leases(await store.claim_for_worker(claim(), NOON))
+    assert [lease.key.instance_id for lease in any_task] == ["i2"]
+    named = leases(await store.claim_for_worker(claim("ship"), NOON))
+    assert [lease.key.instance_id for lease in named] == ["i1"]
+
+
+async def test_what_is_handed_over_goes_on_without_a_word(place: Place) -> None:
+    store = await place.opened("p1")
+    await offer(store, job("i1", heartbeat_timeout=LEASE / 2), job("i2"))
+    [mine, other] = await store.claim_for_worker(claim(), NOON)
+    stale = other.lease._replace(token=9)
+    assert await store.hand_over([mine.lease, stale], NOON) == {mine.lease}
+    [extension] = (await store.extend_for_workers([Beat(mine.lease)], NOON)).values()
+    assert extension.until > mine.until + 8 * LEASE
+    assert (await store.claim_jobs([], 0, LEASE, mine.until)).lapsed == []

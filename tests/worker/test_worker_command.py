@@ -1,0 +1,116 @@
+"""`tenuto worker` as a real process, beside a service that it reaches over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Caller, served
+
+TASKS = Path(__file__).parent / "pausing_tasks.py"
+SHIP = {"id": "ship", "steps": [{"stepId": "a", "type": "TASK", "taskId": "ship"}]}
+AT_MOST = 60.0
+
+
+@contextmanager
+def worker(url: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tenuto", "worker", str(TASKS), "--lease", "1"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TENUTO_SERVER": url},
+    )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.communicate()
+
+
+async def begun(process: subprocess.Popen[bytes]) -> list[str]:
+    assert process.stdout is not None
+    return (await asyncio.to_thread(process.stdout.readline)).decode().split()
+
+
+async def told(process: subprocess.Popen[bytes]) -> None:
+    """The task may end."""
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+@asynccontextmanager
+async def shipping() -> AsyncIterator[tuple[Caller, str]]:
+    async with served() as call, asyncio.timeout(AT_MOST):
+        await call.post("/workflows", SHIP)
+        yield call, str((await call.start("ship"))["instanceId"])
+
+
+async def ended(call: Caller, id: str) -> dict[str, Any]:
+    await call.app.engine.final_state(id)
+    instance = (await call.get(f"/instances/{id}")).json
+    assert isinstance(instance, dict)
+    return instance
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_tasks_of_a_killed_worker_return_after_the_lease() -> None:
+    """A lost worker's tasks come back when the lease runs out."""
+    async with shipping() as (call, id):
+        with worker(call.url) as first:
+            assert await begun(first) == [id, "1"]
+            first.send_signal(signal.SIGKILL)
+        with worker(call.url) as second:
+            assert await begun(second) == [id, "2"]
+            await told(second)
+            assert (await ended(call, id))["output"] == {"attempt": 2}
+            second.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(second.wait) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_late_result_of_a_zombie_is_409_and_changes_nothing() -> None:
+    """A stale `leaseToken` gets 409 and changes nothing."""
+    async with shipping() as (call, id):
+        claim = {"workerId": "zombie", "taskIds": ["ship"], "lease": 1}
+        [late] = (await call.post("/executions/claim", claim)).json["tasks"]
+        with worker(call.url) as other:
+            assert await begun(other) == [id, "2"]
+            path = f"/executions/{late['executionId']}"
+            body = {"leaseToken": late["leaseToken"]}
+            for verb, said in (("complete", {"output": "late"}), ("heartbeat", {})):
+                refused = await call.post(f"{path}/{verb}", {**body, **said})
+                assert (refused.status, refused.json["code"]) == (409, "TEN-3012")
+            await told(other)
+            before = await ended(call, id)
+        assert before["output"] == {"attempt": 2}
+        refused = await call.post(f"{path}/complete", {**body, "output": "late"})
+        assert refused.status == 409
+        assert await ended(call, id) == before
+
+
+def test_a_module_without_tasks_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "tenuto", "worker", "empty.py", "--server", "http://127.0.0.1:1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert "TEN-2601" in done.stderr
