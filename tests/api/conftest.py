@@ -22,6 +22,7 @@ from tenuto.api.problems import MEDIA, ProblemDetails
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.routes import Routes
 from tenuto.api.serving import bind, serving, url_of
+from tenuto.compose import build_gatekeeper
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
@@ -131,9 +132,12 @@ async def served(
     app: Tenuto | None = None,
     admission: Admission | None = None,
     audit: Audited | None = None,
+    admin_key: str | None = None,
 ) -> AsyncIterator[Caller]:
     config = config or ServiceConfig(port=0, drain_seconds=2)
     app = app or Tenuto(tasks=tasks(), settings=Settings(unknown_tasks="wait"))
+    if admin_key is not None:
+        admission = build_gatekeeper(app.engine.store, app.engine.clock, admin_key=admin_key)
     gate = build_api(app, config, admission=admission, audit=audit)
     listener = bind(config)
     async with app, serving(gate, listener), aiohttp.ClientSession() as session:

@@ -16,6 +16,8 @@ class Call(Generic[QueryT]):
     """Who asks for what; and, where it is not the usual, with which status it is answered."""
 
     __slots__ = (
+        "after",
+        "before",
         "body",
         "headers",
         "path",
@@ -54,6 +56,9 @@ class Call(Generic[QueryT]):
         self.status: int | None = None
         """Another one than the operation's own, which it documents."""
         self.response_headers: dict[str, str] = {}
+        self.before: object = None
+        """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
+        self.after: object = None
 
 
 class NoQuery:

@@ -7,12 +7,14 @@ from types import ModuleType
 
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
+    audit,
     commanding,
     dead_letters,
     documents,
     events,
     health,
     instances,
+    keys,
     listeners,
     starting,
     workflows,
@@ -26,6 +28,8 @@ MODULES: tuple[ModuleType, ...] = (
     events,
     listeners,
     dead_letters,
+    keys,
+    audit,
     health,
     documents,
 )

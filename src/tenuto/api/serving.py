@@ -74,3 +74,4 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         gate.service.stopping.set()
         server.should_exit = True
         await running
+        await gate.service.close()
