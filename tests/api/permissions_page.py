@@ -1,4 +1,4 @@
-"""The page of who may ask for what: `python -m tests.api.permissions_page > docs/permissions.md`."""
+"""Who may ask for what: `python -m tests.api.permissions_page > docs/permissions.md`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tenuto.api.registry import OPERATIONS
 _HEAD = """\
 # Permissions
 
-Every operation of the service says which permission it needs, and each role has a set of them: see [Access](access.md). What is
-`public` answers anybody, and shows nobody's data. This page is generated from the registry of operations; a test holds every cell of it
-against the service.
+Every operation of the service says which permission it needs, and each role has a set of them: see
+[Access](access.md). What is `public` answers anybody, and shows nobody's data. This page is
+generated from the registry of operations; a test holds every cell of it against the service.
 """
 
 

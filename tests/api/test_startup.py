@@ -112,11 +112,10 @@ def test_what_cannot_be_meant_is_refused_with_every_problem(
 def test_names_of_this_machine_are_allowed_beside_those_that_are_named() -> None:
     named = AccessWish(hosts=["tenuto.example.com"], origins=["https://ui.example.com"])
     local = checked("127.0.0.1", 0, named)
-    assert local.allowed_hosts == {
-        *("localhost", "127.0.0.1", "[::1]", "tenuto.example.com"),
-    }
+    names = frozenset({"localhost", "127.0.0.1", "[::1]", "tenuto.example.com"})
+    assert local.allowed_hosts == names
     assert local.origins == {"https://ui.example.com"}
-    assert checked("0.0.0.0", 0, named).allowed_hosts == {"tenuto.example.com"}
+    assert checked("0.0.0.0", 0, named).allowed_hosts == frozenset({"tenuto.example.com"})
     assert checked("0.0.0.0", 0, AccessWish()).allowed_hosts is None
 
 
