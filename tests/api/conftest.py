@@ -14,19 +14,22 @@ import pytest
 
 from tenuto import Context, TaskError, Tenuto
 from tenuto.api.admission import Admission, Audited
-from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
 from tenuto.api.gate import Gate
-from tenuto.api.operation import API
+from tenuto.api.operation import API, Operation
 from tenuto.api.problems import MEDIA, ProblemDetails
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.routes import Routes
+from tenuto.api.service import Service
 from tenuto.api.serving import bind, serving, url_of
+from tenuto.compose import build_gatekeeper
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
 
 ROUTES = Routes(OPERATIONS)
+_OUTSIDE = ("/health", "/docs", "/openapi", "/metrics", "/api")
+"""Paths that are written whole; others are below the API's."""
 
 DOUBLE: Object = {
     "id": "double",
@@ -87,7 +90,11 @@ class Caller:
         if body is not None:
             data = json.dumps(body).encode()
         given = {} if data is None else {"content-type": "application/json"}
-        where = path if path.startswith(("/health", "/docs", "/openapi", "/api")) else API + path
+        where = (
+            path
+            if path.startswith(("/health", "/docs", "/openapi", "/metrics", "/api"))
+            else API + path
+        )
         async with self.session.request(
             method, self.url + where, data=data, headers={**given, **(headers or {})}
         ) as response:
@@ -131,10 +138,14 @@ async def served(
     app: Tenuto | None = None,
     admission: Admission | None = None,
     audit: Audited | None = None,
+    admin_key: str | None = None,
+    operations: tuple[Operation, ...] = OPERATIONS,
 ) -> AsyncIterator[Caller]:
     config = config or ServiceConfig(port=0, drain_seconds=2)
     app = app or Tenuto(tasks=tasks(), settings=Settings(unknown_tasks="wait"))
-    gate = build_api(app, config, admission=admission, audit=audit)
+    if admin_key is not None:
+        admission = build_gatekeeper(app.engine.store, app.engine.clock, admin_key=admin_key)
+    gate = Gate(Service(app, config, operations, admission=admission, audit=audit))
     listener = bind(config)
     async with app, serving(gate, listener), aiohttp.ClientSession() as session:
         yield Caller(gate, url_of(listener), session)

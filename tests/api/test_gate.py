@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 import aiohttp
@@ -48,11 +47,18 @@ class Notes:
         outcome: str,
         source: str | None,
         request_id: str,
-        details: Mapping[str, object],
+        before: object,
+        after: object,
     ) -> None:
         assert source == "127.0.0.1"
         assert request_id
         self.kept.append((principal.name if principal else None, action, outcome))
+
+    async def refuse_stranger(
+        self, *, code: str, action: str, target: str, source: str | None, request_id: str
+    ) -> None:
+        assert code.startswith("TEN-50")
+        self.kept.append((None, action, "refused"))
 
 
 def somebody(name: str, role: Role, tenant: str = "default") -> Principal:

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Literal, cast
 
+from tenuto.access.backlog import Backlog
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
+from tenuto.access.strangers import Strangers
 from tenuto.engine.together import Together
+from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.access_protocol import AccessStore, AuditEntry, AuditOutcome, AuditRow
 
@@ -24,6 +27,8 @@ class AuditLog:
         self._clock = clock
         self._ids = ids
         self._together: Together[AuditEntry, AuditRow] = Together(store.append_audit, _MOST)
+        self._backlog = Backlog(store.append_audit, clock)
+        self._strangers = Strangers(clock, self._refused_more)
 
     async def record(  # noqa: PLR0913 - what there is to know of something that was done
         self,
@@ -40,8 +45,8 @@ class AuditLog:
     ) -> None:
         """Returns once the line is durable; StoreUnavailable where it is not known to be.
 
-        Whoever is not known is recorded in the tenant `default`. Secrets are left out. `details`
-        are kept where there is no `after`.
+        Then it is tried again in the background. Whoever is not known is recorded in the tenant
+        `default`. Secrets are left out. `details` are kept where there is no `after`.
         """
         entry = AuditEntry(
             id=self._ids.short(),
@@ -58,7 +63,47 @@ class AuditLog:
             after=recorded(after if after is not None else details or None),
         )
         # Whoever asked may have gone: what was done is recorded all the same.
-        await asyncio.shield(asyncio.ensure_future(self._together.ask(entry)))
+        await asyncio.shield(asyncio.ensure_future(self._written(entry)))
+
+    async def refuse_stranger(
+        self, *, code: str, action: str, target: str, source: str | None, request_id: str
+    ) -> None:
+        """Record that somebody was refused who is not known: of many only how many there were."""
+        if self._strangers.is_first(source or "", code):
+            await self.record(
+                principal=None,
+                action=action,
+                target=target,
+                outcome="refused",
+                source=source,
+                request_id=request_id,
+                details={"code": code},
+            )
+
+    async def close(self) -> None:
+        """Write down what still waits."""
+        await self._strangers.close()
+        await self._backlog.close()
+
+    async def _written(self, entry: AuditEntry) -> None:
+        try:
+            await self._together.ask(entry)
+        except StoreUnavailable as error:
+            self._backlog.keep(entry)
+            raise StoreUnavailable(
+                "what was asked may have been done, and the record of it is not durable yet",
+                code="TEN-5030",
+            ) from error
+
+    async def _refused_more(self, source: str, details: Mapping[str, object]) -> None:
+        await self.record(
+            principal=None,
+            action="refusals",
+            target="",
+            outcome="refused",
+            source=source,
+            details=details,
+        )
 
 
 def _outcome(text: str) -> Literal["done", "refused"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.access_protocol import NO_HEAD, AccessStore, AuditHead, AuditRow
 from tenuto.store.audit_chain import line_hash
 
@@ -55,8 +56,42 @@ class ChainReader:
         return ChainFault(head.number + 1, f"what follows line {head.number} was not written here")
 
 
-async def verify_chain(store: AccessStore, tenant: str) -> Verdict:
-    """Read a tenant's log from its beginning; lines may be written meanwhile."""
+def read_noted(text: str) -> AuditHead:
+    """A line that was noted, as its number and its hash; InvalidInput."""
+    number, _, digest = text.partition(":")
+    try:
+        if number.isascii() and number.isdecimal():
+            return AuditHead(int(number), bytes.fromhex(digest))
+    except ValueError:
+        pass
+    problem = Problem(
+        code="TEN-2402",
+        path="$.known",
+        message=f"{text!r} is not a number and a hash",
+        advice="Write what `tenuto audit verify` said, such as 120:9f86d0….",
+    )
+    raise InvalidInput("there is nothing to compare with", [problem])
+
+
+async def verify_chain(
+    store: AccessStore, tenant: str, *, noted: AuditHead | None = None
+) -> Verdict:
+    """Read a tenant's log from its beginning; lines may be written meanwhile.
+
+    With `noted` its line of that number has to be the one that was noted, too.
+    """
+    verdict = await _read(store, tenant)
+    if noted is None or verdict.fault is not None:
+        return verdict
+    number = noted.number
+    rows = await store.audit_lines(tenant, after=number - 1, limit=1)
+    if rows and (rows[0].number, rows[0].hash) == noted:
+        return verdict
+    fault = ChainFault(number, f"line {number} or one before it is not what it was when noted")
+    return verdict._replace(fault=fault)
+
+
+async def _read(store: AccessStore, tenant: str) -> Verdict:
     reader = ChainReader()
     while True:
         rows = await store.audit_lines(tenant, after=reader.head.number, limit=_PAGE)

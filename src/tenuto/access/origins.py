@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ class Origin(NamedTuple):
     port: int
 
 
+@lru_cache(maxsize=256)
 def read_host(text: str) -> Host | None:
     """A host and perhaps its port; None for anything else."""
     found = _HOST.match(text)
@@ -47,6 +49,7 @@ def read_host(text: str) -> Host | None:
     return Host(name, port)
 
 
+@lru_cache(maxsize=256)
 def read_origin(text: str) -> Origin | None:
     """`https://example.com` with perhaps a port, and nothing else; None for `null` too."""
     found = _ORIGIN.match(text)

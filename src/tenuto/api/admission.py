@@ -1,13 +1,11 @@
-"""Who asks: what the service needs to be told by whoever knows credentials."""
+"""Who asks, and what is kept of it: what the gate needs of whoever knows credentials."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from tenuto.access.principal import LOCAL, Principal
-from tenuto.model.errors import Unauthenticated
+from tenuto.access.principal import Principal
 
 
 class Admission(Protocol):
@@ -22,21 +20,6 @@ class Admission(Protocol):
         """
 
 
-class LocalAdmission:
-    """Everybody is whoever works on this machine; a credential is none that is known here."""
-
-    async def admit(
-        self,
-        authorization: str | None,
-        now: datetime,  # noqa: ARG002 - nothing expires here
-        *,
-        tenant: str | None = None,
-    ) -> Principal:
-        if authorization is not None or tenant is not None:
-            raise Unauthenticated("the credential is not known here", code="TEN-5011")
-        return LOCAL
-
-
 class Audited(Protocol):
     """Keeps who asked for what."""
 
@@ -49,6 +32,12 @@ class Audited(Protocol):
         outcome: str,
         source: str | None,
         request_id: str,
-        details: Mapping[str, object],
+        before: object,
+        after: object,
     ) -> None:
-        """Kept once this returns."""
+        """Kept once this returns; StoreUnavailable where it is kept later."""
+
+    async def refuse_stranger(
+        self, *, code: str, action: str, target: str, source: str | None, request_id: str
+    ) -> None:
+        """Keep that somebody was refused who is not known, as far as there is room."""

@@ -24,6 +24,8 @@ class Call(Generic[QueryT]):
     """Who asks for what; and, where it is not the usual, with which status it is answered."""
 
     __slots__ = (
+        "after",
+        "before",
         "body",
         "headers",
         "path",
@@ -65,6 +67,9 @@ class Call(Generic[QueryT]):
         self.status: int | None = None
         """Another one than the operation's own, which it documents."""
         self.response_headers: dict[str, str] = {}
+        self.before: object = None
+        """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
+        self.after: object = None
 
     async def while_heard(self, work: asyncio.Future[T]) -> T:
         """What comes of `work`, which is called off where nobody waits for it any more."""

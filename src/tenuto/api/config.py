@@ -6,9 +6,10 @@ from ipaddress import ip_address
 
 from msgspec import Struct
 
+from tenuto.access.origins import LOCAL_HOSTS
+
 HOST = "127.0.0.1"
 PORT = 8484
-LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ServiceConfig(Struct, frozen=True, kw_only=True):
@@ -18,14 +19,18 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     port: int = PORT
     public_url: str | None = None
     """Where others reach it, such as https://tenuto.example.com; None: where it listens."""
-    hosts: frozenset[str] | None = None
-    """By which names it may be called; None: on loopback those of this machine, else any."""
+    hosts: frozenset[str] = frozenset()
+    """By which names it may be called; on loopback beside those of this machine, else any where
+    none are named: then whoever asks has to show who they are, which no foreign page can."""
     origins: frozenset[str] = frozenset()
     """Pages of which other origins may call it, such as https://example.com."""
     rate: float | None = None
     """Requests a second that one principal may make for long; None: as many as they like."""
     burst: int = 100
     """How many of them may come at once."""
+    source_rate: float | None = None
+    """Requests a second from one address, counted before anybody looks at who asks."""
+    source_burst: int = 1_000
     drain_seconds: float = 10.0
     """How long requests that are under way have when it stops."""
 
@@ -37,9 +42,10 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
         """By which names it may be called; None: any."""
-        if self.hosts is not None:
-            return self.hosts
-        return LOCAL_HOSTS | {self.host} if self.is_local else None
+        if self.is_local:
+            own = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
+            return LOCAL_HOSTS | self.hosts | {own}
+        return self.hosts or None
 
 
 def is_loopback(host: str) -> bool:

@@ -7,6 +7,7 @@ operation declares is checked before any of its code runs; what declares nothing
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tenuto.access.principal import Principal, refuse_unless
+from tenuto.access.rates import RateLimiter
 from tenuto.access.roles import Role
 from tenuto.api.bodies import (
     WRONG_FIELD,
@@ -26,9 +28,9 @@ from tenuto.api.bodies import (
     refuse_media,
     refuse_size,
 )
+from tenuto.api.browsers import Browsers
 from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.operation import Operation
-from tenuto.api.origins import Origins
 from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
 from tenuto.api.routes import Found, Routes
 from tenuto.api.service import Service
@@ -43,11 +45,14 @@ _SECURITY: tuple[tuple[bytes, bytes], ...] = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+_SECURITY_TEXT = {name.decode(): value.decode() for name, value in _SECURITY}
 _USUAL: tuple[tuple[bytes, bytes], ...] = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 _POLICY_VIOLATION = 1008
+_FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
+"""Refusals for where a request comes from."""
 _NOBODY = Principal(tenant="", name="", role=Role.VIEWER, scopes=frozenset(), kind="system")
 """Whoever asks for what is public: they may do nothing, and belong to nobody."""
 _encode = msgspec.json.Encoder().encode
@@ -59,7 +64,7 @@ Pairs = list[tuple[bytes, bytes]]
 class Arrival:
     """A request or a socket on its way through the gate, and what is known of it so far."""
 
-    __slots__ = ("found", "headers", "principal", "request_id", "scope")
+    __slots__ = ("call", "found", "headers", "principal", "request_id", "scope")
 
     def __init__(self, scope: Scope, headers: Headers, request_id: str) -> None:
         self.scope = scope
@@ -68,6 +73,8 @@ class Arrival:
         self.found: Found | None = None
         self.principal: Principal | None = None
         """None where nobody says who they are, and nobody has to."""
+        self.call: Call[Any] | None = None
+        """Once the operation may be asked."""
 
     @property
     def path(self) -> str:
@@ -86,7 +93,7 @@ class Gate:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._routes = Routes(service.operations)
-        self._origins = Origins(service.config)
+        self._browsers = Browsers(service.config)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -110,38 +117,41 @@ class Gate:
     async def _http(self, arrival: Arrival, receive: Receive, send: Send) -> None:
         method, request_id = arrival.scope["method"], arrival.request_id
         around: Pairs = [*_SECURITY, (b"x-request-id", request_id.encode())]
+        sending = _Sending(_without_body(send) if method == "HEAD" else send)
         try:
-            around += self._origins.checked(arrival.headers)
-            if method == "OPTIONS":
-                methods = self._routes.methods_at(arrival.path)
-                around += self._origins.preflight(arrival.headers, methods)
-                await _send(send, 204, [*around, *_USUAL], b"")
-            elif method == "HEAD":
-                await self._answer(arrival, receive, _without_body(send), around)
-            else:
-                await self._answer(arrival, receive, send, around)
+            await self._answer(arrival, receive, sending, around)
         except ClientGone:
             log.debug("request %s: gone before it was answered", request_id)
         except TenutoError as error:
-            await _refuse(send, told(error, arrival.path, request_id), around)
+            if sending.has_begun:
+                raise
+            await _refuse(sending, told(error, arrival.path, request_id), around)
         except Exception:
             log.exception("request %s: %s %s", request_id, method, arrival.path)
-            await _refuse(send, broken(arrival.path, request_id), around)
+            if sending.has_begun:
+                # Cut off, so that nobody takes a part for the whole.
+                raise
+            await _refuse(sending, broken(arrival.path, request_id), around)
 
     async def _answer(self, arrival: Arrival, receive: Receive, send: Send, around: Pairs) -> None:
         scope = arrival.scope
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        arrival.found = self._routes.find(method, arrival.path)
         try:
+            around += self._from_where(arrival)
+            if scope["method"] == "OPTIONS":
+                await self._preflight(arrival, send, around)
+                return
+            method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            arrival.found = self._routes.find(method, arrival.path)
             operation = await self._admitted(arrival)
-            call = self._call(arrival, operation)
+            arrival.call = call = self._call(arrival, operation)
             call.body = await _body(receive, arrival.headers, self.service.sizes[operation.size])
             call.receive = receive
             answer = await operation.handler(call, *_arguments(operation, call))
         except TenutoError as error:
-            await self._note(arrival, error)
+            await self._note_refusal(arrival, error)
             raise
-        await self._note(arrival, None)
+        if operation.is_audited:
+            await self._note_change(arrival, operation, call)
         if isinstance(answer, Response):
             await answer(scope, receive, _with_headers(send, around))
             return
@@ -152,6 +162,17 @@ class Gate:
         headers.append((b"content-length", str(len(body)).encode()))
         await _send(send, call.status or operation.status, headers, body)
 
+    def _from_where(self, arrival: Arrival) -> Pairs:
+        """What the answer tells a browser, unless it comes too often or from the wrong place."""
+        if self.service.source_rates is not None:
+            _take(self.service.source_rates, arrival.source or "")
+        return self._browsers.checked(arrival.scope["scheme"], arrival.headers)
+
+    async def _preflight(self, arrival: Arrival, send: Send, around: Pairs) -> None:
+        methods = self._routes.methods_at(arrival.path)
+        told = self._browsers.preflight(arrival.scope["scheme"], arrival.headers, methods)
+        await _send(send, 204, [*around, *_USUAL, *told], b"")
+
     async def _admitted(self, arrival: Arrival) -> Operation:
         """The operation, once who asks for it may; a wrong credential never passes."""
         found, headers = arrival.found, arrival.headers
@@ -161,7 +182,9 @@ class Gate:
             arrival.principal = principal = await self.service.admission.admit(
                 authorization, self.service.clock.now(), tenant=headers.get("tenuto-tenant")
             )
-            self.service.rates.take(f"{principal.tenant} {principal.kind} {principal.name}")
+            if self.service.rates is not None:
+                who = f"{principal.tenant} {principal.kind} {principal.name}"
+                _take(self.service.rates, who)
         if found is None:
             raise self._nowhere(arrival)
         if not is_public:
@@ -197,38 +220,84 @@ class Gate:
     # -- sockets
 
     async def _websocket(self, arrival: Arrival, socket: WebSocket) -> None:
-        arrival.found = self._routes.find("WEBSOCKET", arrival.path)
         try:
-            self._origins.checked(arrival.headers)
-            operation = await self._admitted(arrival)
-            call = self._call(arrival, operation)
+            call, operation = await self._connected(arrival)
         except TenutoError as error:
-            await self._note(arrival, error)
             await _deny(socket, told(error, arrival.path, arrival.request_id))
             return
         await operation.handler(call, socket)
 
+    async def _connected(self, arrival: Arrival) -> tuple[Call[Any], Operation]:
+        try:
+            self._from_where(arrival)
+            arrival.found = self._routes.find("WEBSOCKET", arrival.path)
+            operation = await self._admitted(arrival)
+            return self._call(arrival, operation), operation
+        except TenutoError as error:
+            await self._note_refusal(arrival, error)
+            raise
+
     # -- what is kept of it
 
-    async def _note(self, arrival: Arrival, error: TenutoError | None) -> None:
-        """Keep every change, and everything that somebody was not allowed."""
-        audit = self.service.audit
-        if audit is None:
-            return
-        operation = arrival.found.operation if arrival.found is not None else None
-        is_refusal = isinstance(error, Forbidden | Unauthenticated)
-        is_change = operation is not None and operation.is_audited and error is None
-        if not is_refusal and not is_change:
-            return
-        await audit.record(
+    async def _note_change(self, arrival: Arrival, operation: Operation, call: Call[Any]) -> None:
+        await self.service.audit.record(
             principal=arrival.principal,
-            action=operation.name if operation is not None else "nothing",
+            action=operation.name,
             target=arrival.path,
-            outcome="refused" if is_refusal else "done",
+            outcome="done",
             source=arrival.source,
             request_id=arrival.request_id,
-            details={"code": error.code} if error is not None else {},
+            before=call.before,
+            after=call.after,
         )
+
+    async def _note_refusal(self, arrival: Arrival, error: TenutoError) -> None:
+        """Keep everything that somebody was not allowed; mistakes are nobody's business."""
+        is_foreign = isinstance(error, Refusal) and error.code in _FOREIGN
+        if not is_foreign and not isinstance(error, Forbidden | Unauthenticated):
+            return
+        action = arrival.found.operation.name if arrival.found is not None else "nothing"
+        if arrival.principal is None:
+            await self.service.audit.refuse_stranger(
+                code=error.code,
+                action=action,
+                target=arrival.path,
+                source=arrival.source,
+                request_id=arrival.request_id,
+            )
+            return
+        await self.service.audit.record(
+            principal=arrival.principal,
+            action=action,
+            target=arrival.path,
+            outcome="refused",
+            source=arrival.source,
+            request_id=arrival.request_id,
+            before=None,
+            after={"code": error.code},
+        )
+
+
+class _Sending:
+    """Knows whether an answer has begun: then there cannot be another."""
+
+    __slots__ = ("_send", "has_begun")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+
+def _take(limiter: RateLimiter, who: str) -> None:
+    """Count a request; 429 where there have been too many."""
+    seconds = limiter.take(who)
+    if seconds > 0:
+        headers = {"retry-after": str(math.ceil(seconds))}
+        raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)
 
 
 def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
@@ -294,7 +363,7 @@ async def _deny(socket: WebSocket, refusal: Told) -> None:
             Response(
                 _encode(refusal.details),
                 status_code=refusal.details.status,
-                headers=refusal.headers,
+                headers={**refusal.headers, **_SECURITY_TEXT},
                 media_type=MEDIA,
             )
         )

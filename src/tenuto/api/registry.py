@@ -7,6 +7,7 @@ from types import ModuleType
 
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
+    audit,
     callbacks,
     commanding,
     dead_letters,
@@ -15,6 +16,7 @@ from tenuto.api.operations import (
     executions,
     health,
     instances,
+    keys,
     listeners,
     starting,
     tasks,
@@ -32,6 +34,8 @@ MODULES: tuple[ModuleType, ...] = (
     executions,
     callbacks,
     dead_letters,
+    keys,
+    audit,
     health,
     documents,
 )

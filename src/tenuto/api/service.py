@@ -6,16 +6,20 @@ import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tenuto.access.audit import AuditLog
+from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.keys import Keys
 from tenuto.access.principal import Principal
-from tenuto.api.admission import Admission, Audited, LocalAdmission
+from tenuto.access.rates import RateLimiter
+from tenuto.api.admission import Admission, Audited
 from tenuto.api.config import ServiceConfig
 from tenuto.api.operation import Operation, Size
-from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
+from tenuto.ports import Clock
 from tenuto.workspace import Workspace
 
 _ENVELOPE = 64_000
@@ -35,15 +39,18 @@ class Service:
         admission: Admission | None = None,
         audit: Audited | None = None,
     ) -> None:
-        """Without `admission` everybody is local: for loopback alone."""
+        """Without `admission` whoever asks is known by the keys of the store, once it has any."""
         self.app = app
         self.config = config
         self.operations = operations
-        self.admission: Admission = admission or LocalAdmission()
-        self.audit = audit
         self.clock = app.engine.clock
         self.ids = app.engine.ids
-        self.rates = Rates(self.clock, config.rate, config.burst)
+        store = app.engine.store
+        self.admission: Admission = admission or Gatekeeper(store, self.clock)
+        self.audit: Audited = audit or AuditLog(store, self.clock, self.ids)
+        self.keys = Keys(store, self.clock, self.ids, changed=self._key_changed)
+        self.rates = _limiter(self.clock, config.rate, config.burst)
+        self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
         self.desk = ExecutionDesk(app.engine)
         """Where workers outside get tasks and report them."""
         self.url = config.public_url or ""
@@ -76,3 +83,17 @@ class Service:
         """The engine as a principal sees it."""
         app = self.app
         return Workspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
+
+    async def close(self) -> None:
+        """Write down what is still to be written; nobody asks any more."""
+        for each in (self.admission, self.audit):
+            if isinstance(each, Gatekeeper | AuditLog):
+                await each.close()
+
+    def _key_changed(self, id: str) -> None:
+        if isinstance(self.admission, Gatekeeper):
+            self.admission.ring.forget(id)
+
+
+def _limiter(clock: Clock, rate: float | None, burst: int) -> RateLimiter | None:
+    return None if rate is None else RateLimiter(clock, rate=rate, burst=burst)

@@ -80,3 +80,4 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         service.stop()
         server.should_exit = True
         await asyncio.gather(running, service.pushing.finish(service.config.drain_seconds))
+        await gate.service.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from tenuto.access.chain import ChainFault, Verdict, verify_chain
+from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.shown import plain
 from tenuto.cli import exits
 from tenuto.cli.stores import described, reading
@@ -21,7 +21,6 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
-from tenuto.store.protocol import Store
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -83,12 +82,9 @@ async def export(url: str, tenant: str) -> int:
 
 async def verify(url: str, tenant: str, known: str | None, *, is_json: bool) -> int:
     """Read the chain from its beginning; exits 1 where it is not as it was written."""
-    noted = None if known is None else _noted(known)
+    noted = None if known is None else read_noted(known)
     async with reading(url) as reader:
-        verdict = await verify_chain(reader.store, tenant)
-        if noted is not None and verdict.fault is None:
-            verdict = await _compared(reader.store, tenant, verdict, *noted)
-    head, fault = verdict
+        head, fault = await verify_chain(reader.store, tenant, noted=noted)
     if is_json:
         show_json(
             {
@@ -108,31 +104,6 @@ async def verify(url: str, tenant: str, known: str | None, *, is_json: bool) -> 
         if head.number:
             say(f"  To be sure of them later, note --known {head.number}:{head.hash.hex()}")
     return exits.DONE if fault is None else exits.FAILED
-
-
-async def _compared(
-    store: Store, tenant: str, verdict: Verdict, number: int, noted: bytes
-) -> Verdict:
-    """The verdict, if the line of that number is the one that was noted."""
-    rows = await store.audit_lines(tenant, after=number - 1, limit=1)
-    if rows and (rows[0].number, rows[0].hash) == (number, noted):
-        return verdict
-    fault = ChainFault(number, f"line {number} or one before it is not what it was when noted")
-    return verdict._replace(fault=fault)
-
-
-def _noted(known: str) -> tuple[int, bytes]:
-    number, _, digest = known.partition(":")
-    try:
-        return int(number), bytes.fromhex(digest)
-    except ValueError as error:
-        problem = Problem(
-            code="TEN-2402",
-            path="$.known",
-            message=f"{known!r} is not a number and a hash",
-            advice="Write what `tenuto audit verify` said, such as 120:9f86d0….",
-        )
-        raise InvalidInput("there is nothing to compare with", [problem]) from error
 
 
 def _item(row: AuditRow) -> Object:

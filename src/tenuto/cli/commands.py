@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -11,7 +12,24 @@ from tenuto import __version__
 from tenuto.cli.access_commands import audit, keys
 from tenuto.cli.defaults import STORE
 from tenuto.cli.listeners import subscriptions, webhooks
-from tenuto.cli.options import Instance, ListOutput, Output, Store, perform
+from tenuto.cli.options import (
+    AllowHost,
+    AllowOrigin,
+    Auth,
+    Instance,
+    ListOutput,
+    OidcAudience,
+    OidcIssuer,
+    OidcPrivate,
+    Output,
+    RateLimit,
+    SourceRateLimit,
+    Store,
+    perform,
+)
+
+if TYPE_CHECKING:
+    from tenuto.cli.access_setup import AccessWish
 
 app = typer.Typer(
     name="tenuto",
@@ -153,10 +171,18 @@ def run(  # noqa: PLR0913 - one for each option
 
 
 @app.command()
-def serve(
+def serve(  # noqa: PLR0913 - one for each option
     *,
     host: Host = "127.0.0.1",
     port: Port = 8484,
+    auth: Auth = "auto",
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = False,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
     tasks: Tasks = None,
     store: Store = STORE,
 ) -> None:
@@ -166,11 +192,21 @@ def serve(
 
     tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
     """
-    _serve(store, host, port, tasks, [])
+    access = _access(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        may_be_private=oidc_private,
+        origins=allow_origin or [],
+        hosts=allow_host or [],
+        rate=rate_limit,
+        source_rate=source_rate_limit,
+    )
+    _serve(store, host, port, tasks, [], access)
 
 
 @app.command()
-def dev(
+def dev(  # noqa: PLR0913 - one for each option
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
@@ -178,6 +214,14 @@ def dev(
     *,
     host: Host = "127.0.0.1",
     port: Port = 8484,
+    auth: Auth = "auto",
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = False,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
     tasks: Tasks = None,
     store: Store = STORE,
 ) -> None:
@@ -185,7 +229,17 @@ def dev(
 
     tenuto dev order.json --tasks tasks.py
     """
-    _serve(store, host, port, tasks, files or [])
+    access = _access(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        may_be_private=oidc_private,
+        origins=allow_origin or [],
+        hosts=allow_host or [],
+        rate=rate_limit,
+        source_rate=source_rate_limit,
+    )
+    _serve(store, host, port, tasks, files or [], access)
 
 
 @app.command()
@@ -655,13 +709,25 @@ def explain(
     perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
-def _serve(
-    store: str, host: str, port: int, tasks: list[str] | None, files: list[Path]
+def _access(**said: Any) -> AccessWish:  # noqa: ANN401 - what the options are
+    """Who may ask, by the options; the admin key stands in no command line, where others see it."""
+    from tenuto.cli.access_setup import AccessWish
+
+    return AccessWish(admin_key=os.environ.get("TENUTO_ADMIN_KEY") or None, **said)
+
+
+def _serve(  # noqa: PLR0917 - what the two commands have in common
+    store: str,
+    host: str,
+    port: int,
+    tasks: list[str] | None,
+    files: list[Path],
+    access: AccessWish,
 ) -> NoReturn:
     from tenuto.cli import guard
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
-    wish = Wish(store=store, host=host, port=port, tasks=tasks or [], files=files)
+    wish = Wish(store=store, host=host, port=port, access=access, tasks=tasks or [], files=files)
     raise typer.Exit(guard.perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
 
 

@@ -113,12 +113,6 @@ async def _record(reader: Reader, tenant: str, action: str, key: KeyRow) -> None
     )
 
 
-def _state(key: KeyRow, now: datetime) -> str:
-    if key.revoked_at is not None:
-        return "revoked"
-    return "expired" if key.expires_at is not None and key.expires_at <= now else "active"
-
-
 def _item(key: KeyRow, now: datetime) -> Object:
     return {
         "id": key.id,
@@ -126,7 +120,7 @@ def _item(key: KeyRow, now: datetime) -> Object:
         "name": key.name,
         "role": key.role,
         "scopes": None if key.scopes is None else list(key.scopes),
-        "state": _state(key, now),
+        "state": key.state(now),
         "createdAt": iso(key.created_at),
         "createdBy": key.created_by,
         "expiresAt": _iso(key.expires_at),
@@ -145,7 +139,7 @@ def _show_table(found: Sequence[KeyRow], now: datetime) -> None:
     cells: list[list[str | Text]] = [
         [
             each.id,
-            Text(_state(each, now), _STYLES[_state(each, now)]),
+            Text(each.state(now), _STYLES[each.state(now)]),
             each.role,
             plain(each.name),
             "all" if each.scopes is None else " ".join(each.scopes),

@@ -29,6 +29,78 @@ Instance = Annotated[
         metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
     ),
 ]
+Auth = Annotated[
+    Literal["auto", "required"],
+    typer.Option(
+        "--auth",
+        envvar="TENUTO_AUTH",
+        help="auto: a credential is asked for once there is a key, an admin key or an issuer.",
+    ),
+]
+OidcIssuer = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-issuer",
+        envvar="TENUTO_OIDC_ISSUER",
+        metavar="URL",
+        help="The identity provider whose tokens are taken.",
+    ),
+]
+OidcAudience = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-audience",
+        envvar="TENUTO_OIDC_AUDIENCE",
+        metavar="NAME",
+        help="What its tokens for this service have in `aud`.",
+    ),
+]
+OidcPrivate = Annotated[
+    bool,
+    typer.Option(
+        "--oidc-private",
+        envvar="TENUTO_OIDC_PRIVATE",
+        help="The provider may have an address of no public network.",
+    ),
+]
+AllowOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin",
+        envvar="TENUTO_ALLOW_ORIGIN",
+        metavar="ORIGIN",
+        help="Pages of this origin may call the service: https://ui.example.com; repeatable.",
+    ),
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        envvar="TENUTO_ALLOW_HOST",
+        metavar="NAME",
+        help="A name that the service goes by; repeatable.",
+    ),
+]
+RateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--rate-limit",
+        envvar="TENUTO_RATE_LIMIT",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second that one principal may make for long.",
+    ),
+]
+SourceRateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--source-rate-limit",
+        envvar="TENUTO_SOURCE_RATE_LIMIT",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second from one address, whoever asks.",
+    ),
+]
 
 
 def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:

@@ -9,10 +9,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from tenuto.api.asgi import build_api
-from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.api.serving import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
+from tenuto.cli.access_setup import AccessWish, checked, gatekeeper_of, refuse_open_door
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.running import close, interruptible
 from tenuto.cli.sources import read_sources
@@ -21,7 +21,6 @@ from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
 from tenuto.compose import MEMORY
 from tenuto.engine.settings import Settings
-from tenuto.model.errors import Forbidden
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -30,6 +29,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     store: str
     host: str
     port: int
+    access: AccessWish
     tasks: Sequence[str] = ()
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
@@ -37,8 +37,8 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 async def serve(wish: Wish) -> int:
     """Serve until Ctrl-C, or until the process is asked to end."""
-    config = ServiceConfig(host=wish.host, port=wish.port)
-    _refuse_open_door(config)
+    config = checked(wish.host, wish.port, wish.access)
+    await refuse_open_door(wish.host, wish.store, wish.access)
     load_tasks(wish.tasks, None)
     for file in wish.files:
         load_tasks((), file)
@@ -53,7 +53,8 @@ async def serve(wish: Wish) -> int:
         await app.open()
         try:
             await _deploy(app, wish.files)
-            async with serving(build_api(app, config), listener):
+            gate = build_api(app, config, admission=gatekeeper_of(app, wish.access))
+            async with serving(gate, listener):
                 say(f"serving {url_of(listener)} from {described(wish.store)}; Ctrl-C stops")
                 await stopped.wait()
                 say("stopping: requests and running tasks may end; nothing is lost")
@@ -69,16 +70,6 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _refuse_open_door(config: ServiceConfig) -> None:
-    """Who can be reached from elsewhere has to know whom it answers."""
-    if not is_loopback(config.host):
-        raise Forbidden(
-            f"{config.host} can be reached from other machines, and no credential is asked for",
-            code="TEN-5022",
-            advice="Listen on 127.0.0.1.",
-        )
 
 
 async def _deploy(app: Tenuto, files: Sequence[Path]) -> None:

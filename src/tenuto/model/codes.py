@@ -1016,7 +1016,25 @@ _ACCESS = {
     "TEN-5022": Code(
         "Open to everybody",
         "The address can be reached from other machines, and nobody would be asked who they are.",
-        "Listen on 127.0.0.1, or have credentials asked for.",
+        "Listen on 127.0.0.1, or have credentials asked for: make a key with `tenuto keys create`, "
+        "set TENUTO_ADMIN_KEY, name an OIDC issuer, or pass --auth required.",
+    ),
+    "TEN-5030": Code(
+        "Not recorded yet",
+        "What was asked for may have been done, and the audit log could not be written; its line "
+        "is tried again until it is there.",
+        "Look whether it was done before you ask again.",
+    ),
+    "TEN-5031": Code(
+        "Weak admin key",
+        "TENUTO_ADMIN_KEY opens every tenant, and is short enough to be guessed.",
+        "Set one of at least 32 characters without spaces, such as `openssl rand -hex 32` makes.",
+    ),
+    "TEN-5032": Code(
+        "Access cannot be set up like this",
+        "An option of the service names a host, an origin or an identity provider that cannot be "
+        "meant so; nothing was started.",
+        "Correct the option.",
     ),
 }
 

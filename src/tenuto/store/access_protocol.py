@@ -29,6 +29,12 @@ class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
     last_used_at: datetime | None = None
     """About when: to the minute."""
 
+    def state(self, now: datetime) -> Literal["active", "expired", "revoked"]:
+        """Whether it opens anything at a moment."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
 
 class AuditEntry(Struct, frozen=True, gc=False, kw_only=True):
     """Something that somebody did, or was refused."""

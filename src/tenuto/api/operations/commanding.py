@@ -71,6 +71,7 @@ async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAns
     by = _speaker(call, body.requested_by)
     reference = call.workspace.at(call.path["id"], by=by)
     status = await reference.cancel(body.reason, should_compensate=body.should_compensate)
+    call.after = {"reason": body.reason, "status": status}
     return StatusAnswer(instance_id=reference.id, status=status)
 
 
@@ -140,6 +141,7 @@ async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswe
     earlier = call.workspace.at(call.path["id"])
     rerun = await earlier.rerun(body.from_step, input=body.input, version=body.version)
     call.response_headers["location"] = f"{API}/instances/{rerun.id}"
+    call.after = {"instanceId": rerun.id}
     return StatusAnswer(instance_id=rerun.id, status=await rerun.status())
 
 
@@ -165,6 +167,7 @@ async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAn
         form=body.form,
         iteration=body.iteration,
     )
+    call.after = {"decision": body.decision, "by": by, "iteration": body.iteration}
     return StatusAnswer(instance_id=reference.id, status=status)
 
 

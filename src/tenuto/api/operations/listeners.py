@@ -6,6 +6,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Body, Moment, Page
+from tenuto.model.json import Object
 from tenuto.webhooks import Subscription, Webhook
 
 
@@ -43,9 +44,11 @@ class SubscriptionRequest(
     status=201,
 )
 async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
-    return await call.workspace.webhooks.add(
+    added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
+    call.after = _recorded(added)
+    return added
 
 
 @operation(
@@ -95,7 +98,7 @@ async def enable_webhook(call: Call[NoQuery]) -> Webhook:
     status=201,
 )
 async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
-    return await call.workspace.subscriptions.add(
+    added = await call.workspace.subscriptions.add(
         body.callback_url,
         body.patterns,
         subscriber_id=body.subscriber_id,
@@ -104,6 +107,8 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
         expiration_time=body.expiration_time,
         secret=body.secret,
     )
+    call.after = _recorded(added)
+    return added
 
 
 @operation(
@@ -140,3 +145,9 @@ async def remove_subscription(call: Call[NoQuery]) -> None:
 )
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
     return await call.workspace.subscriptions.enable(call.path["id"])
+
+
+def _recorded(added: Webhook) -> Object:
+    """What the audit log keeps of it: no secret, nor a query that may have one."""
+    url = added.url.partition("?")[0]
+    return {"id": added.id, "url": url, "patterns": list(added.patterns)}

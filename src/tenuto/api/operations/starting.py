@@ -109,6 +109,7 @@ async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) ->
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     started = await call.workspace.begin(asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:
         call.status = 200
     if call.query.wait > 0:
@@ -131,8 +132,10 @@ async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) ->
 )
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
-    results = await call.workspace.begin_many(asked)
-    return BatchAnswer(results=[_result(each) for each in results])
+    results = [_result(each) for each in await call.workspace.begin_many(asked)]
+    refused = sum(each.error is not UNSET for each in results)
+    call.after = {"started": len(results) - refused, "refused": refused}
+    return BatchAnswer(results=results)
 
 
 def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:

@@ -233,12 +233,14 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     other_statuses=(409,),
 )
 async def remove_workflow(call: Call[RemoveQuery]) -> None:
+    call.after = {"force": call.query.force}
     await call.workspace.remove_definition(call.path["id"], force=call.query.force)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
+    call.after = {"id": saved.id, "version": saved.version}
     return SavedWorkflow(id=saved.id, version=saved.version)
 
 

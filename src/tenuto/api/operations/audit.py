@@ -1,0 +1,175 @@
+"""The audit log: read, exported, proved to be as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response, StreamingResponse
+
+from tenuto.access.chain import read_noted, verify_chain
+from tenuto.access.permissions import Permission
+from tenuto.access.shown import plain
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
+from tenuto.model.json import JSON, Object
+from tenuto.store.access_protocol import AccessStore, AuditQuery, AuditRow
+from tenuto.store.audit_chain import line_of
+
+TAG = "audit"
+LINES = "application/x-ndjson"
+_PAGE = 500
+
+
+class AuditLogQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which lines."""
+
+    actor: str | None = None
+    action: str | None = None
+    """The name of an operation, such as `start_workflow`."""
+    target: str | None = None
+    """The path that was asked."""
+    since: Moment | None = None
+    """From then on."""
+    until: Moment | None = None
+    """Before then."""
+    limit: Limit = 100
+    cursor: str | None = None
+
+
+class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Something that somebody did, or was refused."""
+
+    number: int
+    """1, 2, 3 in each tenant, without gaps."""
+    id: str
+    tenant: str
+    at: str
+    actor: str
+    kind: str
+    action: str
+    target: str
+    outcome: str
+    """`done` or `refused`."""
+    source: str
+    request_id: str
+    before: JSON
+    after: JSON
+    previous_hash: str
+    hash: str
+
+
+class VerifyQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What was noted before, if anything was."""
+
+    known: Annotated[str, Meta(max_length=100)] | None = None
+    """A line as it was then: its number, a colon, its hash."""
+
+
+class ChainProblem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Where a log is not as it was written."""
+
+    code: str
+    number: int
+    message: str
+
+
+class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
+    """How far the log was read, and where it is broken, if it is."""
+
+    tenant: str
+    lines: int
+    hash: str
+    problem: ChainProblem | None
+
+
+@operation(
+    "GET",
+    f"{API}/audit",
+    summary="List what was done and refused, newest first.",
+    tag=TAG,
+    permission=Permission.AUDIT_READ,
+    query=AuditLogQuery,
+    response=Page[AuditLine],
+)
+async def list_audit(call: Call[AuditLogQuery]) -> Object:
+    asked = call.query
+    below = read_cursor(asked.cursor, int)
+    query = AuditQuery(
+        tenant=call.principal.tenant,
+        actor=asked.actor,
+        action=asked.action,
+        target=asked.target,
+        since=asked.since,
+        until=asked.until,
+        below=below,
+        limit=asked.limit + 1,
+    )
+    rows = await _store(call).audit(query)
+    shown = rows[: asked.limit]
+    return {
+        "items": [_line(row) for row in shown],
+        "nextCursor": write_cursor(shown[-1].number) if len(rows) > len(shown) else None,
+    }
+
+
+@operation(
+    "GET",
+    f"{API}/audit/export",
+    summary="The whole log, oldest first: JSON, a line each, with its hash.",
+    tag=TAG,
+    permission=Permission.AUDIT_READ,
+    response=str,
+    response_media=LINES,
+)
+async def export_audit(call: Call[NoQuery]) -> Response:
+    store, tenant = _store(call), call.principal.tenant
+    # What is written from now on is in the next export: this one ends.
+    last = (await store.audit_head(tenant)).number
+    return StreamingResponse(_lines(store, tenant, last), media_type=LINES)
+
+
+@operation(
+    "GET",
+    f"{API}/audit/verify",
+    summary="Prove that the log is as it was written, and as it was when a line was noted.",
+    tag=TAG,
+    permission=Permission.AUDIT_READ,
+    query=VerifyQuery,
+    response=AuditVerdict,
+)
+async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
+    known, tenant = call.query.known, call.principal.tenant
+    noted = None if known is None else read_noted(known)
+    head, fault = await verify_chain(_store(call), tenant, noted=noted)
+    problem = None
+    if fault is not None:
+        problem = ChainProblem(code="TEN-5015", number=fault.number, message=fault.what)
+    return AuditVerdict(tenant=tenant, lines=head.number, hash=head.hash.hex(), problem=problem)
+
+
+async def _lines(store: AccessStore, tenant: str, last: int) -> AsyncIterator[str]:
+    after = 0
+    while after < last:
+        rows = await store.audit_lines(tenant, after=after, limit=min(_PAGE, last - after))
+        if not rows:
+            return
+        after = rows[-1].number
+        # A name must not end the line, nor colour the terminal that it is shown in.
+        yield "".join(plain(msgspec.json.encode(_line(row)).decode()) + "\n" for row in rows)
+
+
+def _line(row: AuditRow) -> Object:
+    return {
+        **line_of(row.number, row.entry),
+        "previousHash": row.previous_hash.hex(),
+        "hash": row.hash.hex(),
+    }
+
+
+def _store(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> AccessStore:
+    return call.service.app.engine.store

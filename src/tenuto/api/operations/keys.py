@@ -1,0 +1,138 @@
+"""API keys: made, listed, revoked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import asdict, replace
+
+from tenuto.access.keys import KeyWish
+from tenuto.access.permissions import Permission
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.operations.workflows import PageQuery
+from tenuto.api.shapes import Answer, Body, Moment, Page, moment
+from tenuto.model.durations import iso
+from tenuto.store.access_protocol import KeyRow
+
+TAG = "keys"
+
+
+class KeyRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A key that is asked for."""
+
+    name: str
+    role: Role
+    scopes: tuple[str, ...] | None = None
+    """What it may do of what its role may; without them all of it."""
+    expires_at: Moment | None = None
+    tenant: str | None = None
+    """That of whoever asks; only the admin key may name another."""
+
+
+class KeyItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """A key, without what only its holder knows."""
+
+    id: str
+    tenant: str
+    name: str
+    role: str
+    scopes: tuple[str, ...] | None
+    state: str
+    """`active`, `expired` or `revoked`."""
+    created_at: str
+    created_by: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+
+
+class NewKeyItem(KeyItem, frozen=True, kw_only=True, rename="camel"):
+    """A key that was just made."""
+
+    key: str
+    """The whole of it, shown this once."""
+
+
+@operation(
+    "POST",
+    f"{API}/keys",
+    summary="Make an API key, which is shown this once; from then on everybody has to have one.",
+    tag=TAG,
+    permission=Permission.KEYS_MANAGE,
+    request=KeyRequest,
+    response=NewKeyItem,
+    status=201,
+)
+async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
+    wish = KeyWish(
+        name=body.name,
+        role=body.role,
+        scopes=body.scopes,
+        expires_at=body.expires_at,
+        tenant=body.tenant,
+    )
+    new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
+    item = _item(new.row, call.service.clock.now())
+    call.after = item
+    return NewKeyItem(**asdict(item), key=new.text)
+
+
+@operation(
+    "GET",
+    f"{API}/keys",
+    summary="List the keys of the tenant, oldest first, also those that open nothing any more.",
+    tag=TAG,
+    permission=Permission.KEYS_MANAGE,
+    query=PageQuery,
+    response=Page[KeyItem],
+)
+async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
+    rows = await call.service.keys.list(call.principal.tenant)
+    start = read_cursor(call.query.cursor, int) or 0
+    # None is ever forgotten, and new ones come last: places in the list stay what they are.
+    end = max(start, 0) + call.query.limit
+    now = call.service.clock.now()
+    return Page(
+        items=[_item(row, now) for row in rows[max(start, 0) : end]],
+        next_cursor=write_cursor(end) if end < len(rows) else None,
+    )
+
+
+@operation(
+    "DELETE",
+    f"{API}/keys/{{id}}",
+    summary="Revoke a key: within a second it opens nothing any more, in any process.",
+    tag=TAG,
+    permission=Permission.KEYS_MANAGE,
+    status=204,
+)
+async def revoke_key(call: Call[NoQuery]) -> None:
+    row = await call.service.keys.revoke(call.principal.tenant, call.path["id"])
+    call.after = _item(row, call.service.clock.now())
+
+
+def _maker(principal: Principal, tenant: str | None) -> Principal:
+    """In whose name a key is made: whoever has the admin key is admin of every tenant."""
+    if principal.kind == "system" and tenant is not None:
+        return replace(principal, tenant=tenant)
+    return principal
+
+
+def _item(row: KeyRow, now: datetime) -> KeyItem:
+    return KeyItem(
+        id=row.id,
+        tenant=row.tenant,
+        name=row.name,
+        role=row.role,
+        scopes=row.scopes,
+        state=row.state(now),
+        created_at=iso(row.created_at),
+        created_by=row.created_by,
+        expires_at=moment(row.expires_at),
+        revoked_at=moment(row.revoked_at),
+        last_used_at=moment(row.last_used_at),
+    )

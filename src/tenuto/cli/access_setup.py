@@ -1,0 +1,145 @@
+"""Whom `tenuto serve` and `tenuto dev` answer: checked before anything is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.oidc import OidcSettings
+from tenuto.access.origins import read_host, read_origin
+from tenuto.api.config import ServiceConfig, is_loopback
+from tenuto.app import Tenuto
+from tenuto.cli.stores import reading
+from tenuto.compose import MEMORY, build_gatekeeper, is_postgres, sqlite_path
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import Forbidden, InvalidInput, Problem
+
+_SHORTEST_KEY = 32
+_OPEN_DOOR = "TEN-5022"
+
+
+class AccessWish(Struct, frozen=True, kw_only=True):
+    """What the command line and the environment say of who may ask."""
+
+    auth: Literal["auto", "required"] = "auto"
+    admin_key: str | None = None
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    may_be_private: bool = False
+    """Whether the issuer may have an address of no public network."""
+    origins: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    rate: float | None = None
+    source_rate: float | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether everybody has to show who they are, also where the store has no key."""
+        return self.auth == "required" or self.admin_key is not None or self.oidc_issuer is not None
+
+
+def checked(host: str, port: int, wish: AccessWish) -> ServiceConfig:
+    """How the service is set up; InvalidInput lists everything that cannot be meant."""
+    problems = [
+        *_key_problems(wish.admin_key),
+        *_oidc_problems(wish),
+        *(
+            _problem("--allow-host", each, "Write a name, and perhaps a port: tenuto.example.com.")
+            for each in wish.hosts
+            if read_host(each) is None
+        ),
+        *(
+            _problem("--allow-origin", each, "Write it whole: https://ui.example.com.")
+            for each in wish.origins
+            if read_origin(each) is None
+        ),
+    ]
+    if problems:
+        raise InvalidInput("the service cannot be set up like this", problems)
+    return ServiceConfig(
+        host=host,
+        port=port,
+        hosts=frozenset(wish.hosts),
+        origins=frozenset(wish.origins),
+        rate=wish.rate,
+        source_rate=wish.source_rate,
+    )
+
+
+async def refuse_open_door(host: str, store: str, wish: AccessWish) -> None:
+    """Forbidden where other machines would be answered without being asked who they are."""
+    if is_loopback(host) or wish.is_on or await _has_keys(store):
+        return
+    raise Forbidden(
+        f"{host} can be reached from other machines, and no credential is asked for",
+        code=_OPEN_DOOR,
+        advice=CATALOGUE[_OPEN_DOOR].advice,
+    )
+
+
+def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
+    """Whoever knows people by their credentials, for an app."""
+    oidc = None
+    if wish.oidc_issuer is not None and wish.oidc_audience is not None:
+        oidc = OidcSettings(issuer=wish.oidc_issuer, audience=wish.oidc_audience)
+    return build_gatekeeper(
+        app.engine.store,
+        app.engine.clock,
+        admin_key=wish.admin_key,
+        oidc=oidc,
+        is_required=wish.auth == "required",
+        may_be_private=wish.may_be_private,
+    )
+
+
+async def _has_keys(store: str) -> bool:
+    """Whether a store has any; one that is not there is not made for that."""
+    if store == MEMORY or (not is_postgres(store) and not sqlite_path(store).exists()):
+        return False
+    async with reading(store) as reader:
+        return await reader.store.has_keys()
+
+
+def _key_problems(key: str | None) -> list[Problem]:
+    if key is None or (len(key) >= _SHORTEST_KEY and key.isascii() and " " not in key):
+        return []
+    code = CATALOGUE["TEN-5031"]
+    return [
+        Problem(
+            code="TEN-5031",
+            path="TENUTO_ADMIN_KEY",
+            message=f"it is no text of at least {_SHORTEST_KEY} characters without spaces",
+            advice=code.advice,
+        )
+    ]
+
+
+def _oidc_problems(wish: AccessWish) -> list[Problem]:
+    issuer, audience = wish.oidc_issuer, wish.oidc_audience
+    if issuer is None:
+        if audience is None:
+            return []
+        return [_problem("--oidc-audience", audience, "Name the issuer too: --oidc-issuer.")]
+    found: list[Problem] = []
+    if not audience:
+        advice = "Say what its tokens for this service have in `aud`: --oidc-audience."
+        found.append(_problem("--oidc-issuer", issuer, advice))
+    try:
+        parts = urlsplit(issuer)
+        is_url = parts.scheme in ("https", "http") and bool(parts.hostname)
+        is_safe = parts.scheme == "https" or is_loopback(parts.hostname or "")
+    except ValueError:
+        is_url = is_safe = False
+    if not is_url or not is_safe:
+        advice = "Write its URL, exactly as its tokens have it in `iss`: https://…"
+        found.append(_problem("--oidc-issuer", issuer, advice))
+    return found
+
+
+def _problem(option: str, value: str, advice: str) -> Problem:
+    message = f"{value[:200]!r} cannot be used"
+    return Problem(code="TEN-5032", path=option, message=message, advice=advice)

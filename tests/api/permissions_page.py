@@ -1,0 +1,47 @@
+"""Who may ask for what: `python -m tests.api.permissions_page > docs/permissions.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tenuto.access.roles import ROLE_PERMISSIONS, Role
+from tenuto.api.operation import Operation
+from tenuto.api.registry import OPERATIONS
+
+_HEAD = """\
+# Permissions
+
+Every operation of the service says which permission it needs, and each role has a set of them: see
+[Access](access.md). What is `public` answers anybody, and shows nobody's data. This page is
+generated from the registry of operations; a test holds every cell of it against the service.
+"""
+
+
+def page(operations: Iterable[Operation] = OPERATIONS) -> str:
+    """A table for each tag, in the order in which operations are registered."""
+    tags: dict[str, list[Operation]] = {}
+    for each in operations:
+        tags.setdefault(each.tag, []).append(each)
+    return "\n".join([_HEAD, *(_table(tag, found) for tag, found in tags.items())])
+
+
+def _table(tag: str, operations: Iterable[Operation]) -> str:
+    roles = " | ".join(Role)
+    lines = [f"## {tag}\n", f"| operation | permission | {roles} |", "|---|---|---|---|---|---|"]
+    lines += map(_row, operations)
+    return "\n".join(lines) + "\n"
+
+
+def _row(operation: Operation) -> str:
+    cells = " | ".join("yes" if is_allowed(operation, role) else "" for role in Role)
+    permission = "public" if operation.is_public else f"`{operation.permission}`"
+    return f"| `{operation.method} {operation.path}` | {permission} | {cells} |"
+
+
+def is_allowed(operation: Operation, role: Role) -> bool:
+    """Whether somebody of a role may ask for it."""
+    return operation.is_public or operation.permission in ROLE_PERMISSIONS[role]
+
+
+if __name__ == "__main__":
+    print(page(), end="")

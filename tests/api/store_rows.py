@@ -1,0 +1,46 @@
+"""All that a store in memory holds, so that a test can say that nothing has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from tenuto import Tenuto
+from tenuto.store.memory import MemoryStore
+
+Rows: TypeAlias = dict[tuple[str, object], object]
+
+_AUDIT = frozenset({"audit_log", "audit_numbers", "audit_heads"})
+_RESTLESS = frozenset(
+    {
+        *("live", "guests", "ears", "claims", "unseen", "shares", "owners", "processes"),
+        *("outbox", "postings", "posting_numbers"),
+        # What lists show follows from the log, a moment later.
+        "instances",
+    }
+)
+"""What the engine itself writes to while nobody asks for anything."""
+
+
+def rows_of(app: Tenuto) -> Rows:
+    """Every row by its table and key, but for the audit log and when keys were used."""
+    store = app.engine.store
+    assert isinstance(store, MemoryStore)
+    rows: Rows = {}
+    for table, held in vars(store.disk).items():
+        if table in _AUDIT | _RESTLESS or not isinstance(held, Mapping):
+            continue
+        for key, row in held.items():
+            rows[table, key] = dict(row) if isinstance(row, dict) else row
+            if table == "access_keys":
+                # When it was used stands last, and is written whenever it is.
+                rows[table, key] = msgspec.msgpack.decode(row)[:-1]
+    return rows
+
+
+def is_of(tenant: str, place: tuple[str, object]) -> bool:
+    """Whether a row is a tenant's by its key."""
+    key = place[1]
+    return isinstance(key, tuple) and tenant in key

@@ -1,0 +1,187 @@
+"""Keys and the audit log over HTTP: the same door for whoever manages access."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from tenuto import StoreUnavailable
+from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.api.config import ServiceConfig
+from tenuto.model.durations import iso
+from tenuto.store.access_protocol import AuditEntry, AuditRow
+from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, Serve
+
+ADMIN = "a-very-long-admin-key-of-a-test-0123456789"
+
+
+def bearing(key: str, **other: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}", **other}
+
+
+async def made(call: Caller, headers: dict[str, str] | None = None, **wish: object) -> Reply:
+    body = {"name": "build", "role": "admin", **wish}
+    return await call("POST", "/keys", body, headers=headers)
+
+
+@pytest.mark.asyncio
+async def test_the_first_key_makes_everybody_show_who_they_are(serve: Serve) -> None:
+    async with serve() as call:
+        assert (await call.get("/instances")).status == 200
+        reply = await made(call)
+        assert reply.status == 201
+        assert reply.json["key"].startswith(f"tnt_{reply.json['id']}_")
+        assert (await call.get("/instances")).json["code"] == "TEN-5010"
+        ours = bearing(reply.json["key"])
+        listed = (await call("GET", "/keys", headers=ours)).json["items"]
+        assert [(each["id"], each["state"]) for each in listed] == [(reply.json["id"], "active")]
+        assert "key" not in listed[0]
+        assert reply.json["key"].rpartition("_")[2] not in json.dumps(listed)
+
+
+@pytest.mark.asyncio
+async def test_a_key_opens_what_it_says_until_it_is_revoked(serve: Serve) -> None:
+    async with serve() as call:
+        ours = bearing((await made(call)).json["key"])
+        weak = (await made(call, ours, name="w", role="viewer", scopes=["instances:*"])).json
+        held = bearing(weak["key"])
+        assert (await call("GET", "/instances", headers=held)).status == 200
+        assert (await call("GET", "/workflows", headers=held)).json["code"] == "TEN-5013"
+        assert (await call("POST", "/workflows", DOUBLE, headers=held)).status == 403
+        assert (await call("DELETE", f"/keys/{weak['id']}", headers=ours)).status == 204
+        assert (await call("GET", "/instances", headers=held)).json["code"] == "TEN-5012"
+        assert (await call("DELETE", "/keys/nothing", headers=ours)).json["code"] == "TEN-5016"
+
+
+@pytest.mark.asyncio
+async def test_keys_are_made_for_no_more_than_their_maker_may(serve: Serve) -> None:
+    async with serve() as call:
+        ours = bearing((await made(call)).json["key"])
+        maker = await made(call, ours, name="m", role="admin", scopes=["keys:manage"])
+        held = bearing(maker.json["key"])
+        assert (await made(call, held, role="admin")).json["code"] == "TEN-5013"
+        assert (await made(call, ours, tenant="acme")).json["code"] == "TEN-5013"
+        past = iso(call.app.engine.clock.now() - timedelta(days=1))
+        wrong = await made(call, ours, name=" ", scopes=["all"], expiresAt=past)
+        assert wrong.status == 422
+        assert {each["path"] for each in wrong.json["problems"]} == {
+            *("$.name", "$.scopes[0]", "$.expiresAt"),
+        }
+        assert (await made(call, ours, role="boss")).status == 422
+        pages = await call("GET", "/keys?limit=1", headers=ours)
+        assert len(pages.json["items"]) == 1
+        rest = await call("GET", f"/keys?cursor={pages.json['nextCursor']}", headers=ours)
+        assert [each["name"] for each in rest.json["items"]] == ["m"]
+        assert rest.json["nextCursor"] is None
+
+
+@pytest.mark.asyncio
+async def test_the_admin_key_opens_the_tenant_that_is_named(serve: Serve) -> None:
+    async with serve(admin_key=ADMIN) as call:
+        assert (await call.get("/instances")).status == 401
+        theirs = bearing(ADMIN, **{"tenuto-tenant": "acme"})
+        assert (await call("POST", "/workflows", WAIT, headers=theirs)).status == 201
+        assert (await call("GET", "/workflows", headers=bearing(ADMIN))).json["items"] == []
+        key = await made(call, bearing(ADMIN), tenant="acme", role="viewer")
+        assert key.json["tenant"] == "acme"
+        seen = await call("GET", "/workflows", headers=bearing(key.json["key"]))
+        assert [each["id"] for each in seen.json["items"]] == ["wait"]
+        foreign = bearing(key.json["key"], **{"tenuto-tenant": "default"})
+        assert (await call("GET", "/workflows", headers=foreign)).json["code"] == "TEN-5013"
+        nameless = bearing(ADMIN, **{"tenuto-tenant": "a/b"})
+        assert (await call("GET", "/workflows", headers=nameless)).status == 422
+
+
+@pytest.mark.asyncio
+async def test_every_change_and_refusal_is_a_line_that_can_be_listed_exported_and_proved(
+    serve: Serve,
+) -> None:
+    async with serve() as call:
+        ours = bearing((await made(call)).json["key"], **{"x-request-id": "r-1"})
+        viewer = bearing((await made(call, ours, name="vic", role="viewer")).json["key"])
+        await call("POST", "/workflows", WAIT, headers=ours)
+        started = (await call("POST", "/workflows/wait/start", {}, headers=ours)).json
+        await call("POST", "/workflows", WAIT, headers=viewer)
+        await call("POST", "/workflows", {"id": 1}, headers=ours)
+        await call.get("/instances")
+        page = (await call("GET", "/audit?limit=2", headers=ours)).json
+        more = (await call("GET", f"/audit?cursor={page['nextCursor']}", headers=ours)).json
+        found = [*page["items"], *more["items"]]
+        assert [(each["actor"], each["action"], each["outcome"]) for each in found] == [
+            ("nobody", "list_instances", "refused"),
+            ("vic", "save_workflow", "refused"),
+            ("build", "start_workflow", "done"),
+            ("build", "save_workflow", "done"),
+            ("build", "create_key", "done"),
+            ("local", "create_key", "done"),
+        ]
+        assert found[2]["after"] == {"instanceId": started["instanceId"], "duplicate": False}
+        assert found[3]["after"] == {"id": "wait", "version": 1}
+        assert (found[3]["source"], found[3]["requestId"]) == ("127.0.0.1", "r-1")
+        assert found[1]["after"] == {"code": "TEN-5013"}
+        chosen = (await call("GET", "/audit?actor=vic&action=save_workflow", headers=ours)).json
+        assert chosen["items"] == [found[1]]
+        exported = await call("GET", "/audit/export", headers=ours)
+        assert exported.headers["content-type"].startswith("application/x-ndjson")
+        assert exported.headers["x-content-type-options"] == "nosniff"
+        assert [json.loads(line) for line in exported.text.splitlines()] == found[::-1]
+        verdict = (await call("GET", "/audit/verify", headers=ours)).json
+        assert (verdict["lines"], verdict["problem"]) == (6, None)
+        known = f"6:{verdict['hash']}"
+        proved = (await call("GET", f"/audit/verify?known={known}", headers=ours)).json
+        assert proved["problem"] is None
+        other = (await call("GET", f"/audit/verify?known=5:{verdict['hash']}", headers=ours)).json
+        assert (other["problem"]["code"], other["problem"]["number"]) == ("TEN-5015", 5)
+        assert (await call("GET", "/audit/verify?known=x", headers=ours)).status == 422
+        assert (await call("GET", "/audit?cursor=!", headers=ours)).status == 422
+
+
+@pytest.mark.asyncio
+async def test_what_was_done_and_could_not_be_recorded_is_503_and_recorded_later(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        store = call.app.engine.store
+        append, written = store.append_audit, asyncio.Event()
+        failures = ["away"]
+
+        async def bad_weather(entries: Sequence[AuditEntry]) -> list[AuditRow]:
+            if failures:
+                raise StoreUnavailable(failures.pop())
+            rows = await append(entries)
+            written.set()
+            return rows
+
+        monkeypatch.setattr(store, "append_audit", bad_weather)
+        audit = call.gate.service.audit
+        monkeypatch.setattr(audit._together, "_look", bad_weather)  # type: ignore[attr-defined]
+        monkeypatch.setattr(audit._backlog, "_append", bad_weather)  # type: ignore[attr-defined]
+        reply = await call.post("/workflows", WAIT)
+        assert (reply.status, reply.json["code"]) == (503, "TEN-5030")
+        assert int(reply.headers["retry-after"]) >= 1
+        assert (await call.get("/workflows/wait")).status == 200
+        async with asyncio.timeout(60):
+            await written.wait()
+        [line] = (await call.get("/audit")).json["items"]
+        assert (line["action"], line["after"]) == ("save_workflow", {"id": "wait", "version": 1})
+
+
+@pytest.mark.asyncio
+async def test_an_address_that_asks_too_often_is_refused_before_anybody_looks_who_it_is(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ServiceConfig(port=0, source_rate=0.01, source_burst=2, drain_seconds=2)
+    async with serve(config=config) as call:
+        assert [(await call.get("/health")).status for _ in range(2)] == [200, 200]
+
+        async def never(*_: object, **__: object) -> None:
+            raise AssertionError("nobody looks")
+
+        monkeypatch.setattr(Gatekeeper, "admit", never)
+        reply = await call("GET", "/instances", headers=bearing("guess"))
+        assert (reply.status, reply.json["code"]) == (429, "TEN-4291")
+        assert int(reply.headers["retry-after"]) > 1
