@@ -30,6 +30,9 @@ async def made(call: Caller, headers: dict[str, str] | None = None, **wish: obje
 
 @pytest.mark.asyncio
 async def test_the_first_key_makes_everybody_show_who_they_are(serve: Serve) -> None:
+    """`POST /keys {name, role, tenant?, scopes?, expiresAt?}` answers once `{id, key}`; roles are
+    viewer, operator, editor, admin.
+    """
     async with serve() as call:
         assert (await call.get("/instances")).status == 200
         reply = await made(call)

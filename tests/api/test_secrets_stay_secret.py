@@ -108,6 +108,8 @@ async def test_a_secret_is_in_no_log_error_audit_history_document_or_list() -> N
                 headers = {"authorization": f"Bearer {credential}"}
                 replies.append(await call("POST", "/workflows", WAIT, headers=headers))
                 replies.append(await call("GET", "/keys", headers=headers))
+            taken = [each.status for each in replies]
+            assert taken == [201, 200, 200, 200, 401, 401, 401, 401]
             started = await call("POST", "/workflows/wait/start", {}, headers=ours)
             where = f"/instances/{started.json['instanceId']}"
             replies.append(

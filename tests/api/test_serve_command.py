@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -101,6 +102,44 @@ def test_listening_beyond_this_machine_without_auth_exits_6(tmp_path: Path) -> N
     assert ended.returncode == 6, ended.stderr
     assert "TEN-5022" in ended.stderr
     assert not (tmp_path / ".tenuto").exists()
+
+
+@pytest.mark.slow
+def test_beyond_this_machine_whoever_asks_shows_who_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a-very-long-admin-key-of-a-test-0123456789"
+    monkeypatch.setenv("TENUTO_ADMIN_KEY", key)
+    with running("serve", "--host", "0.0.0.0", folder=tmp_path) as (process, url):
+        where = f"{url.replace('0.0.0.0', '127.0.0.1')}/api/v1/instances"
+        for headers, expected in (
+            ({}, 401),
+            ({"authorization": "Bearer guess"}, 401),
+            ({"authorization": f"Bearer {key}"}, 200),
+        ):
+            try:
+                with urlopen(Request(where, headers=headers), timeout=60) as reply:
+                    status = reply.status
+            except HTTPError as refused:
+                with refused:
+                    status = refused.code
+            assert status == expected
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    kept = subprocess.run(
+        [sys.executable, "-m", "tenuto", "audit", "list", "-o", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "TENUTO_STORE": f"sqlite:///{tmp_path / 'store.db'}"},
+    )
+    lines = json.loads(kept.stdout)["items"]
+    assert [(each["action"], each["after"]) for each in lines] == [
+        ("refusals", {"count": 1, "codes": {"TEN-5011": 1}}),
+        ("list_instances", {"code": "TEN-5010"}),
+    ]
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:

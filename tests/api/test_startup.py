@@ -45,7 +45,11 @@ async def store_with(path: Path, *, has_key: bool) -> str:
 async def test_an_address_beyond_loopback_is_listened_on_only_where_credentials_are_asked_for(
     how: str, tmp_path: Path
 ) -> None:
-    """Six addresses, each with what may and may not be set: 24 ways to start."""
+    """Auth is on when a key, `TENUTO_ADMIN_KEY` or an OIDC issuer is configured, or with `--auth
+    required`; `Authorization: Bearer <key or JWT>`.
+
+    Six addresses, each with what may and may not be set: 24 ways to start.
+    """
     store = await store_with(tmp_path / "store.db", has_key=how == "key")
     wish = WISHES[how]
     for host in (*LOOPBACK, *BEYOND):

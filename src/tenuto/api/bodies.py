@@ -124,11 +124,18 @@ def read_query(text: bytes, wanted: type[T]) -> T:
     given: dict[str, JSON] = dict(pairs)
     if len(given) < len(pairs):
         raise _invalid("the query", [_twice(pairs)])
+    if with_nul := [name for name, value in pairs if "\0" in name + value]:
+        raise _invalid("the query", [_with_nul(name) for name in with_nul])
     try:
         return msgspec.convert(given, wanted, strict=False)
     except msgspec.ValidationError as error:
         problems = _problems(given, wanted, error, strict=False)
         raise _invalid("the query", problems) from None
+
+
+def _with_nul(name: str) -> Problem:
+    # No store takes it, so that nothing would be found.
+    return _problem(f"$.{name}", "it has a NUL in it", "Leave the character out.")
 
 
 def _twice(pairs: list[tuple[str, str]]) -> Problem:

@@ -194,6 +194,9 @@ class Gate:
         return found.operation
 
     def _call(self, arrival: Arrival, operation: Operation) -> Call[Any]:
+        if "\0" in arrival.path:
+            # No store takes it, so that nothing is called so.
+            raise Refusal(404, "TEN-2033", "nothing has a name with NUL in it")
         query: object = NO_QUERY
         text = arrival.scope["query_string"]
         if operation.query is not None:
