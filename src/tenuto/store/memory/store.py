@@ -264,7 +264,6 @@ class MemoryStore:
         return None if row is None else definition_row(unpack(DefinitionColumns, row))
 
     async def tenants(self) -> list[str]:
-        self._require_open()
         disk = self.disk
         keyed = (disk.definition_versions, disk.event_numbers, disk.listeners)
         return sorted({key[0] for table in keyed for key in table})
