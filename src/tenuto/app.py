@@ -15,6 +15,7 @@ from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
+from tenuto.model.tenants import refuse_bad_tenant
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
@@ -201,9 +202,13 @@ class Tenuto:
     def workspace(self, tenant: str, actor: str) -> Workspace:
         """The engine as somebody else sees it: what `actor` of `tenant` may reach, and no more.
 
-        That they are who they are is yours to know.
+        That they are who they are is yours to know. Workflows, instances, events, keys and
+        listeners are each tenant's own, and nothing goes from one to the other. The ids of
+        instances are unique over all of them: a start under an id that another tenant has is a
+        Conflict, which tells nothing else.
         """
-        refuse_bad_ids(tenant=tenant, actor=actor)
+        refuse_bad_tenant(tenant)
+        refuse_bad_ids(actor=actor)
         return Workspace(self.engine, self.tasks, tenant=tenant, actor=actor)
 
     @property

@@ -37,7 +37,7 @@ from tenuto.model.inputs import (
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
-from tenuto.store.columns import DEFAULT_TENANT
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.protocol import InstanceQuery, InstanceRow
 from tenuto.widgets import read_config, shape
 
@@ -125,7 +125,7 @@ class InstanceRef:
         explainer = Explainer(
             engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
         )
-        return explanation_view(await explainer.explain(self.id))
+        return explanation_view(await explainer.explain(await self._held()))
 
     async def widget(self, widget_type: str, config: Given) -> Object:
         """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`.
@@ -139,7 +139,7 @@ class InstanceRef:
         path it is null and `ready` is false. InvalidInput lists all that is wrong with the config.
         """
         wanted = read_config(widget_type, config)
-        held = await self._engine.state_of(self.id)
+        held = await self._held()
         context = context_of(held.plan, held.state)
         if held.state.status is Status.COMPLETED:
             context["output"] = output_of(held.plan, held.state)

@@ -22,8 +22,8 @@ from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of,
 from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.engine.signing import new_secret
 from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.outbox_protocol import Backlog, Listener
 from tenuto.store.protocol import Store
 

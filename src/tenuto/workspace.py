@@ -19,19 +19,24 @@ from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
 from tenuto.engine.plans import is_there
 from tenuto.engine.requests import Answer
-from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
+from tenuto.engine.starting import (
+    has_found_another,
+    raise_rejection,
+    refuse_bad_input,
+    refuse_unknown_tasks,
+)
 from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
-from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import FINAL, Status
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import (
     DeadLetterPlace,
     DeadLetterRow,
@@ -88,7 +93,7 @@ class Workspace:
         self.tasks = tasks
         self.tenant = tenant
         self.actor = actor
-        self._taking = Taking(engine.clock, engine.ids, engine.settings.limits)
+        self._taking = Taking(engine.clock, engine.ids, engine.settings.limits, tenant)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this, each with its version."""
 
@@ -197,7 +202,7 @@ class Workspace:
             instance_id=instance_id,
             version=version,
         )
-        return self.known((await self.begin(asked, version=deployed)).instance_id)
+        return self._own((await self.begin(asked, version=deployed)).instance_id)
 
     async def begin(self, asked: Start, *, version: int | None = None) -> Answer:
         """Start an instance and say what became of it, whether it had been started before too.
@@ -230,6 +235,7 @@ class Workspace:
             content_hash=_content_hash(started, asked.version) if asked.key is not None else b"",
             tenant=self.tenant,
         )
+        await self._tell_nothing_of_others(answer)
         raise_rejection(answer)
         return answer
 
@@ -244,7 +250,7 @@ class Workspace:
         )
         if not found.items:
             raise not_there(id)
-        return self.known(id)
+        return self._own(id)
 
     def at(self, id: str, *, by: str | None = None) -> InstanceRef:
         """A reference to an instance that may not be there: it says so when it is asked.
@@ -259,10 +265,6 @@ class Workspace:
         if held.tenant != self.tenant:
             raise not_there(id)
         return held
-
-    def known(self, id: str) -> InstanceRef:
-        """A reference to an instance that is there, and this tenant's."""
-        return InstanceRef(self.engine, id, tenant=self.tenant, by=self.actor, is_known=True)
 
     async def instances(
         self,
@@ -310,7 +312,7 @@ class Workspace:
     async def retry_dead_letter(self, id: str) -> Status:
         """Try again what could not be done; its letter is gone then. Conflict where it cannot."""
         letter = await self.dead_letter(id)
-        instance = self.known(letter.instance_id)
+        instance = self._own(letter.instance_id)
         if letter.kind == "late-result":
             raise Conflict(
                 "a result that came too late cannot be tried again",
@@ -368,8 +370,7 @@ class Workspace:
 
     async def event(self, id: str) -> Object:
         """An event of the inbox; NotFound when there is none."""
-        self._refuse_without_events()
-        return event_view(await self.engine.inspector.event(id))
+        return event_view(await self.engine.inspector.event(self.tenant, id))
 
     # -- addresses that are told of events
 
@@ -384,6 +385,22 @@ class Workspace:
         return self._listeners(Subscriptions)
 
     # -- inner
+
+    def _own(self, id: str) -> InstanceRef:
+        """An instance that is there and this tenant's: never one whose id came from outside."""
+        return InstanceRef(self.engine, id, tenant=self.tenant, by=self.actor, is_known=True)
+
+    async def _tell_nothing_of_others(self, answer: Answer) -> None:
+        """Where the id of a start is another tenant's: that it is in use, and not how that stands.
+
+        Ids are unique over all tenants, so that one that is in use cannot be had.
+        """
+        rejection = answer.rejection
+        if rejection is None or not has_found_another(answer):
+            return
+        query = InstanceQuery(ids=(answer.instance_id,), limit=1)
+        if not (await self.page(query)).items:
+            raise Conflict(rejection.message, code=rejection.code)
 
     async def _open_of(self, id: str, *, limit: int, after: str | None = None) -> InstancePage:
         open_ones = tuple(each for each in Status if each not in FINAL)
@@ -402,7 +419,7 @@ class Workspace:
     async def _cancel(self, id: str) -> None:
         # One that has ended meanwhile needs no cancelling.
         with suppress(Conflict):
-            await self.known(id).cancel("its workflow was removed")
+            await self._own(id).cancel("its workflow was removed")
 
     async def _begin_if_it_can(self, asked: Start) -> Answer | TenutoError:
         try:
@@ -421,22 +438,9 @@ class Workspace:
             return error
 
     async def _publish(self, event: Event, *, dry_run: bool) -> Published:
-        self._refuse_without_events()
         if dry_run:
             return dry_published(event, await self.engine.inspector.dry_run(event))
         return published(event, await self.engine.publish(event))
-
-    def _refuse_without_events(self) -> None:
-        """The inbox belongs to one tenant: what another publishes must not reach its waits."""
-        if self.tenant == DEFAULT_TENANT:
-            return
-        problem = Problem(
-            code="TEN-1900",
-            path="$",
-            message=f"tenant {self.tenant} has no inbox of events",
-            advice="Publish in the tenant `default`.",
-        )
-        raise NotAvailable("this version has events in the tenant `default` alone", [problem])
 
     def _listeners(self, kind: type[_Listeners]) -> _Listeners:
         engine = self.engine

@@ -17,7 +17,7 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.left_to_others import FIRST_PAUSE
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.inputs import CancelAsked, Input, PauseAsked, ResumeAsked, Started
+from tenuto.model.inputs import CancelAsked, EventCause, Input, PauseAsked, ResumeAsked, Started
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, unpack
@@ -318,7 +318,8 @@ def test_behind_a_letter_that_cannot_be_read_none_is_dropped() -> None:
         await new.plans.save("default", nap("newer"))
         await new.close()
         await old.open()
-        started = Started(definition_id="newer", definition_version=1, input={})
+        cause = EventCause(event_id="e", trigger=0)
+        started = Started(definition_id="newer", definition_version=1, input={}, cause=cause)
         await stage.send("child", started, PauseAsked(by="test"))
         await stage.clock.sleep(FIRST_PAUSE / 2)
         assert len(stage.disk.mail) == 2

@@ -76,7 +76,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def outcomes(app: Tenuto, event_id: str) -> list[tuple[str, str]]:
-    found = await app.engine.store.deliveries_of(event_id)
+    found = await app.engine.store.deliveries_of("default", event_id)
     return [(each.arm, each.outcome) for each in found]
 
 
@@ -216,7 +216,7 @@ async def test_an_input_that_does_not_fit_is_a_recorded_refusal(shop: Shop) -> N
     await app.deploy(RECEIPT)
     published = await app.publish("order.paid", {"big": True}, id="bad")
     assert published.started == 0
-    [delivery] = await app.engine.store.deliveries_of("bad")
+    [delivery] = await app.engine.store.deliveries_of("default", "bad")
     assert (delivery.outcome, delivery.node, delivery.arm) == ("refused", "receipt", "0")
     assert delivery.reason is not None
     assert "INVALID_INPUT" in delivery.reason
@@ -228,7 +228,7 @@ async def test_a_start_that_is_refused_when_it_is_decided_is_recorded_too(shop: 
     await app.deploy(RECEIPT | {"workflowOptions": {"deadline": "{{ctx.input.id}}"}})
     assert (await app.publish("order.sent", {"id": "no moment"}, id="e")).started == 1
     await at_rest(app)
-    [delivery] = await app.engine.store.deliveries_of("e")
+    [delivery] = await app.engine.store.deliveries_of("default", "e")
     assert (delivery.outcome, await app.instances()) == ("refused", [])
     assert "deadline" in str(delivery.reason)
     assert await app.engine.store.mail(10) == []
@@ -252,7 +252,9 @@ async def test_a_chain_of_starts_by_lifecycle_events_is_cut(shop: Shop) -> None:
     await until(app, lambda: ended(app, 1))
     [only] = await app.instances()
     assert (await app.engine.state_of(only.id)).state.chain == 16
-    assert [each.outcome for each in await app.engine.store.deliveries_of("e16")] == ["refused"]
+    assert [each.outcome for each in await app.engine.store.deliveries_of("default", "e16")] == [
+        "refused"
+    ]
 
 
 async def test_what_a_step_publishes_reaches_whoever_it_is_for(shop: Shop) -> None:
@@ -298,7 +300,7 @@ async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Sh
     app = await shop.open()
     await until(app, lambda: ended(app, 2))
     assert await app.engine.store.unmatched_events(10) == []
-    [delivery] = await app.engine.store.deliveries_of(f"{telling.id}:e")
+    [delivery] = await app.engine.store.deliveries_of("default", f"{telling.id}:e")
     assert delivery.outcome == "started"
 
 

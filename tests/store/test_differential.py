@@ -331,7 +331,7 @@ class Scenario:
         await self.both(lambda store: store.waits(id))
         await self.both(lambda store: store.deliveries(id))
         event_id = f"e{IDS.index(id)}"
-        await self.both(lambda store: store.deliveries_of(event_id))
+        await self.both(lambda store: store.deliveries_of("default", event_id))
         await self.both(lambda store: _event(store, event_id))
 
     async def compare_tenant(self, tenant: str) -> None:

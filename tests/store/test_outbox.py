@@ -334,10 +334,10 @@ async def test_streams_that_are_passed_over_are_left_out(store: Handle) -> None:
     emitted = event(f"{INSTANCE}:say")
     writes = [told(begin(f"i{n}")) for n in range(40)]
     await store.commit(turn("t1", *writes, events=(event("e1"), emitted)))
-    over = ["e1", INSTANCE, *(f"i{n}" for n in range(39))]
+    over = ["default:e1", INSTANCE, *(f"i{n}" for n in range(39))]
     assert stretches(await store.outbox(1, passing_over=over)) == [("i39", 1, 1, "RUNNING")]
     rest = [row.stream for row in await store.outbox(99, passing_over=over[1:])]
-    assert sorted(rest) == ["e1", "i39"]
+    assert sorted(rest) == ["default:e1", "i39"]
 
 
 async def test_what_an_instance_emits_is_in_its_stream(store: Handle) -> None:
@@ -370,7 +370,7 @@ async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handl
     await store.put_listener(listener(level=0, hears_inbox=True))
     old = [event(f"e{n}", received_at=moment(n), payload=n) for n in range(6)]
     await store.commit(turn("t1", events=tuple(old)))
-    while rows := await store.outbox(10, passing_over=["e1"]):
+    while rows := await store.outbox(10, passing_over=["default:e1"]):
         await store.drained([row.number for row in rows], [])
     matches = [
         MatchWrite(event_id=each.id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
@@ -400,7 +400,7 @@ async def test_an_event_stays_until_its_letters_have_been_taken(store: Handle) -
     )
     await store.commit(turn("t3", taking))
     assert await store.prune_events("default", moment(9), 10) == 1
-    assert await store.deliveries_of("late") == []
+    assert await store.deliveries_of("default", "late") == []
     assert [each.id for _, each in await inbox(store)] == ["last"]
 
 

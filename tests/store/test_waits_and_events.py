@@ -376,8 +376,8 @@ async def test_what_came_of_an_event_is_kept_by_arm_and_found_by_event(store: Ha
         event_id="e1", mail=(), deliveries=(*found, other), resumed=0, matched_at=NOON
     )
     await store.commit(turn("t1", matches=(match,)))
-    assert await store.deliveries_of("e1") == list(found)
-    assert await store.deliveries_of("nobody") == []
+    assert await store.deliveries_of("default", "e1") == list(found)
+    assert await store.deliveries_of("default", "nobody") == []
     assert await store.deliveries("i1") == [found[0], found[1], other]
 
 

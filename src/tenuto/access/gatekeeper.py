@@ -11,8 +11,8 @@ from tenuto.access.keys import PREFIX, is_secret_of, read_key, secret_hash
 from tenuto.access.last_uses import LastUses
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
-from tenuto.access.tenants import DEFAULT_TENANT, tenant_problem
 from tenuto.model.errors import Forbidden, InvalidInput, Problem, Unauthenticated
+from tenuto.model.tenants import DEFAULT_TENANT, tenant_problem
 from tenuto.ports import Clock
 from tenuto.store.access_protocol import AccessStore
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from tenuto.access.permissions import SCOPES, Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
-from tenuto.access.tenants import tenant_problem
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
+from tenuto.model.tenants import tenant_problem
 from tenuto.ports import Clock, Ids
 from tenuto.store.access_protocol import AccessStore, KeyRow
 

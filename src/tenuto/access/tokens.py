@@ -15,7 +15,7 @@ from tenuto.access.oidc import OidcSettings
 from tenuto.access.principal import Principal
 from tenuto.access.provider import ALGORITHMS, Provider
 from tenuto.access.roles import Role
-from tenuto.access.tenants import tenant_problem
+from tenuto.model.tenants import tenant_problem
 
 LEEWAY = timedelta(seconds=30)
 """How far apart the provider's clock and ours may be."""

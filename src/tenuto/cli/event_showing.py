@@ -10,13 +10,14 @@ from tenuto.cli.stores import reading
 from tenuto.cli.terminal import one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.protocol import Delivery, WaitKey
 
 
 async def show_event(url: str, id: str, *, is_json: bool) -> int:
     """Print an event of the inbox."""
     async with reading(url) as reader:
-        report = await reader.inspector.event(id)
+        report = await reader.inspector.event(DEFAULT_TENANT, id)
         now = reader.clock.now()
     if is_json:
         show_json(event_view(report))

@@ -60,7 +60,7 @@ async def _explain_instance(url: str, text: str, *, is_json: bool) -> int:
     async with reading(url) as reader:
         row = await find_instance(reader.store, text)
         explainer = Explainer(reader.store, reader.loader, reader.inspector, reader.clock)
-        explained = await explainer.explain(row.id)
+        explained = await explainer.explain(await reader.loader.look_at(row.id))
         now = reader.clock.now()
     if is_json:
         show_json(explanation_view(explained))

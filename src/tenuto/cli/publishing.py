@@ -19,6 +19,7 @@ from tenuto.cli.terminal import say, say_command, say_indented, show, show_json
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.json import JSON, Object
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ async def send_event(
         return app.publish(pattern, payload, id=id, correlation_id=correlation_id)
 
     def unanswered(app: Tenuto) -> StoreUnavailable:
-        return _unanswered(id, is_stored=id in app.engine.postmaster.unmatched)
+        return _unanswered(id, is_stored=(DEFAULT_TENANT, id) in app.engine.postmaster.unmatched)
 
     again = f"Then send it again with --id {id}: it acts once."
     published, is_worked_on = await _sent(url, publish, unanswered, again)

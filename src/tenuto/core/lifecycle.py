@@ -53,6 +53,7 @@ class Told(Struct, frozen=True, kw_only=True):
     cancellation: bytes | None = None
     """JSON: of one that was cancelled."""
     chain: int = 0
+    tenant: str = "default"
 
 
 def events_of(told: Told, status: str, rows: Iterable[LogRow]) -> Iterator[Event]:
@@ -113,6 +114,7 @@ def _event(told: Told, pattern: str, status: str, row: LogRow, payload: Object) 
         timestamp=at,
         correlation_id=told.correlation_id,
         chain=told.chain,
+        tenant=told.tenant,
     )
 
 

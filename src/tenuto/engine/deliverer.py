@@ -58,7 +58,6 @@ class Deliverer:
         seconds: float,
         disable_after: timedelta,
         again: Callable[[], None],
-        tenant: str = "default",
     ) -> None:
         """`again`: an address is free, and there may be more for it."""
         self._store = store
@@ -67,7 +66,6 @@ class Deliverer:
         self._seconds = seconds
         self._disable_after = disable_after
         self._again = again
-        self._tenant = tenant
         self._busy: dict[str, asyncio.Task[None]] = {}
         """Addresses that are being sent to."""
         self._failures: dict[str, int] = {}
@@ -82,7 +80,7 @@ class Deliverer:
     async def run_once(self) -> datetime | None:
         """Begin to send what is due; when something else will be."""
         if not self._has_looked:
-            listeners = await self._store.listeners(self._tenant)
+            listeners = await self._store.listeners(None)
             self._failures |= {each.id: 1 for each in listeners if _is_failing(each)}
             self._has_looked = True
         moments = [await self._serve_all(self._trusted()), await self._serve_all(self._doubted())]

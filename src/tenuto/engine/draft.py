@@ -7,6 +7,7 @@ from typing import assert_never
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
@@ -320,8 +321,10 @@ class Draft(Struct, eq=False):
                 if effect.looks_back:
                     follow_ups.append(effect)
             case PublishEvent():
-                self._obligations.events.append(effect.event)
-                follow_ups.append(effect)
+                # Whose an instance is is no matter of its decisions: only here it is known.
+                event = replace(effect.event, tenant=self.held.tenant)
+                self._obligations.events.append(event)
+                follow_ups.append(PublishEvent(event=event))
             case CloseWait():
                 self._obligations.close_wait(effect)
             case SendMail():

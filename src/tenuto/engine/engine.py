@@ -46,7 +46,6 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.ports import Clock, Ids, Sender
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.job_protocol import JobKey, Lease
 from tenuto.store.protocol import EventResult, MailKey, Orphan, Store, WaitRow
 from tenuto.tasks.registry import Registry
@@ -119,16 +118,6 @@ class Engine:
         triggers = Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal)
         self.inspector = Inspector(store, self.loader, triggers, clock)
         self.looking_back = LookingBack(store, self._intake_of)
-        self.postmaster = Postmaster(
-            store,
-            clock,
-            self._intake_of,
-            errand=self._errand,
-            outage=self._outage,
-            is_guest=self.settings.is_guest,
-            triggers=triggers,
-            send=lambda letter: self._mailroom.send(letter, DEFAULT_TENANT),
-        )
         self._left_to_others = LeftToOthers(
             store=store,
             clock=clock,
@@ -144,6 +133,16 @@ class Engine:
             errand=self._errand,
             unreadable=self._unreadable_letter,
             may_start=lambda: self._left_to_others.instances_of_letters,
+        )
+        self.postmaster = Postmaster(
+            store,
+            clock,
+            self._intake_of,
+            errand=self._errand,
+            outage=self._outage,
+            is_guest=self.settings.is_guest,
+            triggers=triggers,
+            send=self._mailroom.send,
         )
         self._dispatcher = Dispatcher(
             runner=self.runner,

@@ -41,9 +41,9 @@ class Explainer:
         self._clock = clock
         self._runner = runner
 
-    async def explain(self, instance_id: str) -> Explanation:
-        """Where an instance stands and why; NotFound."""
-        return await self._explained(await self._loader.look_at(instance_id), MOST_DEPTH)
+    async def explain(self, held: Held) -> Explanation:
+        """Where an instance stands and why."""
+        return await self._explained(held, MOST_DEPTH)
 
     async def _explained(self, held: Held, depth: int) -> Explanation:
         near = await self._inspector.near_events(held)

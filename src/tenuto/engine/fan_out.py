@@ -1,4 +1,4 @@
-"""To whom an event goes, and what is sent to each outside."""
+"""To whom of its tenant an event goes, and what is sent to each outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenuto.engine.endpoints import Endpoint, endpoint_of
 from tenuto.events import fits
 from tenuto.expr import Expression, ExpressionError, compile_expression
 from tenuto.model.durations import iso
-from tenuto.model.events import Event, stream_of
+from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.store.outbox_protocol import Listener, Posting
 
@@ -32,11 +32,10 @@ class Addressee(NamedTuple):
 
 
 class Audience:
-    """Everybody who listens, found by the names of events."""
+    """Everybody of one tenant who listens, found by the names of events."""
 
     def __init__(self, listeners: Iterable[Listener] = ()) -> None:
         """Definitions count, and whoever is not disabled."""
-        self.is_listened_to = False
         self.has_definitions = False
         self._workflows: list[str] = []
         """What definitions listen for."""
@@ -47,7 +46,6 @@ class Audience:
         for listener in listeners:
             if not listener.level and not listener.hears_inbox:
                 continue
-            self.is_listened_to = True
             if listener.kind == "definition":
                 self.has_definitions = True
                 self._workflows += listener.patterns
@@ -71,7 +69,7 @@ class Audience:
             yield Posting(
                 listener_id=addressee.listener.id,
                 event_id=event.id,
-                stream=stream_of(event.id),
+                stream=event.stream,
                 body=_encode(_body(addressee, event)),
                 created_at=now,
             )
@@ -97,6 +95,26 @@ class Audience:
                 if addressee.listener.id not in seen and fits(pattern, name):
                     seen.add(addressee.listener.id)
                     yield addressee
+
+
+class Audiences:
+    """Everybody who listens, by tenant: nobody is told of what is another's."""
+
+    def __init__(self, listeners: Iterable[Listener] = ()) -> None:
+        self._listeners: dict[str, list[Listener]] = {}
+        for each in listeners:
+            self._listeners.setdefault(each.tenant, []).append(each)
+        self._known: dict[str, Audience] = {}
+        """Made when something of the tenant is told: few have anything at a time."""
+        self.is_listened_to = any(
+            each.level or each.hears_inbox for of_one in self._listeners.values() for each in of_one
+        )
+
+    def of(self, tenant: str) -> Audience:
+        found = self._known.get(tenant)
+        if found is None:
+            found = self._known[tenant] = Audience(self._listeners.get(tenant, ()))
+        return found
 
 
 def _addressee(listener: Listener) -> Addressee | None:

@@ -17,7 +17,7 @@ from tenuto.model.events import Event
 from tenuto.model.family import triggered_id
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
-from tenuto.store.columns import DEFAULT_TENANT, event_columns
+from tenuto.store.columns import event_columns
 from tenuto.store.protocol import Delivery, EventResult, InboxEvent, Store, WaitKey
 
 NearEvents: TypeAlias = dict[WaitKey, list[NearEvent]]
@@ -47,35 +47,36 @@ class Inspector:
 
     def __init__(self, store: Store, loader: Loader, triggers: Triggers, clock: Clock) -> None:
         self._store = store
-        self._recipients = Recipients(WaitFinder(store, DEFAULT_TENANT), triggers, clock)
-        self._near = NearMisses(store, loader, clock, DEFAULT_TENANT)
+        self._recipients = Recipients(WaitFinder(store), triggers, clock)
+        self._near = NearMisses(store, loader, clock)
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that the open waits of an instance did not take."""
         if not held.state.open_waits:
             return {}
         rows = await self._store.waits(held.state.id)
-        return await self._near.of_waits([row for row in rows if not row.is_cancellation])
+        waits = [row for row in rows if not row.is_cancellation]
+        return await self._near.of_waits(held.tenant, waits)
 
-    async def event(self, id: str) -> EventReport:
-        """An event, to whom it went and what came of it, and whom it nearly reached; NotFound."""
-        found = await self._store.event(DEFAULT_TENANT, id)
+    async def event(self, tenant: str, id: str) -> EventReport:
+        """An event of a tenant, to whom it went and whom it nearly reached; NotFound."""
+        found = await self._store.event(tenant, id)
         if found is None:
             raise NotFound(
                 f"there is no event {id}",
                 advice="An event is known by the id with which it was published.",
             )
         event = found.event
-        deliveries = await self._store.deliveries_of(id)
+        deliveries = await self._store.deliveries_of(tenant, id)
         starts = frozenset(each for each in deliveries if _is_start(each, event))
         reached = {(each.instance_id, each.node, each.iteration) for each in deliveries}
-        reached |= {("", each.node, DEFAULT_TENANT) for each in starts}
+        reached |= {("", each.node, tenant) for each in starts}
         near = await self._near.of_event(found.number, event, reached)
         return EventReport(found, deliveries, starts, near)
 
     async def dry_run(self, event: Event) -> DryRun:
         """What publishing an event would do; Conflict where its id is taken."""
-        known = await self._store.event(DEFAULT_TENANT, event.id)
+        known = await self._store.event(event.tenant, event.id)
         number: int | None = None
         if known is not None:
             _refuse_other_content(known.event, event)
@@ -89,7 +90,7 @@ class Inspector:
             event, number = known.event, known.number
         whom = await self._recipients.of(number, event)
         reached = {place_of(wait) for wait in (*whom.waits, *whom.later, *whom.cancelling)}
-        reached |= {("", each.node, DEFAULT_TENANT) for each in whom.starts.deliveries}
+        reached |= {("", each.node, event.tenant) for each in whom.starts.deliveries}
         result = EventResult(
             "stored" if known is None else "duplicate",
             # One that opened later takes the oldest that fits: most often this one.
@@ -115,7 +116,7 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
 
 def _is_start(delivery: Delivery, event: Event) -> bool:
     """Its node is the definition of the instance that the event was to start."""
-    started = triggered_id(event.received_at, DEFAULT_TENANT, event.id, delivery.node)
+    started = triggered_id(event.received_at, event.tenant, event.id, delivery.node)
     return delivery.instance_id == started and delivery.arm.isdecimal()
 
 

@@ -21,7 +21,6 @@ from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Input, Started
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import Mail, MailKey, Store
 
 log = logging.getLogger("tenuto.mail")
@@ -260,7 +259,7 @@ def _key(letter: Mail) -> MailKey:
 
 
 class _Tenants:
-    """Whose instances those are that letters start: whoever has the one that they come from."""
+    """Whose instances those are that letters start: whoever has what they come from."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -268,9 +267,11 @@ class _Tenants:
 
     async def of(self, started: Started) -> str | None:
         """None: the instance that it comes from is gone, and nobody may have the new one."""
+        if started.cause is not None:
+            return started.cause.tenant
         source = started.parent.id if started.parent is not None else started.rerun_of
         if source is None:
-            return DEFAULT_TENANT
+            return None
         if source not in self._known:
             found = (await self._store.load([source])).get(source)
             self._known[source] = None if found is None else found.row.tenant

@@ -55,17 +55,18 @@ class NearWait(NamedTuple):
 class NearMisses:
     """Looks at the inbox and at what is open, and changes neither."""
 
-    def __init__(self, store: Store, loader: Loader, clock: Clock, tenant: str) -> None:
+    def __init__(self, store: Store, loader: Loader, clock: Clock) -> None:
         self._store = store
         self._loader = loader
         self._clock = clock
-        self._tenant = tenant
 
-    async def of_waits(self, waits: Sequence[WaitRow]) -> dict[WaitKey, list[NearEvent]]:
-        """The events that each of some open waits did not take, the newest first."""
+    async def of_waits(
+        self, tenant: str, waits: Sequence[WaitRow]
+    ) -> dict[WaitKey, list[NearEvent]]:
+        """The events that each of some open waits of a tenant did not take, the newest first."""
         told = waits[:MOST_WAITS]
         events = {
-            pattern: await self._recent(pattern)
+            pattern: await self._recent(tenant, pattern)
             for pattern in dict.fromkeys(wait.pattern for wait in told)
         }
         found: dict[WaitKey, list[NearEvent]] = {}
@@ -90,25 +91,26 @@ class NearMisses:
         missed = [each for each in near if each.failed]
         return sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))[:MOST_NEAR]
 
-    async def _recent(self, pattern: str) -> list[tuple[int, Event]]:
+    async def _recent(self, tenant: str, pattern: str) -> list[tuple[int, Event]]:
         since = self._clock.now() - WITHIN
         if "*" not in pattern:
-            return await self._store.latest_events(self._tenant, pattern, since, limit=MOST_EVENTS)
-        latest = await self._store.latest_events(self._tenant, None, since, limit=MOST_READ)
+            return await self._store.latest_events(tenant, pattern, since, limit=MOST_EVENTS)
+        latest = await self._store.latest_events(tenant, None, since, limit=MOST_READ)
         return [each for each in latest if fits(pattern, each[1].pattern)][:MOST_EVENTS]
 
     async def _around(self, event: Event) -> list[WaitRow]:
         """Those that compare what the event has, then others of its pattern."""
+        tenant = event.tenant
         terms = [
             term_of(term, event)
-            for term in await self._store.wait_terms(self._tenant, event.pattern)
+            for term in await self._store.wait_terms(tenant, event.pattern)
             if fits(term.pattern, event.pattern)
         ][:MOST_WAITS]
         if not terms:
             return []
-        same = await self._store.waits_for(self._tenant, terms, limit=MOST_WAITS)
+        same = await self._store.waits_for(tenant, terms, limit=MOST_WAITS)
         room = max((MOST_WAITS - len(same)) // len(terms), 1)
-        others = await self._store.waits_near(self._tenant, terms, limit=room)
+        others = await self._store.waits_near(tenant, terms, limit=room)
         around = {key_of(wait): wait for wait in (*same, *others)}
         return list(around.values())[:MOST_WAITS]
 

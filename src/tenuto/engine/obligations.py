@@ -120,7 +120,9 @@ class Obligations:
     ) -> None:
         node, iteration, arm = place
         to = (self._instance_id, node, iteration)
-        self.deliveries.append(Delivery(event_id, *to, outcome, arm=arm, reason=reason))
+        self.deliveries.append(
+            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=self._tenant)
+        )
 
     def send(self, letter: SendMail) -> None:
         self.mail_sent.append(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
-from tenuto.engine.fan_out import Audience
+from tenuto.engine.fan_out import Audiences
 from tenuto.engine.set_aside import SetAside
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
@@ -50,23 +50,21 @@ class Drainer:
         store: Store,
         clock: Clock,
         publish: Callable[[Event], Awaitable[object]],
-        tenant: str = "default",
     ) -> None:
         """`publish` stores an event that is there once, and finds whom it is for."""
         self._store = store
         self._clock = clock
         self._publish = publish
-        self._tenant = tenant
-        self._audience = Audience()
+        self._audiences = Audiences()
         self._listening: int | None = None
-        """Of which change of those who listen the audience is."""
+        """Of which change of those who listen the audiences are."""
         self._aside = SetAside(clock)
         self._page = PAGE
 
     @property
     def is_listened_to(self) -> bool:
         """Whether anybody heard anything when this process looked last."""
-        return self._audience.is_listened_to
+        return self._audiences.is_listened_to
 
     @property
     def untold(self) -> Mapping[str, str]:
@@ -95,7 +93,7 @@ class Drainer:
     async def _look_who_listens(self) -> None:
         listening = await self._store.listening()
         if listening != self._listening:
-            self._audience = Audience(await self._store.listeners(self._tenant))
+            self._audiences = Audiences(await self._store.listeners(None))
             # Read before they were: should they have changed meanwhile, they are read again.
             self._listening = listening
 
@@ -106,7 +104,7 @@ class Drainer:
             posting
             for notice in notices
             for event in notice.events
-            for posting in self._audience.postings_of(event, now)
+            for posting in self._audiences.of(event.tenant).postings_of(event, now)
         ]
         try:
             await self._store.drained([notice.row.number for notice in notices], postings)
@@ -122,10 +120,10 @@ class Drainer:
     async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
         """What the rows tell, in order; what cannot be read is set aside, all of its stream."""
         stretches = [row.stretch for row in rows if row.event is None]
-        ids = list(dict.fromkeys(stretch.instance_id for stretch in stretches))
-        instances = await self._instances(ids)
+        tenants = {row.stream: row.tenant for row in rows if row.event is None}
+        instances = await self._instances(tenants)
         # An instance's first entry says how many starts by lifecycle events led to it.
-        firsts = ids if self._audience.has_definitions else []
+        firsts = [id for id in tenants if self._audiences.of(tenants[id]).has_definitions]
         asked = [*stretches, *(Stretch(id, 1, 1) for id in firsts)]
         found = await self._store.stretches(asked) if asked else []
         entries = iter(found)
@@ -148,12 +146,16 @@ class Drainer:
                 notices.append(_Notice(row, events))
         return notices
 
-    async def _instances(self, ids: Sequence[str]) -> dict[str, InstanceRow]:
-        if not ids:
-            return {}
-        query = InstanceQuery(ids=tuple(ids), limit=len(ids), tenant=self._tenant)
-        page = await self._store.instances(query)
-        return {row.id: row for row in page.items}
+    async def _instances(self, tenants: Mapping[str, str]) -> dict[str, InstanceRow]:
+        """The instances that have these tenants, as their rows say."""
+        ids: dict[str, list[str]] = {}
+        for id, tenant in tenants.items():
+            ids.setdefault(tenant, []).append(id)
+        found: list[InstanceRow] = []
+        for tenant, its_own in ids.items():
+            query = InstanceQuery(ids=tuple(its_own), limit=len(its_own), tenant=tenant)
+            found += (await self._store.instances(query)).items
+        return {row.id: row for row in found}
 
     async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:
         """Put what workflows listen for into the inbox; those for which that went well.
@@ -167,7 +169,7 @@ class Drainer:
                 wanted.setdefault(notice.row.stream, []).extend(
                     (notice.row.number, event)
                     for event in notice.events
-                    if self._audience.is_for_workflows(event)
+                    if self._audiences.of(event.tenant).is_for_workflows(event)
                 )
         streams = [stream for stream, events in wanted.items() if events]
         refused = await asyncio.gather(*(self._put_all(wanted[each]) for each in streams))
@@ -227,4 +229,5 @@ def _told(row: InstanceRow, first: Sequence[LogRow]) -> Told:
         output=row.output,
         cancellation=row.cancellation,
         chain=chain,
+        tenant=row.tenant,
     )

@@ -33,7 +33,6 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched, TriggerMatched
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import Delivery, EventResult, Mail, MatchWrite, Store, WaitRow
 
 log = logging.getLogger("tenuto.events")
@@ -88,25 +87,25 @@ class Postmaster:
         errand: Callable[[Coroutine[None, None, None]], object],
         outage: Outage,
         triggers: Triggers,
-        send: Callable[[SendMail], None],
+        send: Callable[[SendMail, str], None],
         is_guest: bool = False,
     ) -> None:
         """With `is_guest` its letters are for whoever works, and it hands nobody any.
 
         `errand` starts what goes on when nobody waits for it any more; `send` hands over a letter
-        that is durable.
+        that is durable, to an instance of that tenant.
         """
         self._errand = errand
         self._outage = outage
-        self._finder = WaitFinder(store, DEFAULT_TENANT)
+        self._finder = WaitFinder(store)
         self._recipients = Recipients(self._finder, triggers, clock)
         self._send = send
         self._is_guest = is_guest
         self._store = store
         self._clock = clock
         self._intake_of = intake_of
-        self.unmatched: set[str] = set()
-        """Events that are stored and whose senders wait to hear whom they are for."""
+        self.unmatched: set[tuple[str, str]] = set()
+        """Events, by tenant and id, whose senders wait to hear whom they are for."""
 
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; the same id twice acts once.
@@ -129,7 +128,7 @@ class Postmaster:
                 if not request.future.done():
                     request.future.set_result(result)
             else:
-                self.unmatched.add(event.id)
+                self.unmatched.add((event.tenant, event.id))
                 waiting.append(each)
         if waiting:
             self._errand(self._match_in_the_end(waiting))
@@ -156,7 +155,7 @@ class Postmaster:
                 each.refuse(stopped)
             raise
         finally:
-            self.unmatched.difference_update(each.event.id for each in events)
+            self.unmatched.difference_update((each.event.tenant, each.event.id) for each in events)
 
     async def match_together(self, events: Sequence[StoredEvent]) -> None:
         """Find with one question whom events are for; once returned, that is durable."""
@@ -193,7 +192,7 @@ class Postmaster:
         """Whom an event is for is durable, or cannot be kept."""
         if error is None:
             for letter in letters:
-                self._send(letter)
+                self._send(letter, match.tenant)
             each.matched(match)
         else:
             each.is_settled = True
@@ -211,7 +210,7 @@ class Postmaster:
 
     async def _first_of(self, event: Event) -> Event:
         """The event as it was stored the first time: its moment says which instances it starts."""
-        known = await self._store.event(DEFAULT_TENANT, event.id)
+        known = await self._store.event(event.tenant, event.id)
         return event if known is None else known.event
 
     async def match_late(self, number: int, event: Event) -> None:
@@ -243,7 +242,7 @@ class Postmaster:
             return match
         await self._record(match)
         for letter in letters:
-            self._send(letter)
+            self._send(letter, match.tenant)
         return match
 
     def _record(self, match: MatchWrite) -> asyncio.Future[None]:
@@ -290,6 +289,7 @@ def _written(event: Event, whom: Whom) -> tuple[MatchWrite, list[SendMail]]:
     told = (*whom.waits, *whom.cancelling)
     letters = [_letter(wait, event, whom.at) for wait in told] + whom.starts.letters
     match = MatchWrite(
+        tenant=event.tenant,
         event_id=event.id,
         mail=tuple(map(_mail, letters)),
         deliveries=(*(_matched(wait, event) for wait in told), *whom.starts.deliveries),
@@ -319,4 +319,4 @@ def _mail(letter: SendMail) -> Mail:
 
 
 def _matched(wait: WaitRow, event: Event) -> Delivery:
-    return Delivery(event.id, *place_of(wait), "matched", wait.arm)
+    return Delivery(event.id, *place_of(wait), "matched", wait.arm, tenant=event.tenant)

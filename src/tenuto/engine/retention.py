@@ -27,29 +27,30 @@ _MAY_GO_ON = tuple(
 class Pruner:
     """Goes through what is old, a batch at a time."""
 
-    def __init__(
-        self, *, store: Store, clock: Clock, keep_events: timedelta, tenant: str = "default"
-    ) -> None:
+    def __init__(self, *, store: Store, clock: Clock, keep_events: timedelta) -> None:
         self._store = store
         self._clock = clock
         self._keep_events = keep_events
-        self._tenant = tenant
 
     async def run_once(self) -> int:
-        """Forget what is old; how much that was."""
-        now = self._clock.now()
-        listeners = await self._store.listeners(self._tenant)
-        gone = await self._remove(await self._expired(listeners, now))
-        gone += await self._remove(await self._of_old_versions(listeners, now))
-        before = now - self._keep_events
-        while True:
-            count = await self._store.prune_events(self._tenant, before, BATCH)
-            gone += count
-            if count < BATCH:
-                break
+        """Forget what is old, of one tenant after the other; how much that was."""
+        gone = 0
+        for tenant in await self._store.tenants():
+            gone += await self._forget(tenant, self._clock.now())
         if gone:
             log.info("forgot %d old events and listeners", gone)
         return gone
+
+    async def _forget(self, tenant: str, now: datetime) -> int:
+        listeners = await self._store.listeners(tenant)
+        gone = await self._remove(await self._expired(tenant, listeners, now))
+        gone += await self._remove(await self._of_old_versions(tenant, listeners, now))
+        before = now - self._keep_events
+        while True:
+            count = await self._store.prune_events(tenant, before, BATCH)
+            gone += count
+            if count < BATCH:
+                return gone
 
     async def _remove(self, over: Iterable[Listener]) -> int:
         count = 0
@@ -57,7 +58,9 @@ class Pruner:
             count += await self._store.remove_listener(each.tenant, each.kind, each.id)
         return count
 
-    async def _expired(self, listeners: Iterable[Listener], now: datetime) -> list[Listener]:
+    async def _expired(
+        self, tenant: str, listeners: Iterable[Listener], now: datetime
+    ) -> list[Listener]:
         """Subscriptions that have expired, and to which all has gone that happened before.
 
         By then what was in the outbox when they expired has long been on its way.
@@ -67,11 +70,11 @@ class Pruner:
             for each in listeners
             if each.expires_at is not None and each.expires_at + STILL_WANTED <= now
         ]
-        waiting = await self._store.backlogs(self._tenant) if over else {}
+        waiting = await self._store.backlogs(tenant) if over else {}
         return [each for each in over if each.id not in waiting]
 
     async def _of_old_versions(
-        self, listeners: Iterable[Listener], now: datetime
+        self, tenant: str, listeners: Iterable[Listener], now: datetime
     ) -> list[Listener]:
         """Versions of definitions of which there is a newer one and no instance that may go on."""
         by_definition: dict[str, list[Listener]] = {}
@@ -79,11 +82,15 @@ class Pruner:
             if each.kind == "definition" and each.created_at + STILL_WANTED <= now:
                 by_definition.setdefault(each.id.rpartition("/")[0], []).append(each)
         return [
-            each for id, found in by_definition.items() for each in await self._unheard(id, found)
+            each
+            for id, found in by_definition.items()
+            for each in await self._unheard(tenant, id, found)
         ]
 
-    async def _unheard(self, definition_id: str, found: list[Listener]) -> list[Listener]:
-        newest = await self._store.definition(self._tenant, definition_id)
+    async def _unheard(
+        self, tenant: str, definition_id: str, found: list[Listener]
+    ) -> list[Listener]:
+        newest = await self._store.definition(tenant, definition_id)
         kept = set() if newest is None else {listener_id(newest.id, newest.content_hash)}
         old = [each for each in found if each.id not in kept]
         if not old or newest is None:
@@ -92,7 +99,7 @@ class Pruner:
         if versions is None:
             return []
         for version in versions - {newest.version}:
-            row = await self._store.definition(self._tenant, definition_id, version)
+            row = await self._store.definition(tenant, definition_id, version)
             if row is not None:
                 kept.add(listener_id(row.id, row.content_hash))
         return [each for each in old if each.id not in kept]
@@ -112,7 +119,7 @@ class Pruner:
                     statuses=_MAY_GO_ON,
                     definition_id=newest.id,
                     created_before=max(newest.created_at, listened_at) + STILL_WANTED,
-                    tenant=self._tenant,
+                    tenant=newest.tenant,
                     limit=BATCH,
                     after=after,
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tenuto.core import Plan
+from tenuto.core.deciding import NOT_THIS_STATUS
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.definition import input_problems
 from tenuto.engine.requests import Answer
@@ -70,6 +71,11 @@ def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
             )
         ]
     return []
+
+
+def has_found_another(answer: Answer) -> bool:
+    """Whether a start was refused since there is an instance with its id."""
+    return answer.rejection is not None and answer.rejection.code == NOT_THIS_STATUS
 
 
 def raise_rejection(answer: Answer) -> None:

@@ -17,10 +17,12 @@ from tenuto.ports import Clock, Ids
 class Taking:
     """Knows how large an event may be, what time it is, and what to call one without a name."""
 
-    def __init__(self, clock: Clock, ids: Ids, limits: Limits) -> None:
+    def __init__(self, clock: Clock, ids: Ids, limits: Limits, tenant: str = "default") -> None:
+        """`tenant`: whose the events will be."""
         self._clock = clock
         self._ids = ids
         self._limits = limits
+        self._tenant = tenant
 
     def events(self, document: JSON) -> list[Event | TenutoError]:
         """The events of a document, or what is wrong with each; InvalidInput if it is none."""
@@ -51,6 +53,7 @@ class Taking:
             received_at=now,
             timestamp=reading.timestamp,
             correlation_id=reading.correlation_id,
+            tenant=self._tenant,
         )
 
 

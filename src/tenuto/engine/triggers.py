@@ -73,7 +73,8 @@ class Triggers:
             id = triggered_id(event.received_at, row.tenant, event.id, definition_id)
             started = await self._started(event, row)
             reason = started if isinstance(started, str) else None
-            outcome = Delivery(event.id, id, definition_id, "", "matched", row.arm)
+            place = (id, definition_id, "")
+            outcome = Delivery(event.id, *place, "matched", row.arm, tenant=event.tenant)
             if reason is not None:
                 outcome = outcome._replace(outcome="refused", reason=reason)
             starts.deliveries.append(outcome)
@@ -102,7 +103,7 @@ class Triggers:
             definition_version=row.attempt,
             input=input,
             correlation_id=event.correlation_id,
-            cause=EventCause(event_id=event.id, trigger=row.position),
+            cause=EventCause(event_id=event.id, trigger=row.position, tenant=event.tenant),
             chain=event.chain + event.is_lifecycle,
         )
 

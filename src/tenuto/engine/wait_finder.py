@@ -28,9 +28,8 @@ Found: TypeAlias = list[WaitRow]
 class WaitFinder:
     """Whoever asks after an event is stored hears of every wait that was open before it asked."""
 
-    def __init__(self, store: Store, tenant: str) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._tenant = tenant
         self._together = Together(self.fitting_each)
 
     async def fitting(self, event: Event) -> Found:
@@ -38,14 +37,18 @@ class WaitFinder:
         return await self._together.ask(event)
 
     async def fitting_each(self, events: Sequence[Event]) -> list[Found]:
-        """For each of these events the open waits that it fits, by key."""
+        """For each of these events the open waits of its tenant that it fits, by key."""
         found: list[Found] = [[] for _ in events]
-        interested = await self._by_term(events)
+        for tenant in dict.fromkeys(event.tenant for event in events):
+            await self._find(tenant, events, found)
+        return found
+
+    async def _find(self, tenant: str, events: Sequence[Event], found: list[Found]) -> None:
+        """Add what those of one tenant fit, with one question for all of them."""
+        interested = await self._by_term(tenant, events)
         after: WaitKey | None = None
         while interested:
-            page = await self._store.waits_for(
-                self._tenant, list(interested), limit=PAGE, after=after
-            )
+            page = await self._store.waits_for(tenant, list(interested), limit=PAGE, after=after)
             for wait in page:
                 term = WaitTerm(wait.pattern, wait.term_paths, wait.term_values)
                 for index in interested[term]:
@@ -55,16 +58,16 @@ class WaitFinder:
                 break
             last = page[-1]
             after = WaitKey(last.instance_id, last.node, last.iteration, last.arm)
-        return found
 
-    async def _by_term(self, events: Sequence[Event]) -> Mapping[WaitTerm, list[int]]:
-        """The places in the index where waits for these events are, and for which of them."""
+    async def _by_term(self, tenant: str, events: Sequence[Event]) -> Mapping[WaitTerm, list[int]]:
+        """The places in the index where waits for a tenant's events are, and for which of them."""
+        its_own = [(index, each) for index, each in enumerate(events) if each.tenant == tenant]
         of_pattern = {
-            pattern: await self._store.wait_terms(self._tenant, pattern)
-            for pattern in dict.fromkeys(event.pattern for event in events)
+            pattern: await self._store.wait_terms(tenant, pattern)
+            for pattern in dict.fromkeys(event.pattern for _, event in its_own)
         }
         interested: defaultdict[WaitTerm, list[int]] = defaultdict(list)
-        for index, event in enumerate(events):
+        for index, event in its_own:
             value = event.as_value()
             for term in of_pattern[event.pattern]:
                 if fits(term.pattern, event.pattern):

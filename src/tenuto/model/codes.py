@@ -794,6 +794,12 @@ _INSTANCES = {
         "A result that came too late is there to be looked at; there is nothing to try again.",
         "Look at what it did, undo that by hand if need be, and discard the letter.",
     ),
+    "TEN-3050": Code(
+        "No name for a tenant",
+        "A tenant's name has 1 to 63 letters, digits, dots, dashes and underscores, and begins "
+        "with a letter or digit.",
+        "Call the tenant otherwise.",
+    ),
     "TEN-3060": Code(
         "Not a token for this callback",
         "A callback has in its URL the token that was sent along with the task; this is none.",

@@ -21,13 +21,14 @@ def is_reserved(pattern: str) -> bool:
     return pattern == "workflow" or pattern.startswith("workflow.")
 
 
-def stream_of(event_id: str) -> str:
+def stream_of(tenant: str, event_id: str) -> str:
     """What an event is told in order with: the instance that it is of, else itself alone.
 
-    Ids of what is told of an instance, and of what it emits, begin with the instance's id.
+    Ids of what is told of an instance, and of what it emits, begin with the instance's id. Other
+    ids are each tenant's own; no tenant's name has a colon.
     """
     of_instance = _OF_INSTANCE.match(event_id)
-    return event_id if of_instance is None else of_instance.group(1)
+    return f"{tenant}:{event_id}" if of_instance is None else of_instance.group(1)
 
 
 def event_name_problem(pattern: str) -> str | None:
@@ -52,6 +53,13 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     correlation_id: str | None = None
     chain: int = 0
     """How many starts by lifecycle events, one from the other, led to it."""
+    tenant: str = "default"
+    """Whose it is: nobody else's waits and triggers see it, and ids are the tenant's own."""
+
+    @property
+    def stream(self) -> str:
+        """What it is told in order with: the instance that it is of, else itself alone."""
+        return stream_of(self.tenant, self.id)
 
     @property
     def is_lifecycle(self) -> bool:

@@ -61,6 +61,8 @@ class EventCause(Struct, frozen=True, gc=False, kw_only=True):
 
     event_id: str
     trigger: int
+    tenant: str = "default"
+    """Whose both are, and whose the instance will be."""
 
 
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):

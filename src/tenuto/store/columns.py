@@ -30,9 +30,6 @@ from tenuto.store.protocol import (
     WaitRow,
 )
 
-DEFAULT_TENANT = "default"
-"""Whose events these are, until events name their tenant."""
-
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _encode_sorted = msgspec.json.Encoder(decimal_format="number", order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
@@ -305,7 +302,7 @@ def event_columns(event: Event) -> EventColumns:
     timestamp = to_ms(event.timestamp)
     content = [event.pattern, event.payload, timestamp, event.correlation_id]
     return EventColumns(
-        DEFAULT_TENANT,
+        event.tenant,
         event.id,
         event.pattern,
         _encode(event.payload),
@@ -326,6 +323,7 @@ def event_value(columns: EventColumns) -> Event:
         timestamp=from_ms(columns.timestamp),
         correlation_id=columns.correlation_id,
         chain=columns.chain,
+        tenant=columns.tenant,
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.events import stream_of
 from tenuto.store.columns import EventColumns, event_value, from_ms, to_ms
 from tenuto.store.outbox_protocol import Listener, ListenerKind, OutboxRow, Posting
 from tenuto.store.protocol import InstanceWrite
@@ -111,7 +110,7 @@ def outbox_row(row: Iterable[Any]) -> OutboxRow:
     event = None if found[0] is None else event_value(EventColumns._make(found))
     if event is not None:
         # Without a stream where an older program has written it.
-        stream = stream or stream_of(event.id)
+        stream = stream or event.stream
     return OutboxRow(
         number=number,
         tenant=tenant,

@@ -65,7 +65,7 @@ class OutboxRow(Struct, frozen=True, gc=False, kw_only=True):
     """Rises with what is written in one stream."""
     tenant: str
     stream: str
-    """What is told in order: the instance's id; of an event that no instance emitted, its own."""
+    """What is told in order: an instance; or an event that no instance emitted, by itself."""
     first_seq: int = 0
     last_seq: int = 0
     status: str = ""
@@ -141,8 +141,11 @@ class OutboxStore(Protocol):
     async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
         """Forget a listener and what was on its way to it; whether it was there."""
 
-    async def listeners(self, tenant: str) -> list[Listener]:
-        """Everybody who listens, or did before it was disabled; oldest first."""
+    async def listeners(self, tenant: str | None) -> list[Listener]:
+        """Everybody who listens, or did before it was disabled; oldest first.
+
+        Of one tenant; None: of all of them, for who tells them all.
+        """
 
     async def listening(self) -> int:
         """A number that is another one after somebody came, went, or listens for other things.

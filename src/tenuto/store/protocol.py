@@ -352,6 +352,8 @@ class Delivery(NamedTuple):
     arm: str = ""
     reason: str | None = None
     """Why it was refused."""
+    tenant: str = "default"
+    """Whose the event is, and the instance."""
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
@@ -364,6 +366,12 @@ class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
     matched_at: datetime
     cancelled: int = 0
     started: int = 0
+    tenant: str = "default"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which event: two tenants may have one of the same id."""
+        return self.tenant, self.event_id
 
 
 class Turn(Struct, frozen=True, gc=False, kw_only=True):
@@ -376,7 +384,7 @@ class Turn(Struct, frozen=True, gc=False, kw_only=True):
     writes: tuple[InstanceWrite, ...] = ()
     """Sorted by instance id: two processes never wait for each other in a circle."""
     events: tuple[Event, ...] = ()
-    """Each id once."""
+    """Each id once, also where two tenants have one of it: results are told by id."""
     matches: tuple[MatchWrite, ...] = ()
     looked_back: tuple[LookedBack, ...] = ()
 
@@ -640,6 +648,9 @@ class Store(AccessStore, Jobs, OutboxStore, TaskStore, Protocol):
     ) -> DefinitionRow | None:
         """A version, or the newest."""
 
+    async def tenants(self) -> list[str]:
+        """Whoever has a definition, an event or a listener, in order."""
+
     async def definition_ids(self, tenant: str) -> list[str]:
         """Ids of all definitions, for lists and for "did you mean"."""
 
@@ -770,7 +781,7 @@ class Store(AccessStore, Jobs, OutboxStore, TaskStore, Protocol):
         For people, and for tests that two stores keep the same: the engine never asks.
         """
 
-    async def deliveries_of(self, event_id: str) -> list[Delivery]:
+    async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
         """To whom one event went, and what came of it, ordered by the place that it went to."""
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:

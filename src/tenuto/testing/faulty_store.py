@@ -184,6 +184,9 @@ class FaultyStore:
     ) -> DefinitionRow | None:
         return await self._read(lambda: self._inner.definition(tenant, id, version))
 
+    async def tenants(self) -> list[str]:
+        return await self._read(self._inner.tenants)
+
     async def definition_ids(self, tenant: str) -> list[str]:
         return await self._read(lambda: self._inner.definition_ids(tenant))
 
@@ -303,8 +306,8 @@ class FaultyStore:
             "discard dead letter", lambda: self._inner.discard_dead_letter(tenant, instance_id, id)
         )
 
-    async def deliveries_of(self, event_id: str) -> list[Delivery]:
-        return await self._read(lambda: self._inner.deliveries_of(event_id))
+    async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
+        return await self._read(lambda: self._inner.deliveries_of(tenant, event_id))
 
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await self._read(lambda: self._inner.deliveries(instance_id))
@@ -317,7 +320,7 @@ class FaultyStore:
             "remove listener", lambda: self._inner.remove_listener(tenant, kind, id)
         )
 
-    async def listeners(self, tenant: str) -> list[Listener]:
+    async def listeners(self, tenant: str | None) -> list[Listener]:
         return await self._read(lambda: self._inner.listeners(tenant))
 
     async def enable_listener(self, listener: Listener) -> bool:

@@ -41,7 +41,6 @@ from tests.kit.simulator.scenario import Job
 from tests.kit.workload import Action, Cancel, Decide, Pause, Publish, Resume, Retry
 from tests.kit.workload.actions import concrete
 
-TENANT = "default"
 _NUDGE_EVERY = 120.0
 _NUDGES_UNTIL_CANCEL = 20
 
@@ -63,6 +62,9 @@ class Client:
         self.earlier_id: str | None = None
         """The instance that this one is a rerun of, once it is one."""
         self.rerun_id: str | None = None
+
+    def _noted(self, op: str, **what: object) -> Fields:
+        return self._ledgers.request(op, tenant=self.job.tenant, **what)
 
     async def play(self, engines: list[Engine], clock: VirtualClock, rest: Rest) -> None:
         """Do what is planned; once everything is at rest, see to it that the instance ends."""
@@ -120,15 +122,17 @@ class Client:
         if self.rerun_id is None:
             self.rerun_id = engine.ids.instance_id(clock.now())
         earlier = self.instance_id
-        entry = self._ledgers.request("rerun", instance=self.rerun_id, of=earlier, kept=[])
+        entry = self._noted("rerun", instance=self.rerun_id, of=earlier, kept=[])
         try:
             held = await engine.state_of(earlier)
             await self._ask_for_what_cannot_be(engine, held)
             entry["kept"] = await self._kept(engine, earlier, step)
             rerun = await plan_rerun(engine.store, engine.plans, held, from_step=step)
             plan = rerun.deployed.plan
-            start = self._ledgers.request("start", instance=self.rerun_id, input=held.state.input)
-            answer = await engine.start(plan, rerun.started, instance_id=self.rerun_id)
+            start = self._noted("start", instance=self.rerun_id, input=held.state.input)
+            answer = await engine.start(
+                plan, rerun.started, instance_id=self.rerun_id, tenant=rerun.tenant
+            )
         except (StoreUnavailable, Overloaded):
             await clock.sleep(0.5)
             return
@@ -203,9 +207,9 @@ class Client:
             asked["key"] = job.key
         else:
             asked["instance"] = self.instance_id
-        entry = self._ledgers.request("start", **asked)
+        entry = self._noted("start", **asked)
         try:
-            deployed = await engine.plans.get(TENANT, str(job.document["id"]))
+            deployed = await engine.plans.get(job.tenant, str(job.document["id"]))
             answer = await engine.start(
                 deployed.plan,
                 Started(
@@ -216,6 +220,7 @@ class Client:
                 instance_id=None if job.has_key else self.instance_id,
                 key=job.key if job.has_key else None,
                 content_hash=hashlib.sha256(json.dumps(job.input).encode()).digest(),
+                tenant=job.tenant,
             )
         except (StoreUnavailable, Overloaded):
             entry["outcome"] = "refused"
@@ -250,8 +255,14 @@ class Client:
     async def _publish(
         self, engine: Engine, clock: VirtualClock, id: str, pattern: str, payload: Fields
     ) -> bool:
-        event = Event(id=id, pattern=pattern, payload=payload, received_at=clock.now())
-        entry = self._ledgers.request("publish", event=id, pattern=pattern, payload=payload)
+        event = Event(
+            id=id,
+            pattern=pattern,
+            payload=payload,
+            received_at=clock.now(),
+            tenant=self.job.tenant,
+        )
+        entry = self._noted("publish", event=id, pattern=pattern, payload=payload)
         try:
             await engine.publish(event)
         except (StoreUnavailable, Overloaded):
@@ -295,7 +306,7 @@ class Client:
         self, engine: Engine, clock: VirtualClock, op: str, input: Input, **said: Json
     ) -> bool:
         said.setdefault("instance", self.instance_id)
-        entry = self._ledgers.request(op, **said)
+        entry = self._noted(op, **said)
         try:
             answer: Answer = await engine.ask(str(said["instance"]), input)
         except (StoreUnavailable, Overloaded):
@@ -310,7 +321,8 @@ class Client:
 
     async def _family(self, engine: Engine) -> list[str]:
         """The instance, and those that were started below it."""
-        page = await engine.store.instances(InstanceQuery(limit=1_000))
+        query = InstanceQuery(limit=1_000, tenant=self.job.tenant)
+        page = await engine.store.instances(query)
         below = [row.id for row in page.items if row.root_id == self.instance_id]
         return [self.instance_id, *sorted(below)]
 

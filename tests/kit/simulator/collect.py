@@ -15,6 +15,7 @@ from tenuto.engine.plans import Plans
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import (
     DeadLetterRow,
@@ -35,7 +36,6 @@ from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import Place
 from tests.kit.workload import Document
 
-TENANT = "default"
 _ALL = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,36 +47,50 @@ async def collect(
     *,
     now: datetime,
     ears: Sequence[Ear] = (),
+    tenant: str = DEFAULT_TENANT,
 ) -> Run:
-    """The run as it lies on its disk, also while a process is at work there."""
+    """The run of one tenant as it lies on its disk, also while a process is at work there.
+
+    What is another's is left out: whatever of it this one meets has come from nowhere. Addresses
+    outside are judged beside the tenant `default`, whosever they are.
+    """
     store = place.reader()
     await store.open("reader", now)
     try:
-        reader = _Reader(store, place, documents)
+        reader = _Reader(store, place, documents, tenant)
         await reader.prepare()
         instances = [await reader.instance(row) for row in await reader.rows()]
-        asked = PastEvents(tenant=TENANT, since=_EPOCH)
+        others = await reader.others()
+        asked = PastEvents(tenant=tenant, since=_EPOCH)
         events = (await store.past_events(asked, limit=_ALL)).items
+        ears = ears if tenant == DEFAULT_TENANT else ()
         listeners = await read(store, ears, BEGIN)
     finally:
         store.abandon()
     return Run(
         instances=instances,
-        events=[_event(event) | {"after": ledgers.stored[event.id]} for _, event in events],
-        effects=deepcopy(ledgers.effects),
-        client=deepcopy(ledgers.client),
+        events=[_event(event) | {"after": ledgers.stored[tenant, event.id]} for _, event in events],
+        effects=[deepcopy(each) for each in ledgers.effects if each["instance"] not in others],
+        client=[
+            deepcopy(each)
+            for each in ledgers.client
+            if each.get("tenant", DEFAULT_TENANT) == tenant
+        ],
         faults=list(ledgers.faults),
-        commits=list(ledgers.commits),
+        commits=[each for each in ledgers.commits if each["instance"] not in others],
         now=epoch_ms(now),
-        owed=place.owed(),
+        owed=[(table, id) for table, id in place.owed() if id not in others],
         listeners=listeners,
-        heard=deepcopy(ledgers.heard),
+        heard=deepcopy(ledgers.heard) if ears else [],
     )
 
 
 class _Reader:
-    def __init__(self, store: Store, place: Place, documents: Mapping[str, Document]) -> None:
+    def __init__(
+        self, store: Store, place: Place, documents: Mapping[str, Document], tenant: str
+    ) -> None:
         self._store = store
+        self._tenant = tenant
         self._documents = documents
         self._owners = place.owners()
         self._keys = place.keys()
@@ -85,11 +99,19 @@ class _Reader:
 
     async def prepare(self) -> None:
         store = self._store
-        self._letters = await store.dead_letters(TENANT, _ALL)
+        self._letters = await store.dead_letters(self._tenant, _ALL)
         self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
 
     async def rows(self) -> list[InstanceRow]:
-        page = await self._store.instances(InstanceQuery(limit=_ALL))
+        return await self._rows(self._tenant)
+
+    async def others(self) -> set[str]:
+        """The ids of instances that are other tenants'."""
+        tenants = [each for each in await self._store.tenants() if each != self._tenant]
+        return {row.id for each in tenants for row in await self._rows(each)}
+
+    async def _rows(self, tenant: str) -> list[InstanceRow]:
+        page = await self._store.instances(InstanceQuery(limit=_ALL, tenant=tenant))
         return sorted(page.items, key=lambda row: row.id)
 
     async def instance(self, row: InstanceRow) -> Instance:

@@ -26,8 +26,8 @@ class Ledgers:
         sent."""
         self.accepted: set[tuple[str, str, str, int]] = set()
         """Results that are durable."""
-        self.stored: dict[str, int] = {}
-        """How many commits were there before each event."""
+        self.stored: dict[tuple[str, str], int] = {}
+        """How many commits were there before each event, by its tenant and id."""
         self.refusals_owed = 0
         """Refusals that wait for a turn with a task's result in it."""
         self._seen: set[tuple[str, str]] = set()
@@ -45,9 +45,9 @@ class Ledgers:
                 {"gseq": number, "instance": instance, "first": first, "last": last}
             )
 
-    def event(self, id: str) -> None:
+    def event(self, tenant: str, id: str) -> None:
         """Note that an event is stored; only the first time counts."""
-        self.stored.setdefault(id, len(self.commits))
+        self.stored.setdefault((tenant, id), len(self.commits))
 
     def request(self, op: str, **what: object) -> Fields:
         """Note that a client asks; what came of it is filled in, and is unknown until then."""

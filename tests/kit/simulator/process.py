@@ -17,7 +17,7 @@ from tenuto.testing.virtual_loop import Crashed, VirtualLoop
 from tenuto.testing.weather import Fault
 from tests.kit.checker import Run
 from tests.kit.simulator import ears
-from tests.kit.simulator.client import TENANT, Client
+from tests.kit.simulator.client import Client
 from tests.kit.simulator.collect import collect
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.outside import Outside
@@ -180,22 +180,25 @@ class Process:
     async def _deploy(self, engine: Engine) -> None:
         # First of all, so that nothing happens that they are not owed.
         await ears.put(engine.store, self._scenario.ears, began=BEGIN, now=self.clock.now())
-        for document in self._scenario.documents.values():
-            await engine.plans.save(TENANT, document)
+        for tenant in self._scenario.tenants:
+            for document in self._scenario.documents.values():
+                await engine.plans.save(tenant, document)
 
     async def _rested(self) -> None:
         """Everything planned was done: let the weather settle, wait, and look at what is there."""
         self._scenario.weather.settle()
         await self.clock.sleep(_UNTIL_REST)
-        self._at_rest(
-            await collect(
-                self._place,
-                self._scenario.documents,
-                self._ledgers,
-                now=self.clock.now(),
-                ears=self._scenario.ears,
+        for tenant in self._scenario.tenants:
+            self._at_rest(
+                await collect(
+                    self._place,
+                    self._scenario.documents,
+                    self._ledgers,
+                    now=self.clock.now(),
+                    ears=self._scenario.ears,
+                    tenant=tenant,
+                )
             )
-        )
 
     async def _until_told(self) -> None:
         """Until all that is on its way has arrived, or its address was disabled."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.testing.weather import Weather
 from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
@@ -48,6 +49,7 @@ class Job:
     """The step from which it is rerun once it has ended."""
     children: list[Document] = field(default_factory=list)
     """The workflows that its steps start."""
+    tenant: str = DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,11 @@ class Scenario:
     """Who listens outside."""
 
     @property
+    def tenants(self) -> list[str]:
+        """Whoever has a job, the tenant `default` first; all have the same documents."""
+        return [DEFAULT_TENANT, *sorted({job.tenant for job in self.jobs} - {DEFAULT_TENANT})]
+
+    @property
     def documents(self) -> dict[str, Document]:
         found = [each for job in self.jobs for each in (job.document, *job.children)]
         return {str(each["id"]): each for each in found}
@@ -102,6 +109,8 @@ class Scenario:
 
 
 TASTE = Taste(largest=16)
+MIRROR = "mirror"
+"""A tenant who has the same as the other: workflows, keys, and ids of events."""
 
 
 def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
@@ -122,6 +131,8 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     told = Random(f"events {seed}")
     if told.random() < 0.3:
         jobs.append(event_job(f"{seed}-events", told))
+    if Random(f"tenants {seed}").random() < 0.1:
+        jobs += mirrored(jobs)
     weather = Stormy(
         random=Random(f"weather {seed}"),
         faults=random.choice((3, 6, 12, 20)),
@@ -157,6 +168,11 @@ def job_of(name: str, document: Document, random: Random, *, interrupts: bool = 
         at=random.choice((0.0, 0.0, random.uniform(0.0, 5.0))),
         rerun_from=_rerun_from(document, Random(f"rerun {name}")) if interrupts else None,
     )
+
+
+def mirrored(jobs: Sequence[Job]) -> list[Job]:
+    """The same once more, by another tenant."""
+    return [replace(job, tenant=MIRROR, actions=list(job.actions)) for job in jobs]
 
 
 def family_job(name: str, random: Random) -> Job:

@@ -62,11 +62,11 @@ class WitnessedStore(FaultyStore):
                 )
                 self._ledgers.accepted.update(_results_of(write))
                 for event in write.events:
-                    self._ledgers.event(event.id)
+                    self._ledgers.event(event.tenant, event.id)
             elif outcome is Outcome.LOST:
                 self._ledgers.shut_out += 1
         for event in turn.events:
-            self._ledgers.event(event.id)
+            self._ledgers.event(event.tenant, event.id)
 
 
 def _results(turn: Turn | None) -> list[tuple[str, str, str, int]]:

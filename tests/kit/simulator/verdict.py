@@ -17,16 +17,19 @@ from tests.kit.simulator.world import Finished, World
 
 def violations_of(finished: Finished) -> list[Violation]:
     """What was broken when all was at rest, and what was when every instance had ended."""
-    runs = (*finished.rests, finished.run)
+    ended = (finished.run, *finished.others)
+    runs = (*finished.rests, *ended)
     found = [broken for run in runs for broken in check(run) if not is_explained(broken, run)]
     found += [
         Violation("I45", instance.id, 0, f"it never ended: {status}")
-        for instance in finished.run.instances
+        for run in ended
+        for instance in run.instances
         if (status := status_of(instance)) not in FINAL
     ]
     return found + [
         Violation("I38", id, 0, f"a row of {table} is left when everything is over")
-        for table, id in finished.run.owed or ()
+        for run in ended
+        for table, id in run.owed or ()
         if table in ("outbox", "webhook_deliveries")
     ]
 
@@ -39,7 +42,7 @@ def status_of(instance: Instance) -> str:
 
 def without_owners(finished: Finished) -> Finished:
     """Who owns an instance that has ended is not the gate's to keep."""
-    for run in (finished.run, *finished.rests):
+    for run in (finished.run, *finished.others, *finished.rests):
         for instance in run.instances:
             instance.owner = None if status_of(instance) in FINAL else instance.owner
     return finished
@@ -76,6 +79,7 @@ def counts_of(finished: Finished) -> Counter[str]:
     """How often each fault, end, kind of node and request happened."""
     counts = finished.ledgers.counts()
     counts["lost to the other engine"] = finished.ledgers.shut_out
+    counts["tenants"] = 1 + len(finished.others)
     for instance in finished.run.instances:
         counts[status_of(instance)] += 1
         nodes = read(instance.document).nodes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from tenuto.testing.seeded_ids import SeededIds
@@ -33,6 +33,8 @@ class Finished:
     processes: int
     steps: int
     ledgers: Ledgers
+    others: list[Run] = field(default_factory=list)
+    """The run as other tenants than `default` see it."""
 
 
 class World:
@@ -82,9 +84,10 @@ class World:
                 break
             assert processes < MOST_PROCESSES, "it crashes for ever"
             passed += 0.1
-        return Finished(self._collect(passed), self._rests, processes, steps, self._ledgers)
+        mine, *others = [self._collect(passed, tenant) for tenant in self._scenario.tenants]
+        return Finished(mine, self._rests, processes, steps, self._ledgers, others)
 
-    def _collect(self, passed: float) -> Run:
+    def _collect(self, passed: float, tenant: str) -> Run:
         now = self._wall.read(passed)
         reading = collect(
             self._place,
@@ -92,6 +95,7 @@ class World:
             self._ledgers,
             now=now,
             ears=self._scenario.ears,
+            tenant=tenant,
         )
         return asyncio.run(reading)
 

@@ -39,6 +39,7 @@ IN_INDEX_ORDER = {
 SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
     "positions_by_id": "as many rows as ids were asked for",
+    "tenants": "as many rows as there are tenants, three times",
     "wait_terms": "as many rows as there are distinct terms",
 }
 

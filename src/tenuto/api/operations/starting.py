@@ -116,7 +116,7 @@ async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) ->
         return await _ended(call, started)
     status = started.status
     if started.is_repeat:
-        status = await call.workspace.known(started.instance_id).status()
+        status = await call.workspace.at(started.instance_id).status()
     return StartAnswer(instance_id=started.instance_id, status=status)
 
 
@@ -161,7 +161,7 @@ def _result(answer: Asked | TenutoError) -> BatchResult:
 
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     """Wait for the end, for as long as was asked, or until the service stops: then 202."""
-    reference = call.workspace.known(started.instance_id)
+    reference = call.workspace.at(started.instance_id)
     end = asyncio.ensure_future(call.workspace.engine.final_state(reference.id))
     stopping = asyncio.ensure_future(call.service.stopping.wait())
     try:

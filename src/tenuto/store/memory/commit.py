@@ -8,7 +8,6 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.columns import (
-    DEFAULT_TENANT,
     InstanceColumns,
     WaitColumns,
     dead_letter_columns,
@@ -22,6 +21,7 @@ from tenuto.store.columns import (
 )
 from tenuto.store.job_columns import job_columns
 from tenuto.store.memory.disk import (
+    Delivered,
     Job,
     MemoryDisk,
     Owner,
@@ -300,7 +300,7 @@ def _note_time(disk: MemoryDisk, turn: Turn) -> None:
 
 
 def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
-    number = disk.event_numbers.get((DEFAULT_TENANT, match.event_id))
+    number = disk.event_numbers.get(match.key)
     if number is not None:
         stored = unpack(StoredEvent, disk.events[number])
         if stored.matched_at is None:
@@ -315,10 +315,11 @@ def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
 
 def _put_delivery(disk: MemoryDisk, delivery: Delivery) -> None:
     key = (*delivery[1:4], delivery.arm, delivery.event_id)
-    before, _ = disk.deliveries.get(key, ("matched", None))
-    if may_follow(before, delivery.outcome):
+    before = disk.deliveries.get(key)
+    if before is None or may_follow(before.outcome, delivery.outcome):
         pack((key, delivery.reason))
-        disk.put(disk.deliveries, key, (delivery.outcome, delivery.reason))
+        tenant = delivery.tenant if before is None else before.tenant
+        disk.put(disk.deliveries, key, Delivered(delivery.outcome, delivery.reason, tenant))
 
 
 def _mark_looked_back(disk: MemoryDisk, opening: LookedBack) -> None:

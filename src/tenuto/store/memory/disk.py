@@ -38,6 +38,14 @@ class StoredEvent(NamedTuple):
     matched_at: int | None
 
 
+class Delivered(NamedTuple):
+    """A row of event_deliveries."""
+
+    outcome: DeliveryOutcome
+    reason: str | None
+    tenant: str
+
+
 class Owner(NamedTuple):
     """A row of owners; `clean` when it was taken over from one that had let go in good order."""
 
@@ -128,7 +136,7 @@ class MemoryDisk:
         self.waits: dict[InstanceKey, dict[str, bytes]] = {}
         """Those of one place by their arms."""
         self.timers: dict[tuple[str, str, str, str], bytes] = {}
-        self.deliveries: dict[DeliveryKey, tuple[DeliveryOutcome, str | None]] = {}
+        self.deliveries: dict[DeliveryKey, Delivered] = {}
         self.events: dict[int, bytes] = {}
         self.event_numbers: dict[tuple[str, str], int] = {}
         self.mail: dict[int, bytes] = {}

@@ -68,7 +68,7 @@ def write_event(disk: MemoryDisk, event: EventColumns, number: int) -> None:
     if event.pattern.startswith("workflow."):
         return
     if any(each.tenant == event.tenant and each.hears_inbox for each in _listeners(disk)):
-        stream = stream_of(event.id)
+        stream = stream_of(event.tenant, event.id)
         nothing = OutboxColumns(event.tenant, share_of(stream), stream, 0, 0, "", 0)
         disk.put(disk.outbox, disk.next_number(), pack(StoredNotice(nothing, number)))
 
@@ -107,8 +107,8 @@ def remove_listener(disk: MemoryDisk, key: tuple[str, str, str]) -> bool:
     return was_there
 
 
-def listeners(disk: MemoryDisk, tenant: str) -> list[Listener]:
-    found = [each for each in _listeners(disk) if each.tenant == tenant]
+def listeners(disk: MemoryDisk, tenant: str | None) -> list[Listener]:
+    found = [each for each in _listeners(disk) if tenant in {None, each.tenant}]
     return [listener_of(each) for each in sorted(found, key=lambda row: (row.created_at, row.id))]
 
 
@@ -226,7 +226,11 @@ def backlogs(disk: MemoryDisk, tenant: str) -> dict[str, Backlog]:
 
 def prune_events(disk: MemoryDisk, tenant: str, before: datetime, limit: int) -> int:
     in_outbox = {unpack(StoredNotice, row).event for row in disk.outbox.values()}
-    under_way = {key[-1] for key, (outcome, _) in disk.deliveries.items() if outcome == "matched"}
+    under_way = {
+        key[-1]
+        for key, delivered in disk.deliveries.items()
+        if delivered.outcome == "matched" and delivered.tenant == tenant
+    }
     cutoff = epoch_ms(before)
     old = [
         (stored.event.received_at, number, stored.event.id)
@@ -245,8 +249,9 @@ def prune_events(disk: MemoryDisk, tenant: str, before: datetime, limit: int) ->
         for _, number, id in chosen:
             disk.drop(disk.events, number)
             disk.drop(disk.event_numbers, (tenant, id))
-        for key in [key for key in disk.deliveries if key[-1] in ids]:
-            disk.drop(disk.deliveries, key)
+        for key, delivered in list(disk.deliveries.items()):
+            if key[-1] in ids and delivered.tenant == tenant:
+                disk.drop(disk.deliveries, key)
     return len(chosen)
 
 

@@ -264,6 +264,11 @@ class MemoryStore:
         row = self.disk.definitions.get((tenant, id, version))
         return None if row is None else definition_row(unpack(DefinitionColumns, row))
 
+    async def tenants(self) -> list[str]:
+        disk = self.disk
+        keyed = (disk.definition_versions, disk.event_numbers, disk.listeners)
+        return sorted({key[0] for table in keyed for key in table})
+
     async def definition_ids(self, tenant: str) -> list[str]:
         return sorted(id for owner, id in self.disk.definition_versions if owner == tenant)
 
@@ -348,7 +353,7 @@ class MemoryStore:
     def _taken_by(self, instance_id: str) -> set[str]:
         return {
             key[-1]
-            for key, (outcome, _) in self.disk.deliveries.items()
+            for key, (outcome, _, _) in self.disk.deliveries.items()
             if outcome == "resumed" and key[0] == instance_id
         }
 
@@ -583,8 +588,9 @@ class MemoryStore:
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return [each for each in self._deliveries() if each.instance_id == instance_id]
 
-    async def deliveries_of(self, event_id: str) -> list[Delivery]:
-        return [each for each in self._deliveries() if each.event_id == event_id]
+    async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
+        wanted = (tenant, event_id)
+        return [each for each in self._deliveries() if (each.tenant, each.event_id) == wanted]
 
     async def put_listener(self, listener: Listener) -> None:
         self._require_open()
@@ -594,7 +600,7 @@ class MemoryStore:
         self._require_open()
         return outbox.remove_listener(self.disk, (tenant, kind, id))
 
-    async def listeners(self, tenant: str) -> list[Listener]:
+    async def listeners(self, tenant: str | None) -> list[Listener]:
         return outbox.listeners(self.disk, tenant)
 
     async def enable_listener(self, listener: Listener) -> bool:
@@ -817,9 +823,9 @@ class MemoryStore:
         return (unpack(WaitColumns, row) for arms in places for row in arms.values())
 
     def _deliveries(self) -> Iterator[Delivery]:
-        for key, (outcome, reason) in sorted(self.disk.deliveries.items()):
+        for key, (outcome, reason, tenant) in sorted(self.disk.deliveries.items()):
             id, node, iteration, arm, event_id = key
-            yield Delivery(event_id, id, node, iteration, outcome, arm, reason)
+            yield Delivery(event_id, id, node, iteration, outcome, arm, reason, tenant)
 
     def _events(self) -> Iterator[tuple[int, StoredEvent]]:
         return (

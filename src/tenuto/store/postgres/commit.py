@@ -7,7 +7,7 @@ from typing import Any
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
-from tenuto.store.columns import DEFAULT_TENANT, event_columns
+from tenuto.store.columns import event_columns
 from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import CONTENDED, may_go_again, sqlstate
@@ -264,7 +264,7 @@ def _parameters(turn: Turn, parts: Iterable[Part]) -> dict[str, Column]:
 async def _is_committed(session: Session, turn: Turn) -> bool:
     if await _own_rows(session, turn.id, turn.writes):
         return True
-    known = await _known_events(session, [event.id for event in events_of(turn, turn.writes)])
+    known = await _known_events(session, events_of(turn, turn.writes))
     return any(facts[1] == turn.id for facts in known.values())
 
 
@@ -291,7 +291,7 @@ async def _event_results(
     stored: dict[str, int] = {}
     if answer is not None and answer[1]:
         stored = dict(zip(answer[1], answer[2], strict=True))
-    others = [event.id for event in events if event.id not in stored]
+    others = [event for event in events if event.id not in stored]
     known = await _known_events(session, others)
     return {
         event.id: EventResult("stored", number=stored[event.id])
@@ -301,10 +301,14 @@ async def _event_results(
     }
 
 
-async def _known_events(session: Session, ids: list[str]) -> dict[str, Row]:
-    if not ids:
+async def _known_events(session: Session, events: list[Event]) -> dict[str, Row]:
+    if not events:
         return {}
-    found = await session.rows("known_events", {"tenant": DEFAULT_TENANT, "ids": ids})
+    wanted = {
+        "tenants": [event.tenant for event in events],
+        "ids": [event.id for event in events],
+    }
+    found = await session.rows("known_events", wanted)
     return {row[0]: row[1:] for row in found}
 
 

@@ -54,8 +54,11 @@ async def remove_listener(pool: Pool, tenant: str, kind: str, id: str) -> bool:
     return await together(pool, work)
 
 
-async def listeners(pool: Pool, tenant: str) -> list[Listener]:
-    found = await pool.rows("listeners", {"tenant": tenant})
+async def listeners(pool: Pool, tenant: str | None) -> list[Listener]:
+    if tenant is None:
+        found = await pool.rows("all_listeners")
+    else:
+        found = await pool.rows("listeners", {"tenant": tenant})
     return [listener_of(ListenerColumns._make(row)) for row in found]
 
 

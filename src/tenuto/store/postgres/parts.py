@@ -7,16 +7,14 @@ closed and opened is opened, taken and sent is exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from tenuto.model.durations import epoch_ms
-from tenuto.model.events import stream_of
 from tenuto.model.inputs import TimerKey
 from tenuto.store.columns import (
-    DEFAULT_TENANT,
     WaitColumns,
     dead_letter_columns,
     event_columns,
@@ -82,7 +80,7 @@ _COLUMNS = {
     "waits_opened": "instance_id node iteration attempt tenant pattern is_wildcard condition "
     "captures term_paths term_values since opened_at correlation_id looked_back arm position",
     "looked_back": "instance_id node iteration attempt spared",
-    "deliveries": "instance_id node iteration arm event_id outcome reason",
+    "deliveries": "instance_id node iteration arm event_id outcome reason tenant",
     "mail_taken": "id instance_id",
     "mail_sent": "id instance_id input created_at for_owner",
     "mail_exchanged": "id instance_id input created_at for_owner is_taken",
@@ -289,21 +287,18 @@ def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> 
 
 def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
     # Of two matchings of one event the first counts.
-    first = {match.event_id: match for match in reversed(turn.matches)}
+    first = {match.key: match for match in reversed(turn.matches)}
     stored = [
         (
             *event_columns(event),
             turn.id,
-            *_matching(first.get(event.id)),
-            stream := stream_of(event.id),
+            *_matching(first.get((event.tenant, event.id))),
+            stream := event.stream,
             share_of(stream),
         )
         for event in events_of(turn, won)
     ]
-    matched = [
-        (DEFAULT_TENANT, match.event_id, *_matching(match))
-        for match in sorted(first.values(), key=_event_id)
-    ]
+    matched = [(*key, *_matching(first[key])) for key in sorted(first)]
     settled: dict[tuple[str, ...], Delivery] = {}
     for deliveries in (
         *(each.deliveries for each in won),
@@ -315,11 +310,11 @@ def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
             # What two deliveries come to, whatever was there before them.
             if before is None or may_follow(before.outcome, each.outcome):
                 settled[key] = each
-    delivered = [(*key, settled[key].outcome, settled[key].reason) for key in sorted(settled)]
+    delivered = [
+        (*key, settled[key].outcome, settled[key].reason, settled[key].tenant)
+        for key in sorted(settled)
+    ]
     return [("events_stored", stored), ("matches", matched), ("deliveries", delivered)]
-
-
-_event_id: Callable[[MatchWrite], str] = lambda match: match.event_id  # noqa: E731
 
 
 def _matching(match: MatchWrite | None) -> tuple[Any, ...]:

@@ -347,13 +347,13 @@ WHERE
 -- Part: what came of events at waits; "matched" is settled once. What a retry opened anew may take an
 -- event that it had missed.
 INSERT INTO tenuto.event_deliveries (
-    instance_id, node, iteration, arm, event_id, outcome, reason
+    instance_id, node, iteration, arm, event_id, outcome, reason, tenant
 )
 SELECT delivery.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :arm::text[], :event_id::text[],
-    :outcome::text[], :reason::text[]
-) AS delivery (instance_id, node, iteration, arm, event_id, outcome, reason)
+    :outcome::text[], :reason::text[], :tenant::text[]
+) AS delivery (instance_id, node, iteration, arm, event_id, outcome, reason, tenant)
 ON CONFLICT (instance_id, node, iteration, arm, event_id)
 DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason
 WHERE
@@ -518,10 +518,10 @@ WHERE moments.seen_at < excluded.seen_at;
 SELECT
     event.id, event.content_hash, event.turn_id, event.number, event.matched_at, event.resumed,
     event.cancelled, event.started
-FROM unnest(:ids::text[]) AS wanted (id)
+FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 CROSS JOIN LATERAL (
     SELECT known.* FROM tenuto.events AS known
-    WHERE known.id = wanted.id AND known.tenant IS NOT DISTINCT FROM :tenant
+    WHERE known.id = wanted.id AND known.tenant IS NOT DISTINCT FROM wanted.tenant
     LIMIT 1
 ) AS event;
 
@@ -780,6 +780,61 @@ WHERE tenant = :tenant AND id = :id AND version = :version;
 SELECT tenant, id, version, content, content_hash, created_at FROM tenuto.workflow_definitions
 WHERE tenant = :tenant AND id = :id ORDER BY version DESC LIMIT 1;
 
+-- name: tenants
+-- Whoever has a definition, an event or a listener, each found by one step through an index.
+WITH RECURSIVE
+defining AS (
+    (
+        SELECT first.tenant FROM tenuto.workflow_definitions AS first
+        WHERE first.tenant > '' ORDER BY first.tenant LIMIT 1
+    )
+    UNION ALL
+    SELECT following.tenant
+    FROM defining
+    CROSS JOIN LATERAL (
+        SELECT next.tenant FROM tenuto.workflow_definitions AS next
+        WHERE next.tenant > defining.tenant
+        ORDER BY next.tenant LIMIT 1
+    ) AS following
+),
+
+publishing AS (
+    (
+        SELECT first.tenant FROM tenuto.events AS first
+        WHERE first.tenant > '' ORDER BY first.tenant LIMIT 1
+    )
+    UNION ALL
+    SELECT following.tenant
+    FROM publishing
+    CROSS JOIN LATERAL (
+        SELECT next.tenant FROM tenuto.events AS next
+        WHERE next.tenant > publishing.tenant
+        ORDER BY next.tenant LIMIT 1
+    ) AS following
+),
+
+hearing AS (
+    (
+        SELECT first.tenant FROM tenuto.listeners AS first
+        WHERE first.tenant > '' ORDER BY first.tenant LIMIT 1
+    )
+    UNION ALL
+    SELECT following.tenant
+    FROM hearing
+    CROSS JOIN LATERAL (
+        SELECT next.tenant FROM tenuto.listeners AS next
+        WHERE next.tenant > hearing.tenant
+        ORDER BY next.tenant LIMIT 1
+    ) AS following
+)
+
+SELECT tenant FROM defining
+UNION
+SELECT tenant FROM publishing
+UNION
+SELECT tenant FROM hearing
+ORDER BY 1;
+
 -- name: definition_ids
 -- Every definition of a tenant once, without reading its versions.
 WITH RECURSIVE walk (id) AS (
@@ -909,15 +964,15 @@ WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT :limit;
 
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance.
-SELECT event_id, instance_id, node, iteration, outcome, arm, reason
+SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm, event_id;
 
 -- name: deliveries_of_event
 -- To whom one event went, and what came of it.
-SELECT event_id, instance_id, node, iteration, outcome, arm, reason
+SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
-WHERE event_id = :event_id ORDER BY instance_id, node, iteration, arm;
+WHERE event_id = :event_id AND tenant = :tenant ORDER BY instance_id, node, iteration, arm;
 
 -- name: past_events_of_pattern
 -- The inbox of one pattern, in the order of storing: what a wait may
@@ -2138,6 +2193,12 @@ SELECT
     tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
 FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
 
+-- name: all_listeners
+-- Everybody who listens, whosever, oldest first.
+SELECT
+    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+FROM tenuto.listeners ORDER BY created_at, id;
+
 -- name: lock_listeners
 -- Those of these that are there and to whom something can be on its way, and nobody else changes that
 -- or what is on its way to them before the transaction is over; all in one order.
@@ -2413,7 +2474,10 @@ WITH old AS MATERIALIZED (
         ) IS NULL
         AND (
             SELECT true FROM tenuto.event_deliveries AS delivery
-            WHERE delivery.event_id = event.id AND delivery.outcome = 'matched' LIMIT 1
+            WHERE
+                delivery.event_id = event.id AND delivery.tenant = event.tenant
+                AND delivery.outcome = 'matched'
+            LIMIT 1
         ) IS NULL
     ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
     FOR UPDATE OF event SKIP LOCKED
@@ -2424,7 +2488,8 @@ gone AS (
 ),
 
 deliveries_gone AS (
-    DELETE FROM tenuto.event_deliveries AS delivery USING old WHERE delivery.event_id = old.id
+    DELETE FROM tenuto.event_deliveries AS delivery USING old
+    WHERE delivery.event_id = old.id AND delivery.tenant = :tenant
 )
 
 SELECT count(*) FROM old;

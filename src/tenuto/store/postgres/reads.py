@@ -258,8 +258,8 @@ async def deliveries(pool: Pool, instance_id: str) -> list[Delivery]:
     return [Delivery(*row) for row in found]
 
 
-async def deliveries_of(pool: Pool, event_id: str) -> list[Delivery]:
-    found = await pool.rows("deliveries_of_event", {"event_id": event_id})
+async def deliveries_of(pool: Pool, tenant: str, event_id: str) -> list[Delivery]:
+    found = await pool.rows("deliveries_of_event", {"tenant": tenant, "event_id": event_id})
     return [Delivery(*row) for row in found]
 
 

@@ -330,6 +330,9 @@ class PostgresStore:
             reads.definition(self._connections, tenant, id, version), nothing=None
         )
 
+    async def tenants(self) -> list[str]:
+        return [tenant for (tenant,) in await self._connections.rows("tenants")]
+
     async def definition_ids(self, tenant: str) -> list[str]:
         return await reads.definition_ids(self._connections, tenant)
 
@@ -590,8 +593,8 @@ class PostgresStore:
     async def deliveries(self, instance_id: str) -> list[Delivery]:
         return await looked_for(reads.deliveries(self._connections, instance_id), nothing=[])
 
-    async def deliveries_of(self, event_id: str) -> list[Delivery]:
-        return await reads.deliveries_of(self._connections, event_id)
+    async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
+        return await reads.deliveries_of(self._connections, tenant, event_id)
 
     async def put_listener(self, listener: Listener) -> None:
         self._require_open()
@@ -601,7 +604,7 @@ class PostgresStore:
         self._require_open()
         return await outbox.remove_listener(self._pool, tenant, kind, id)
 
-    async def listeners(self, tenant: str) -> list[Listener]:
+    async def listeners(self, tenant: str | None) -> list[Listener]:
         return await outbox.listeners(self._connections, tenant)
 
     async def enable_listener(self, listener: Listener) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.store.columns import (
-    DEFAULT_TENANT,
     dead_letter_columns,
     event_columns,
     instance_columns,
@@ -361,8 +360,8 @@ def _write_events(session: Session, turn: Turn, events: Sequence[Event]) -> dict
 
 
 def _event_results(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
-    parameters = {"tenant": DEFAULT_TENANT, "ids": as_json([event.id for event in events])}
-    known = {id: facts for id, *facts in session.packed("known_events", parameters)}
+    wanted = as_json([(event.tenant, event.id) for event in events])
+    known = {id: facts for id, *facts in session.packed("known_events", (wanted,))}
     return {event.id: _event_result(event, turn.id, *known[event.id]) for event in events}
 
 
@@ -381,13 +380,12 @@ def _event_result(
 
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
     # Of two for one event the first counts, and a statement takes each event once.
-    first = {match.event_id: match for match in reversed(matches)}
+    first = {match.key: match for match in reversed(matches)}
     session.insert(
         "mark_matched",
         [
             (
-                DEFAULT_TENANT,
-                match.event_id,
+                *match.key,
                 epoch_ms(match.matched_at),
                 match.resumed,
                 match.cancelled,
@@ -403,5 +401,8 @@ def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
 def _put_deliveries(session: Session, deliveries: Iterable[Delivery]) -> None:
     session.insert(
         "put_deliveries",
-        [(*each[1:4], each.arm, each.event_id, each.outcome, each.reason) for each in deliveries],
+        [
+            (*each[1:4], each.arm, each.event_id, each.outcome, each.reason, each.tenant)
+            for each in deliveries
+        ],
     )

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.events import Event, stream_of
+from tenuto.model.events import Event
 from tenuto.model.log import LogRow
-from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.outbox_columns import (
     ListenerColumns,
     PostingColumns,
@@ -64,7 +63,7 @@ def write_events_heard(
     session.insert(
         "insert_outbox_events",
         [
-            (DEFAULT_TENANT, stream_of(event.id), results[event.id].number)
+            (event.tenant, event.stream, results[event.id].number)
             for event in events
             if results[event.id].outcome == "stored" and not event.pattern.startswith("workflow.")
         ],
@@ -93,8 +92,10 @@ def enable_listener(session: Session, listener: Listener) -> tuple[bool, Heard]:
     return was_disabled, heard(session)
 
 
-def listeners(session: Session, tenant: str) -> list[Listener]:
-    found = [_listener(row) for row in session.packed("listeners", (tenant,))]
+def listeners(session: Session, tenant: str | None) -> list[Listener]:
+    everybodys = tenant is None
+    rows = session.packed("all_listeners") if everybodys else session.packed("listeners", (tenant,))
+    found = [_listener(row) for row in rows]
     return sorted(found, key=lambda each: (each.created_at, each.id))
 
 
@@ -183,7 +184,8 @@ def prune_events(session: Session, tenant: str, before: int, limit: int) -> int:
     which: dict[str, Column] = {"tenant": tenant, "before": before, "limit": limit}
     old = session.packed("events_to_prune", which)
     if old:
-        session.run("delete_deliveries", (as_json([id for _, id in old]),))
+        gone: dict[str, Column] = {"tenant": tenant, "event_ids": as_json([id for _, id in old])}
+        session.run("delete_deliveries", gone)
         session.run("delete_events", (as_json([number for number, _ in old]),))
     return len(old)
 

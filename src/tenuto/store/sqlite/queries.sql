@@ -305,6 +305,40 @@ WHERE tenant = ? AND id = ? AND version = ?;
 SELECT tenant, id, version, content, content_hash, created_at FROM workflow_definitions
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1;
 
+-- name: tenants
+-- Whoever has a definition, an event or a listener, each found by one step through an index. Packed.
+WITH RECURSIVE
+defining (tenant) AS (
+    SELECT min(tenant) FROM workflow_definitions
+    UNION ALL
+    SELECT (SELECT min(next.tenant) FROM workflow_definitions AS next WHERE next.tenant > defining.tenant)
+    FROM defining WHERE defining.tenant IS NOT NULL
+),
+
+publishing (tenant) AS (
+    SELECT min(tenant) FROM events
+    UNION ALL
+    SELECT (SELECT min(next.tenant) FROM events AS next WHERE next.tenant > publishing.tenant)
+    FROM publishing WHERE publishing.tenant IS NOT NULL
+),
+
+hearing (tenant) AS (
+    SELECT min(tenant) FROM listeners
+    UNION ALL
+    SELECT (SELECT min(next.tenant) FROM listeners AS next WHERE next.tenant > hearing.tenant)
+    FROM hearing WHERE hearing.tenant IS NOT NULL
+)
+
+SELECT json_group_array(tenant)
+FROM (
+    SELECT tenant FROM defining WHERE tenant IS NOT NULL
+    UNION
+    SELECT tenant FROM publishing WHERE tenant IS NOT NULL
+    UNION
+    SELECT tenant FROM hearing WHERE tenant IS NOT NULL
+    ORDER BY 1
+);
+
 -- name: definition_ids
 -- Every definition of a tenant once, without reading its versions. Packed.
 WITH RECURSIVE walk (id) AS (
@@ -510,8 +544,8 @@ SELECT
             e.cancelled, e.started
         )
     )
-FROM json_each(:ids) AS wanted
-CROSS JOIN events AS e ON e.tenant = :tenant AND e.id = wanted.value;
+FROM json_each(?) AS wanted
+CROSS JOIN events AS e ON e.tenant = wanted.value ->> 0 AND e.id = wanted.value ->> 1;
 
 -- name: mark_matched
 -- The matching of these events is done; the first time counts.
@@ -527,8 +561,8 @@ WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.match
 -- name: put_deliveries
 -- What came of events at waits; "matched" is settled once. What a retry opened anew may take an event
 -- that it had missed.
-INSERT INTO event_deliveries (instance_id, node, iteration, arm, event_id, outcome, reason)
-VALUES (?, ?, ?, ?, ?, ?, ?) /* for each row */
+INSERT INTO event_deliveries (instance_id, node, iteration, arm, event_id, outcome, reason, tenant)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, arm, event_id)
 DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason
 WHERE
@@ -537,7 +571,10 @@ WHERE
 
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance. Packed.
-SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome, arm, reason))
+SELECT
+    json_group_array(
+        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
+    )
 FROM (
     SELECT * FROM event_deliveries
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm, event_id
@@ -545,10 +582,13 @@ FROM (
 
 -- name: deliveries_of_event
 -- To whom one event went, and what came of it. Packed.
-SELECT json_group_array(json_array(event_id, instance_id, node, iteration, outcome, arm, reason))
+SELECT
+    json_group_array(
+        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
+    )
 FROM (
     SELECT * FROM event_deliveries
-    WHERE event_id = ? ORDER BY instance_id, node, iteration, arm
+    WHERE event_id = ? AND tenant = ? ORDER BY instance_id, node, iteration, arm
 );
 
 -- name: past_events_of_pattern
@@ -1211,6 +1251,17 @@ SELECT
     )
 FROM listeners WHERE tenant = ?;
 
+-- name: all_listeners
+-- Everybody who listens, whosever. Packed.
+SELECT
+    json_group_array(
+        json_array(
+            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
+            expires_at
+        )
+    )
+FROM listeners;
+
 -- name: listening
 -- A number that rises with every change of who listens, and for what.
 SELECT coalesce(max(version), 0) FROM listening;
@@ -1402,7 +1453,9 @@ FROM (
         AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_number = event.number)
         AND NOT EXISTS (
             SELECT 1 FROM event_deliveries AS delivery
-            WHERE delivery.event_id = event.id AND delivery.outcome = 'matched'
+            WHERE
+                delivery.event_id = event.id AND delivery.tenant = event.tenant
+                AND delivery.outcome = 'matched'
         )
     ORDER BY event.received_at, event.number LIMIT :limit
 ) AS old;
@@ -1413,7 +1466,8 @@ DELETE FROM events WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: delete_deliveries
 -- Forget whom events went to.
-DELETE FROM event_deliveries WHERE event_id IN (SELECT value FROM json_each(?));
+DELETE FROM event_deliveries
+WHERE event_id IN (SELECT value FROM json_each(:event_ids)) AND tenant = :tenant;
 
 -- name: insert_access_key
 -- Keep a new key; nothing where its id is another's.

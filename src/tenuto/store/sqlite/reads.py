@@ -249,8 +249,8 @@ def deliveries(session: Session, instance_id: str) -> list[Delivery]:
     return [Delivery(*delivery) for delivery in found]
 
 
-def deliveries_of(session: Session, event_id: str) -> list[Delivery]:
-    found = session.packed("deliveries_of_event", (event_id,))
+def deliveries_of(session: Session, tenant: str, event_id: str) -> list[Delivery]:
+    found = session.packed("deliveries_of_event", (event_id, tenant))
     return [Delivery(*delivery) for delivery in found]
 
 

@@ -316,6 +316,9 @@ class SqliteStore:
         look = self._look(lambda session: _definition(session, tenant, id, version))
         return await looked_for(look, nothing=None)
 
+    async def tenants(self) -> list[str]:
+        return await self._look(lambda session: session.packed("tenants"))
+
     async def definition_ids(self, tenant: str) -> list[str]:
         return await self._look(
             lambda session: session.packed("definition_ids", {"tenant": tenant})
@@ -513,8 +516,8 @@ class SqliteStore:
         look = self._look(lambda session: reads.deliveries(session, instance_id))
         return await looked_for(look, nothing=[])
 
-    async def deliveries_of(self, event_id: str) -> list[Delivery]:
-        return await self._look(lambda session: reads.deliveries_of(session, event_id))
+    async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
+        return await self._look(lambda session: reads.deliveries_of(session, tenant, event_id))
 
     async def put_listener(self, listener: Listener) -> None:
         self._require_open()
@@ -527,7 +530,7 @@ class SqliteStore:
         )
         return was_there
 
-    async def listeners(self, tenant: str) -> list[Listener]:
+    async def listeners(self, tenant: str | None) -> list[Listener]:
         return await self._look(lambda session: outbox.listeners(session, tenant))
 
     async def enable_listener(self, listener: Listener) -> bool:

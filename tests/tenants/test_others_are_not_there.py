@@ -1,0 +1,199 @@
+"""What is another tenant's is not there: whatever is asked, and however."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from random import Random
+
+import pytest
+
+from tenuto.instances import InstanceRef
+from tenuto.model.errors import Conflict, NotFound, TenutoError
+from tenuto.model.json import Object
+from tenuto.store.protocol import InstanceQuery
+from tenuto.webhooks import Subscriptions, Webhooks
+from tenuto.workspace import Start, Workspace
+from tests.engine.situations import steps
+from tests.tenants.calls import (
+    BY_DEAD_LETTER,
+    BY_EVENT,
+    BY_INSTANCE,
+    BY_SUBSCRIPTION,
+    BY_WEBHOOK,
+    BY_WORKFLOW,
+    OF_INSTANCE,
+    ONLY_OWN,
+    OfWorkspace,
+    methods_of,
+)
+from tests.tenants.town import LEFT, RIGHT, Mirrored, Town
+
+pytestmark = pytest.mark.asyncio
+
+NOBODYS = "0192a000-0000-7000-8000-000000000000"
+HIDDEN: Object = steps("a", id="hidden")
+
+
+async def refusal(call: Callable[[], Awaitable[object]]) -> NotFound:
+    with pytest.raises(NotFound) as refused:
+        await call()
+    return refused.value
+
+
+def told(error: TenutoError, id: str) -> tuple[str, str]:
+    return error.code, str(error).replace(id, "ID")
+
+
+def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]]:
+    """Calls, an id of somebody else for them, and one that nobody has."""
+    return [
+        *((BY_INSTANCE, id, NOBODYS) for id in theirs.instances),
+        (BY_DEAD_LETTER, theirs.dead_letter, f"{NOBODYS}:a"),
+        (BY_WORKFLOW, "hidden", "nothing"),
+        (BY_EVENT, "hidden", "nothing"),
+        (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
+        (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
+    ]
+
+
+async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: Town) -> None:
+    """ "an instance of another tenant is NotFound, exactly as one that is not there"."""
+    _, theirs = await town.furnish()
+    await town.right.deploy(HIDDEN)
+    await town.right.publish("hidden.told", {}, id="hidden")
+    await town.settle()
+    before = await town.digest_of(RIGHT, {"hidden"})
+    for id in theirs.instances:
+        for name, call in OF_INSTANCE.items():
+            foreign = await refusal(lambda: call(town.left.at(id)))  # noqa: B023
+            missing = await refusal(lambda: call(town.left.at(NOBODYS)))  # noqa: B023
+            assert told(foreign, id) == told(missing, NOBODYS), name
+    for calls, theirs_id, nobodys_id in asked_with(theirs):
+        for name, by_id in calls.items():
+            foreign = await refusal(lambda: by_id(town.left, theirs_id))  # noqa: B023
+            missing = await refusal(lambda: by_id(town.left, nobodys_id))  # noqa: B023
+            assert told(foreign, theirs_id) == told(missing, nobodys_id), name
+            advice = foreign.advice or ""
+            assert not any(each in advice for each in (RIGHT, *theirs)), name
+    await town.settle()
+    assert await town.digest_of(RIGHT, {"hidden"}) == before
+
+
+async def test_the_tables_name_everything_that_can_be_asked() -> None:
+    listed = {*BY_INSTANCE, *BY_DEAD_LETTER, *BY_WORKFLOW, *BY_EVENT, *ONLY_OWN}
+    assert methods_of(InstanceRef) == set(OF_INSTANCE)
+    assert methods_of(Workspace) == listed
+    assert {f"webhooks.{name}" for name in methods_of(Webhooks)} - {
+        "webhooks.add",
+        "webhooks.list",
+    } == set(BY_WEBHOOK)
+    assert {f"subscriptions.{name}" for name in methods_of(Subscriptions)} - {
+        "subscriptions.add",
+        "subscriptions.list",
+    } == set(BY_SUBSCRIPTION)
+
+
+async def test_lists_show_what_is_ones_own(town: Town) -> None:
+    mine, theirs = await town.furnish()
+    await town.right.deploy(HIDDEN)
+    left = town.left
+    wanted = InstanceQuery(ids=theirs.instances, tenant=RIGHT)
+    shown = [
+        await left.instances(),
+        await left.page(InstanceQuery(tenant=RIGHT)),
+        await left.dead_letters(100),
+        await left.webhooks.list(),
+        await left.subscriptions.list(),
+        await left.definition_ids(),
+        [row.id for row in await left.newest(["flow", "hidden"])],
+    ]
+    text = repr(shown)
+    assert not [each for each in (RIGHT, "hidden", *theirs) if each in text]
+    assert all(each in text for each in mine if each != mine.dead_letter)
+    assert (await left.page(wanted)).items == []
+    assert await left.versions("hidden", [1]) == await left.newest(["hidden"]) == []
+
+
+async def test_an_id_that_another_tenant_has_tells_nothing_but_that_it_is_taken(
+    town: Town,
+) -> None:
+    mine, theirs = await town.furnish()
+    before = await town.digest_of(RIGHT)
+    with pytest.raises(Conflict) as own:
+        await town.left.start("waiting", {"orderId": 9}, instance_id=mine.completed)
+    assert own.value.status == "COMPLETED"
+    for key in (None, "new", "waiting"):
+        asked = Start(workflow="order", input={}, instance_id=theirs.completed, key=key)
+        if key == "waiting":
+            asked = Start(workflow="flow", instance_id=theirs.waiting)
+        with pytest.raises(Conflict) as foreign:
+            await town.left.begin(asked)
+        assert (foreign.value.status, foreign.value.instance_id) == (None, None)
+        assert told(foreign.value, "") == told(own.value, "")
+    [one, other] = await town.left.begin_many(
+        [Start(workflow="hidden"), Start(workflow="order", instance_id=theirs.failed)]
+    )
+    assert isinstance(one, NotFound)
+    assert isinstance(other, Conflict)
+    assert other.status is None
+    await town.settle()
+    assert await town.digest_of(RIGHT) == before
+
+
+@pytest.mark.parametrize("seed", [1])
+async def test_whatever_a_tenant_does_another_does_not_notice(town: Town, seed: int) -> None:
+    await wander(town, Random(seed), 60)
+
+
+@pytest.mark.soak
+async def test_nobody_notices_for_a_long_time(town: Town, seeds: Iterator[int]) -> None:
+    for seed in seeds:
+        await wander(town, Random(seed), 200)
+
+
+async def wander(town: Town, random: Random, steps: int) -> None:
+    """A tenant asks whatever there is to ask, with ids of its own, of others and of nobody."""
+    mine, theirs = await town.furnish()
+    before = await town.digest_of(RIGHT)
+    assert before[0] > 50
+    for number in range(steps):
+        id = random.choice([*mine, *theirs])
+        if random.random() < 0.4:
+            name = random.choice([each for each in OF_INSTANCE if each != "result"])
+            refused = await attempted(OF_INSTANCE[name](town.left.at(id)))
+            assert id not in theirs or isinstance(refused, NotFound), name
+        else:
+            await attempted(drawn(town.left, theirs, random, id, number))
+    await town.settle()
+    assert await town.digest_of(RIGHT) == before
+    assert LEFT not in repr(await town.right.instances())
+
+
+async def attempted(call: Awaitable[object]) -> TenutoError | None:
+    try:
+        await call
+    except TenutoError as error:
+        return error
+    return None
+
+
+def drawn(
+    left: Workspace, theirs: Mirrored, random: Random, id: str, number: int
+) -> Awaitable[object]:
+    kind = random.choice(["by id", "publish", "start"])
+    if kind == "by id":
+        by_id = {**BY_INSTANCE, **BY_DEAD_LETTER, **BY_EVENT, **BY_WEBHOOK, **BY_SUBSCRIPTION}
+        by_id |= {name: call for name, call in BY_WORKFLOW.items() if name != "remove_definition"}
+        words = ["flow", "order", "telling", "parent", "e1", "receipt", "nothing"]
+        return by_id[random.choice([*by_id])](left, random.choice([id, *words]))
+    if kind == "publish":
+        given = {"orderId": random.choice([1, 2]), "id": random.choice([1, 2])}
+        patterns = ["payment.received", "order.paid", "order.cancelled", "order.shipped"]
+        return left.publish(random.choice(patterns), given, id=random.choice(["e1", f"e{number}"]))
+    return left.start(
+        random.choice(["flow", "telling", "parent", "follower"]),
+        {"orderId": 1, "order": "c1"},
+        key=random.choice([None, "waiting", "flow", f"key {number}"]),
+        correlation_id="c1",
+        instance_id=random.choice([None, None, *theirs.instances]),
+    )
