@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import cast
 
@@ -11,6 +12,8 @@ from tenuto.engine.deliverer import Deliverer
 from tenuto.engine.outbox import Drainer
 from tenuto.engine.telling import Telling
 from tenuto.ports import SystemClock
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
 
 
 class Busy:
@@ -49,3 +52,50 @@ async def test_an_outbox_that_never_empties_keeps_nothing_from_being_sent() -> N
     )
     await telling.run_once()
     assert busy.turns == ["drain", "deliver"] * 4
+
+
+class Unheard:
+    """A drainer to which nobody listens until somebody does; counts what is asked for."""
+
+    def __init__(self) -> None:
+        self.is_listened_to = False
+        self.next_try = None
+        self.questions = 0
+        self.looks = 0
+
+    async def is_quiet(self) -> bool:
+        self.questions += 1
+        return not self.is_listened_to
+
+    async def run_once(self) -> bool:
+        self.looks += 1
+        return False
+
+
+def test_where_nobody_listens_the_outbox_is_looked_into_now_and_then_only() -> None:
+    drainer = Unheard()
+
+    async def fenced(_: str) -> None: ...
+
+    async def two_minutes(clock: VirtualClock) -> tuple[int, int]:
+        telling = Telling(
+            drainer=cast("Drainer", drainer),
+            deliverer=None,
+            clock=clock,
+            process_id=lambda: "p",
+            fenced=fenced,
+        )
+        running = asyncio.ensure_future(telling.run(2.0))
+        await clock.sleep(59)
+        quiet = drainer.looks
+        drainer.is_listened_to = True
+        await clock.sleep(60)
+        running.cancel()
+        return quiet, drainer.looks - quiet
+
+    loop = VirtualLoop()
+    clock = VirtualClock(loop, Wall())
+    quiet, heard = loop.run_until_complete(two_minutes(clock))
+    loop.close()
+    assert quiet == 2, "at first, and once in between"
+    assert heard >= 29, "every two seconds"

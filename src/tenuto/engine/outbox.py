@@ -76,6 +76,14 @@ class Drainer:
         """When the first of that is tried again."""
         return self._aside.next_try
 
+    async def is_quiet(self) -> bool:
+        """Whether nobody listens, as when this process looked last: then nothing is left to tell,
+        but for what was written just before the last of them went.
+        """
+        if self.is_listened_to or self._listening is None:
+            return False
+        return await self._store.listening() == self._listening
+
     async def run_once(self) -> bool:
         """Tell what there is, a page of it; whether there may be more."""
         aside = self._aside.resting()

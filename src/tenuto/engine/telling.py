@@ -16,6 +16,9 @@ from tenuto.store.protocol import Fenced
 
 log = logging.getLogger("tenuto.outbox")
 
+_LOOK_ALL_THE_SAME = 30.0
+"""Seconds after which the outbox is looked into though nobody listens."""
+
 
 class Telling:
     """Tells those who listen."""
@@ -43,14 +46,17 @@ class Telling:
         self._hint.set()
 
     async def run(self, every: float) -> None:
-        """Look so often, and whenever hinted at."""
+        """Look so often, and whenever hinted at; where nobody listens, only whether they do."""
+        look_by = 0.0
         while True:
             self._hint.clear()
             pause = every
             process_id = self._process_id()
             try:
-                next_due = await self.run_once()
-                pause = self._until(next_due, every)
+                if self._clock.ticks() >= look_by or not await self.drainer.is_quiet():
+                    next_due = await self.run_once()
+                    pause = self._until(next_due, every)
+                    look_by = self._clock.ticks() + _LOOK_ALL_THE_SAME
             except Fenced:
                 await self._fenced(process_id)
                 self._hint.set()
