@@ -27,6 +27,7 @@ from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
 
 ROUTES = Routes(OPERATIONS)
+OUTSIDE = ("/health", "/metrics", "/docs", "/openapi", "/api")
 
 DOUBLE: Object = {
     "id": "double",
@@ -87,7 +88,7 @@ class Caller:
         if body is not None:
             data = json.dumps(body).encode()
         given = {} if data is None else {"content-type": "application/json"}
-        where = path if path.startswith(("/health", "/docs", "/openapi", "/api")) else API + path
+        where = path if path.startswith(OUTSIDE) else API + path
         async with self.session.request(
             method, self.url + where, data=data, headers={**given, **(headers or {})}
         ) as response:

@@ -14,6 +14,7 @@ from tenuto.api.operations import (
     health,
     instances,
     listeners,
+    metrics,
     starting,
     workflows,
 )
@@ -27,6 +28,7 @@ MODULES: tuple[ModuleType, ...] = (
     listeners,
     dead_letters,
     health,
+    metrics,
     documents,
 )
 

@@ -13,6 +13,7 @@ from tenuto.api.operation import Operation, Size
 from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
 from tenuto.definition.soundness import MOST_BYTES
+from tenuto.metrics.metrics import Metrics
 from tenuto.workspace import Workspace
 
 _ENVELOPE = 64_000
@@ -41,6 +42,7 @@ class Service:
         self.clock = app.engine.clock
         self.ids = app.engine.ids
         self.rates = Rates(self.clock, config.rate, config.burst)
+        self.metrics = Metrics(app.engine)
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
         limits = app.engine.settings.limits

@@ -69,7 +69,8 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
     try:
         while not server.started and not running.done():
             await gate.service.clock.sleep(0.01)
-        yield
+        async with gate.service.metrics.loop_lag.watching():
+            yield
     finally:
         gate.service.stopping.set()
         server.should_exit = True

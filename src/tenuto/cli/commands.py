@@ -574,6 +574,37 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
 
 
 @app.command()
+def prune(
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="DURATION",
+            help="What ended so long ago, such as P90D; else what definitions say.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be forgotten.")
+    ] = False,
+    with_dead_letters: Annotated[
+        bool,
+        typer.Option("--with-dead-letters", help="Also what left dead letters, and those."),
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Forget instances that ended long ago, with all that they started.
+
+    tenuto prune --older-than P90D --dry-run
+    """
+    from tenuto.cli.pruning import Wish, prune as prune_it
+
+    wish = Wish(older_than=older_than, dry_run=dry_run, with_dead_letters=with_dead_letters)
+    perform(lambda: prune_it(store, wish, is_json=output == "json"), output)
+
+
+@app.command()
 def explain(
     what: Annotated[
         str,

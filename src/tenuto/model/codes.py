@@ -679,6 +679,11 @@ _REQUESTS = {
         "Correct the fields that are named: a table takes `columns` and `limit`, a chart `x`, `y` "
         "and `limit`, a number `format`, a text `format` and `limit`.",
     ),
+    "TEN-2630": Code(
+        "Not a length of time",
+        "How long instances are kept is a length of time such as P90D.",
+        "Write ISO 8601: P90D is ninety days, PT12H twelve hours.",
+    ),
 }
 
 _INSTANCES = {

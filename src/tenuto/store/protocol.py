@@ -32,6 +32,7 @@ from tenuto.model.status import Status
 from tenuto.store.access_protocol import AccessStore
 from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
+from tenuto.store.upkeep_protocol import Upkeep
 
 BEAT_EVERY = timedelta(seconds=3)
 """How often a process beats unless its store says otherwise."""
@@ -541,7 +542,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, Jobs, OutboxStore, Protocol):
+class Store(AccessStore, Jobs, OutboxStore, Upkeep, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int
