@@ -24,6 +24,8 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """Requests a second that one principal may make for long; None: as many as they like."""
     burst: int = 100
     """How many of them may come at once."""
+    linger_seconds: float = 0.0
+    """How long it goes on answering after it has said that it is not ready any more."""
     drain_seconds: float = 10.0
     """How long requests that are under way have when it stops."""
 

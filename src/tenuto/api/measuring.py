@@ -35,6 +35,9 @@ async def measured(
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if service.leaving.is_set():
+                    # Whoever comes again has to connect anew, and finds a process that stays.
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
                 if _is_stream(message):
                     connections.enter_context(requests.connection("stream"))
             await send(message)

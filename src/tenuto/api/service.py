@@ -43,6 +43,8 @@ class Service:
         self.ids = app.engine.ids
         self.rates = Rates(self.clock, config.rate, config.burst)
         self.metrics = Metrics(app.engine)
+        self.leaving = asyncio.Event()
+        """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
         limits = app.engine.settings.limits

@@ -11,6 +11,7 @@ import uvicorn
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.gate import Gate
+from tenuto.api.service import Service
 from tenuto.model.errors import TenutoError
 
 _LONGEST_IDLE = 75
@@ -72,6 +73,16 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         async with gate.service.metrics.loop_lag.watching():
             yield
     finally:
-        gate.service.stopping.set()
-        server.should_exit = True
-        await running
+        try:
+            await _leave(gate.service)
+        finally:
+            server.should_exit = True
+            await running
+
+
+async def _leave(service: Service) -> None:
+    """First not ready any more, then no more waiting, and only then no more connections."""
+    service.leaving.set()
+    if service.config.linger_seconds > 0:
+        await service.clock.sleep(service.config.linger_seconds)
+    service.stopping.set()
