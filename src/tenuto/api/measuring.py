@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.types import Message, Send
 
 from tenuto.api.service import Service
+from tenuto.logs.context import about
 from tenuto.metrics.requests import NOWHERE
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ async def measured(
                     connections.enter_context(requests.connection("stream"))
             await send(message)
 
-        await answer(sent)
+        with about(requestId=arrival.request_id):
+            await answer(sent)
     seconds = ticks() - began
     name = NOWHERE if arrival.found is None else arrival.found.operation.name
     requests.answered(name, status, seconds)

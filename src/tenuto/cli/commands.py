@@ -9,6 +9,17 @@ import typer
 
 from tenuto import __version__
 from tenuto.cli.access_commands import audit, keys
+from tenuto.cli.config_commands import (
+    Chosen,
+    ConfigFile,
+    Flags,
+    Host,
+    LogFormat,
+    Port,
+    ServedStore,
+    Tasks,
+    config as config_commands,
+)
 from tenuto.cli.defaults import STORE
 from tenuto.cli.listeners import subscriptions, webhooks
 from tenuto.cli.options import Instance, ListOutput, Output, Store, perform
@@ -30,30 +41,8 @@ app.add_typer(webhooks, name="webhooks")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
+app.add_typer(config_commands, name="config")
 
-Host = Annotated[
-    str,
-    typer.Option(
-        "--host", envvar="TENUTO_HOST", metavar="ADDRESS", help="The address to listen on."
-    ),
-]
-Port = Annotated[
-    int,
-    typer.Option(
-        "--port",
-        envvar="TENUTO_PORT",
-        metavar="NUMBER",
-        min=0,
-        max=65535,
-        help="0 takes one that is free.",
-    ),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tasks", metavar="MODULE|FILE", help="Where tasks are; may be given several times."
-    ),
-]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 
 
@@ -155,10 +144,13 @@ def run(  # noqa: PLR0913 - one for each option
 @app.command()
 def serve(
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8484,
+    host: Host = None,
+    port: Port = None,
     tasks: Tasks = None,
-    store: Store = STORE,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
 ) -> None:
     """Serve the API over HTTP, and run workflows.
 
@@ -166,7 +158,8 @@ def serve(
 
     tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
     """
-    _serve(store, host, port, tasks, [])
+    flags = Flags(host, port, tasks, store, log_format, config, chosen)
+    _serve(flags, [])
 
 
 @app.command()
@@ -176,16 +169,19 @@ def dev(
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
     ] = None,
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8484,
+    host: Host = None,
+    port: Port = None,
     tasks: Tasks = None,
-    store: Store = STORE,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
 ) -> None:
     """Serve everything from this machine, for whoever works on it.
 
     tenuto dev order.json --tasks tasks.py
     """
-    _serve(store, host, port, tasks, files or [])
+    _serve(Flags(host, port, tasks, store, log_format, config, chosen), files or [])
 
 
 @app.command()
@@ -624,14 +620,15 @@ def explain(
     perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
-def _serve(
-    store: str, host: str, port: int, tasks: list[str] | None, files: list[Path]
-) -> NoReturn:
+def _serve(flags: Flags, files: list[Path]) -> NoReturn:
     from tenuto.cli import guard
+    from tenuto.cli.configuring import effective
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
-    wish = Wish(store=store, host=host, port=port, tasks=tasks or [], files=files)
-    raise typer.Exit(guard.perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
+    async def work() -> int:
+        return await serve_it(Wish(config=effective(flags).config, files=files))
+
+    raise typer.Exit(guard.perform(work, is_json=False, loop=fast_loop()))
 
 
 def _one_of(

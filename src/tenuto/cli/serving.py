@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,53 +14,76 @@ from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.api.serving import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
-from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.running import close, interruptible
 from tenuto.cli.sources import read_sources
-from tenuto.cli.stores import described, listen_url, make_room
+from tenuto.cli.stores import described, make_room
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
-from tenuto.compose import MEMORY
-from tenuto.engine.settings import Settings
+from tenuto.compose import MEMORY, is_postgres
+from tenuto.config.config import Config
+from tenuto.logs import happenings
+from tenuto.logs.setup import logging_to
 from tenuto.model.errors import Forbidden
+
+log = logging.getLogger("tenuto.serve")
 
 
 class Wish(Struct, frozen=True, kw_only=True):
     """What the command line asked for."""
 
-    store: str
-    host: str
-    port: int
-    tasks: Sequence[str] = ()
+    config: Config
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
 
 
 async def serve(wish: Wish) -> int:
     """Serve until Ctrl-C, or until the process is asked to end."""
-    config = ServiceConfig(host=wish.host, port=wish.port)
+    chosen = wish.config
+    config = service_config(chosen)
     _refuse_open_door(config)
-    load_tasks(wish.tasks, None)
+    load_tasks(chosen.tasks, None)
     for file in wish.files:
         load_tasks((), file)
-    make_room(wish.store)
+    make_room(chosen.store)
     listener = bind(config)
     app = Tenuto(
-        None if wish.store == MEMORY else wish.store,
-        listen_url=listen_url(wish.store),
-        settings=Settings(unknown_tasks="wait", mail_every=0.5),
+        None if chosen.store == MEMORY else chosen.store,
+        listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
+        settings=chosen.engine,
     )
-    with interruptible() as stopped, logs_on_stderr(), listener:
+    announce = _announcer(chosen)
+    logs = logging_to(form=chosen.log_format, level=chosen.log_level)
+    with interruptible() as stopped, logs, listener:
         await app.open()
+        app.engine.listen(happenings.tell)
         try:
-            await _deploy(app, wish.files)
+            await _deploy(app, wish.files, announce)
             async with serving(build_api(app, config), listener):
-                say(f"serving {url_of(listener)} from {described(wish.store)}; Ctrl-C stops")
+                announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 await stopped.wait()
-                say("stopping: requests and running tasks may end; nothing is lost")
+                announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
             await close(app)
     return exits.DONE
+
+
+def service_config(chosen: Config) -> ServiceConfig:
+    """What the service itself has to know of the settings."""
+    return ServiceConfig(
+        host=chosen.host,
+        port=chosen.port,
+        hosts=frozenset(chosen.hosts) or None,
+        origins=frozenset(chosen.origins),
+        rate=chosen.rate,
+        burst=chosen.burst,
+        linger_seconds=chosen.linger_seconds,
+        drain_seconds=chosen.drain_seconds,
+    )
+
+
+def _announcer(chosen: Config) -> Callable[[str], None]:
+    """How people are told; where lines are for machines, these are too."""
+    return log.info if chosen.log_format == "json" else say
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -81,11 +105,11 @@ def _refuse_open_door(config: ServiceConfig) -> None:
         )
 
 
-async def _deploy(app: Tenuto, files: Sequence[Path]) -> None:
+async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]) -> None:
     for file in files:
         for source in read_sources(file):
             source.checked()
             document = source.document
             assert isinstance(document, dict)
             version = await app.deploy(document if source.flow is None else source.flow)
-            say(f"{source.checked().id}@{version} from {file}", style="dim")
+            announce(f"{source.checked().id}@{version} from {file}")
