@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 from tenuto.access.principal import Principal
 from tenuto.api.service import Service
+from tenuto.model.traces import read_traceparent
+from tenuto.tracing.current import current_traceparent
 from tenuto.workspace import Workspace
 
 QueryT = TypeVar("QueryT")
@@ -54,6 +56,11 @@ class Call(Generic[QueryT]):
         self.status: int | None = None
         """Another one than the operation's own, which it documents."""
         self.response_headers: dict[str, str] = {}
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that the request belongs to: as it is measured here, else as it came."""
+        return current_traceparent() or read_traceparent(self.headers.get("traceparent"))
 
 
 class NoQuery:

@@ -12,6 +12,7 @@ from starlette.types import Message, Send
 from tenuto.api.service import Service
 from tenuto.logs.context import about
 from tenuto.metrics.requests import NOWHERE
+from tenuto.model.traces import read_traceparent
 
 if TYPE_CHECKING:
     from tenuto.api.gate import Arrival
@@ -30,6 +31,10 @@ async def measured(
     requests, ticks = service.metrics.requests, service.clock.ticks
     began, status = ticks(), 0
     with ExitStack() as connections:
+        span = None
+        if service.spans is not None:
+            came = read_traceparent(arrival.headers.get("traceparent"))
+            span = connections.enter_context(service.spans.request(arrival.scope["method"], came))
         connections.enter_context(requests.connection("request"))
 
         async def sent(message: Message) -> None:
@@ -45,8 +50,11 @@ async def measured(
 
         with about(requestId=arrival.request_id):
             await answer(sent)
+        name = NOWHERE if arrival.found is None else arrival.found.operation.name
+        if span is not None:
+            span.update_name(name)
+            span.set_attribute("http.response.status_code", status)
     seconds = ticks() - began
-    name = NOWHERE if arrival.found is None else arrival.found.operation.name
     requests.answered(name, status, seconds)
     level = logging.DEBUG if name in _QUIET else logging.INFO
     if log.isEnabledFor(level):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tenuto.access.principal import Principal
 from tenuto.api.admission import Admission, Audited, LocalAdmission
@@ -15,6 +16,9 @@ from tenuto.app import Tenuto
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.metrics.metrics import Metrics
 from tenuto.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tenuto.tracing.spans import Spans
 
 _ENVELOPE = 64_000
 """Bytes for what stands around a value."""
@@ -43,6 +47,8 @@ class Service:
         self.ids = app.engine.ids
         self.rates = Rates(self.clock, config.rate, config.burst)
         self.metrics = Metrics(app.engine)
+        self.spans: Spans | None = None
+        """Where traces are asked for: who makes spans of requests."""
         self.leaving = asyncio.Event()
         """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig, is_loopback
+from tenuto.api.gate import Gate
 from tenuto.api.serving import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
@@ -23,7 +25,7 @@ from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
 from tenuto.logs import happenings
 from tenuto.logs.setup import logging_to
-from tenuto.model.errors import Forbidden
+from tenuto.model.errors import Forbidden, TenutoError
 
 log = logging.getLogger("tenuto.serve")
 
@@ -58,7 +60,8 @@ async def serve(wish: Wish) -> int:
         app.engine.listen(happenings.tell)
         try:
             await _deploy(app, wish.files, announce)
-            async with serving(build_api(app, config), listener):
+            gate = build_api(app, config)
+            async with _traced(gate, chosen), serving(gate, listener):
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
@@ -79,6 +82,30 @@ def service_config(chosen: Config) -> ServiceConfig:
         linger_seconds=chosen.linger_seconds,
         drain_seconds=chosen.drain_seconds,
     )
+
+
+@asynccontextmanager
+async def _traced(gate: Gate, chosen: Config) -> AsyncIterator[None]:
+    """Where traces are asked for spans are made of what happens inside."""
+    if not chosen.traces:
+        yield
+        return
+    try:
+        from tenuto.tracing.spans import otlp_spans
+    except ImportError as error:
+        raise TenutoError(
+            "OpenTelemetry is not installed",
+            code="TEN-4041",
+            advice="Install tenuto[otel], or leave `traces` out.",
+        ) from error
+    engine = gate.service.app.engine
+    spans = gate.service.spans = otlp_spans(engine.clock)
+    engine.listen(spans.heard)
+    engine.meter.watch = spans.turn
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(spans.close)
 
 
 def _announcer(chosen: Config) -> Callable[[str], None]:

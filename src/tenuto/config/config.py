@@ -46,6 +46,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """Modules and files in which tasks are."""
     log_format: Format = "text"
     log_level: Level = "info"
+    traces: bool = False
+    """Whether spans are sent with OpenTelemetry, to where OTEL_EXPORTER_OTLP_ENDPOINT says."""
     engine: Settings = SERVED
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tenuto.engine.histogram import SIZES, Histogram
 from tenuto.store.protocol import Turn
 
@@ -15,8 +17,12 @@ class TurnMeter:
         """Instances, and events, in a turn."""
         self.entries = 0
         """Entries that were written, in all."""
+        self.watch: Callable[[Turn, float], None] | None = None
+        """Whoever else wants to hear of turns, and how many seconds each took."""
 
     def committed(self, turn: Turn, seconds: float) -> None:
         self.commit_seconds.add(seconds)
         self.instances.add(len(turn.writes) + len(turn.events))
         self.entries += sum([len(write.rows) for write in turn.writes])
+        if self.watch is not None:
+            self.watch(turn, seconds)

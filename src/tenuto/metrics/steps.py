@@ -11,7 +11,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 
-_ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
+ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
 
 class Ends:
@@ -56,7 +56,7 @@ class StepCounts:
         if draft.state.status is not draft.before.status and draft.state.status.is_final:
             self._ended(self.instances[Named(tenant, workflow)], draft.state.status)
         for row in rows:
-            if row.event_type in _ENDS:
+            if row.event_type in ENDS:
                 self._step(draft, row, Named(tenant, workflow, row.node_id or ""))
 
     def _ended(self, ends: Ends, status: Status) -> None:
@@ -70,12 +70,12 @@ class StepCounts:
     def _step(self, draft: Draft, row: LogRow, name: Named) -> None:
         if row.event_type == "NODE_FAILED":
             self.failures[name].count += 1
-        began = _began(draft, row)
-        if began is not None:
-            self.seconds[name].add(max(row.at_ms - began, 0) / 1000)
+        since = began(draft, row)
+        if since is not None:
+            self.seconds[name].add(max(row.at_ms - since, 0) / 1000)
 
 
-def _began(draft: Draft, row: LogRow) -> int | None:
+def began(draft: Draft, row: LogRow) -> int | None:
     """When the attempt was ordered that ends with a row; None where there was none to run."""
     place = (row.node_id, row.iteration, row.attempt)
     for each in draft.rows:

@@ -923,6 +923,11 @@ _STORE = {
         "The file with settings is not there, or cannot be read.",
         "Name the right one with --config, or leave it out.",
     ),
+    "TEN-4041": Code(
+        "No OpenTelemetry",
+        "Traces are asked for, and what sends them is not installed.",
+        "Install tenuto[otel], or leave the setting `traces` out.",
+    ),
     "TEN-4290": Code(
         "Overloaded",
         "Too much is waiting; nothing was accepted.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
@@ -102,6 +103,7 @@ class BatchAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
 )
 async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
     asked = _asked(body, call.path["id"], call.headers.get("idempotency-key"))
+    asked = replace(asked, traceparent=call.traceparent)
     started = await call.workspace.begin(asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     if started.is_repeat:
@@ -126,6 +128,7 @@ async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAns
 )
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
+    asked = [replace(each, traceparent=call.traceparent) for each in asked]
     results = await call.workspace.begin_many(asked)
     return BatchAnswer(results=[_result(each) for each in results])
 
