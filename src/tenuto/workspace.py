@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from tenuto.definition import parse_document
 from tenuto.engine.engine import Engine
@@ -65,6 +66,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     deadline: datetime | None = None
     instance_id: str | None = None
     version: int | None = None
+    traceparent: str | None = None
+    """The trace that it belongs to (W3C)."""
 
 
 class Saved(NamedTuple):
@@ -226,6 +229,7 @@ class Workspace:
             correlation_id=asked.correlation_id,
             priority=asked.priority,
             deadline=aware(asked.deadline, "deadline"),
+            traceparent=asked.traceparent or UNSET,
         )
         answer = await engine.start(
             plan,
@@ -497,5 +501,5 @@ def _uuid(instance_id: str | None) -> str | None:
 
 def _content_hash(started: Started, version: int | None) -> bytes:
     """What makes two starts the same: not the version that happened to be the newest."""
-    content = msgspec.structs.replace(started, definition_version=version or 0)
+    content = msgspec.structs.replace(started, definition_version=version or 0, traceparent=UNSET)
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()

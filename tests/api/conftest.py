@@ -90,11 +90,7 @@ class Caller:
         if body is not None:
             data = json.dumps(body).encode()
         given = {} if data is None else {"content-type": "application/json"}
-        where = (
-            path
-            if path.startswith(("/health", "/docs", "/openapi", "/metrics", "/api"))
-            else API + path
-        )
+        where = path if path.startswith(_OUTSIDE) else API + path
         async with self.session.request(
             method, self.url + where, data=data, headers={**given, **(headers or {})}
         ) as response:

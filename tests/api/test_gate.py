@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from datetime import datetime
 
 import aiohttp
@@ -212,3 +214,40 @@ async def test_a_head_is_a_get_without_its_body(serve: Serve) -> None:
     async with serve() as call:
         reply = await call("HEAD", "/health")
         assert (reply.status, reply.text) == (200, "")
+
+
+@pytest.mark.asyncio
+async def test_a_service_that_stops_is_first_not_ready_then_tells_who_waits(serve: Serve) -> None:
+    async with serve() as caller:
+        await caller.post("/workflows", WAIT)
+        waiting = asyncio.ensure_future(caller.start("wait", {"orderId": 1}, "?wait=60"))
+        service = caller.gate.service
+        while not service.metrics.requests.connected["request"]:
+            await caller.get("/health")
+        service.leaving.set()
+        reply = await caller.get("/health/ready")
+        assert (reply.status, reply.json["status"]) == (503, "stopping")
+        assert reply.headers["connection"] == "close"
+        assert (await caller.get("/workflows")).status == 200, "it goes on answering"
+        assert not waiting.done()
+        service.stopping.set()
+        assert (await waiting)["status"] == "WAITING_FOR_EVENT"
+
+
+@pytest.mark.asyncio
+async def test_a_service_lingers_while_others_find_out_that_it_is_not_ready(serve: Serve) -> None:
+    config = ServiceConfig(port=0, drain_seconds=5, linger_seconds=60)
+    stack = AsyncExitStack()
+    caller = await stack.enter_async_context(serve(config=config))
+    service = caller.gate.service
+    caller.session = await stack.enter_async_context(aiohttp.ClientSession())
+    leaving = asyncio.ensure_future(stack.aclose())
+    await service.leaving.wait()
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"{caller.url}/health/ready") as reply:
+            assert reply.status == 503
+        async with session.get(f"{caller.url}/api/v1/workflows") as reply:
+            assert reply.status == 200
+    assert not service.stopping.is_set()
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)

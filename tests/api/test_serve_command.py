@@ -156,3 +156,21 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         )
     assert ended.returncode == 5, ended.stderr
     assert "TEN-4020" in ended.stderr
+
+
+@pytest.mark.slow
+def test_logs_are_lines_of_json_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text(TASKS)
+    (tmp_path / "double.json").write_text(json.dumps(DOUBLE))
+    words = ("dev", "double.json", "--log-format", "json")
+    with running(*words, folder=tmp_path) as (process, url):
+        _, answer = ask(f"{url}/api/v1/workflows/double/start?wait=30", {"input": {"number": 3}})
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        lines = [json.loads(line) for line in process.stderr]
+    assert isinstance(answer, dict)
+    [request] = [line for line in lines if line["logger"] == "tenuto.access"]
+    assert (request["operation"], request["status"]) == ("start_workflow", 201)
+    assert request["durationMs"] > 0
+    told = [line for line in lines if line["logger"] == "tenuto.instances"]
+    assert {line["instanceId"] for line in told} == {answer["instanceId"]}

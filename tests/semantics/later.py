@@ -46,7 +46,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "The JS sandbox has",
     ),
     "search": ("Filters on variables work",),
-    "retention": ("No instance is pruned",),
     "near misses": ("Inbox retention 7 days",),
     "schedules": (
         "Schedules: seed 000's",

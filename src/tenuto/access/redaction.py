@@ -28,7 +28,7 @@ def recorded(value: object) -> bytes | None:
     """A value as the audit log keeps it; None where there is none."""
     if value is None:
         return None
-    text = _encode(_without_secrets(msgspec.to_builtins(value, str_keys=True)))
+    text = _encode(without_secrets(msgspec.to_builtins(value, str_keys=True)))
     if len(text) > _MOST_BYTES:
         return _encode({"tooLarge": len(text)})
     return text
@@ -45,7 +45,8 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _without_secrets(value: object) -> JSON:
+def without_secrets(value: object) -> JSON:
+    """A value as it may be shown: what looks like a secret, or is called one, is not in it."""
     match value:
         case str():
             return _SECRET_TEXT.sub(_HIDDEN, _text(value))
@@ -53,11 +54,11 @@ def _without_secrets(value: object) -> JSON:
             return {
                 _text(str(name)): _HIDDEN
                 if each is not None and _SECRET_NAME.fullmatch(str(name))
-                else _without_secrets(each)
+                else without_secrets(each)
                 for name, each in value.items()
             }
         case list() | tuple():
-            return [_without_secrets(each) for each in value]
+            return [without_secrets(each) for each in value]
         case None | bool() | int() | float():
             return value
         case _:

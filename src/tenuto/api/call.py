@@ -10,6 +10,8 @@ from starlette.types import Receive
 
 from tenuto.access.principal import Principal
 from tenuto.api.service import Service
+from tenuto.model.traces import read_traceparent
+from tenuto.tracing.current import current_traceparent
 from tenuto.workspace import Workspace
 
 QueryT = TypeVar("QueryT")
@@ -85,6 +87,11 @@ class Call(Generic[QueryT]):
             for each in (work, gone):
                 each.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that the request belongs to: as it is measured here, else as it came."""
+        return current_traceparent() or read_traceparent(self.headers.get("traceparent"))
 
 
 async def _gone(receive: Receive) -> None:

@@ -31,6 +31,8 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     source_rate: float | None = None
     """Requests a second from one address, counted before anybody looks at who asks."""
     source_burst: int = 1_000
+    linger_seconds: float = 0.0
+    """How long it goes on answering after it has said that it is not ready any more."""
     drain_seconds: float = 10.0
     """How long requests that are under way have when it stops."""
 

@@ -30,6 +30,7 @@ from tenuto.api.bodies import (
 )
 from tenuto.api.browsers import Browsers
 from tenuto.api.call import NO_QUERY, Call, ClientGone
+from tenuto.api.measuring import measured
 from tenuto.api.operation import Operation
 from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
 from tenuto.api.routes import Found, Routes
@@ -98,9 +99,13 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "http":
-                await self._http(self._arrived(scope), receive, send)
+                arrival = self._arrived(scope)
+                await measured(
+                    self.service, arrival, send, lambda sent: self._http(arrival, receive, sent)
+                )
             case "websocket":
-                await self._websocket(self._arrived(scope), WebSocket(scope, receive, send))
+                with self.service.metrics.requests.connection("socket"):
+                    await self._websocket(self._arrived(scope), WebSocket(scope, receive, send))
             case "lifespan":
                 await _lifespan(receive, send)
             case kind:

@@ -18,6 +18,7 @@ from tenuto.api.operations import (
     instances,
     keys,
     listeners,
+    metrics,
     starting,
     tasks,
     workflows,
@@ -37,6 +38,7 @@ MODULES: tuple[ModuleType, ...] = (
     keys,
     audit,
     health,
+    metrics,
     documents,
 )
 

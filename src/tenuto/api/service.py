@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tenuto.access.audit import AuditLog
 from tenuto.access.gatekeeper import Gatekeeper
@@ -19,8 +20,12 @@ from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
+from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tenuto.tracing.spans import Spans
 
 _ENVELOPE = 64_000
 """Bytes for what stands around a value."""
@@ -61,6 +66,11 @@ class Service:
             build_caller(may_be_private=app.engine.settings.private_targets),
             lambda: self.url,
         )
+        self.metrics = Metrics(app.engine)
+        self.spans: Spans | None = None
+        """Where traces are asked for: who makes spans of requests."""
+        self.leaving = asyncio.Event()
+        """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
         limits = app.engine.settings.limits

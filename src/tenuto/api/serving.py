@@ -11,6 +11,7 @@ import uvicorn
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.gate import Gate
+from tenuto.api.service import Service
 from tenuto.model.errors import TenutoError
 
 _LONGEST_IDLE = 75
@@ -73,11 +74,22 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         service.url = service.config.public_url or url_of(listener)
         pushing = asyncio.ensure_future(service.pushing.run())
         try:
-            yield
+            async with service.metrics.loop_lag.watching():
+                yield
         finally:
             pushing.cancel()
     finally:
-        service.stop()
-        server.should_exit = True
-        await asyncio.gather(running, service.pushing.finish(service.config.drain_seconds))
-        await gate.service.close()
+        try:
+            await _leave(service)
+        finally:
+            server.should_exit = True
+            await asyncio.gather(running, service.pushing.finish(service.config.drain_seconds))
+            await service.close()
+
+
+async def _leave(service: Service) -> None:
+    """First not ready any more, then no more waiting, and only then no more connections."""
+    service.leaving.set()
+    if service.config.linger_seconds > 0:
+        await service.clock.sleep(service.config.linger_seconds)
+    service.stop()

@@ -15,6 +15,7 @@ from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.app import Tenuto
 from tenuto.cli.stores import reading
 from tenuto.compose import MEMORY, build_gatekeeper, is_postgres, sqlite_path
+from tenuto.config.config import Config
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Forbidden, InvalidInput, Problem
 
@@ -23,12 +24,15 @@ _OPEN_DOOR = "TEN-5022"
 
 
 class AccessWish(Struct, frozen=True, kw_only=True):
-    """What the command line and the environment say of who may ask."""
+    """What is said of who may ask."""
 
     auth: Literal["auto", "required"] = "auto"
     admin_key: str | None = None
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
+    oidc_tenant_claim: str = "tenant"
+    oidc_role_claims: tuple[str, ...] = ("role", "roles")
+    oidc_name_claim: str = "sub"
     may_be_private: bool = False
     """Whether the issuer may have an address of no public network."""
     origins: Sequence[str] = ()
@@ -40,6 +44,24 @@ class AccessWish(Struct, frozen=True, kw_only=True):
     def is_on(self) -> bool:
         """Whether everybody has to show who they are, also where the store has no key."""
         return self.auth == "required" or self.admin_key is not None or self.oidc_issuer is not None
+
+
+def access_wish(config: Config) -> AccessWish:
+    """What the settings say of it."""
+    return AccessWish(
+        auth=config.auth,
+        admin_key=config.admin_key,
+        oidc_issuer=config.oidc_issuer,
+        oidc_audience=config.oidc_audience,
+        oidc_tenant_claim=config.oidc_tenant_claim,
+        oidc_role_claims=config.oidc_role_claims,
+        oidc_name_claim=config.oidc_name_claim,
+        may_be_private=config.oidc_private,
+        origins=config.allow_origin,
+        hosts=config.allow_host,
+        rate=config.rate_limit,
+        source_rate=config.source_rate_limit,
+    )
 
 
 def checked(host: str, port: int, wish: AccessWish) -> ServiceConfig:
@@ -85,7 +107,13 @@ def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
     """Whoever knows people by their credentials, for an app."""
     oidc = None
     if wish.oidc_issuer is not None and wish.oidc_audience is not None:
-        oidc = OidcSettings(issuer=wish.oidc_issuer, audience=wish.oidc_audience)
+        oidc = OidcSettings(
+            issuer=wish.oidc_issuer,
+            audience=wish.oidc_audience,
+            tenant_claim=wish.oidc_tenant_claim,
+            role_claims=wish.oidc_role_claims,
+            name_claim=wish.oidc_name_claim,
+        )
     return build_gatekeeper(
         app.engine.store,
         app.engine.clock,

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from tenuto import __version__
 from tenuto.cli.access_commands import audit, keys
+from tenuto.cli.config_commands import (
+    Chosen,
+    ConfigFile,
+    Flags,
+    Host,
+    LogFormat,
+    Port,
+    ServedStore,
+    Tasks,
+    access_flags,
+    config as config_commands,
+)
 from tenuto.cli.defaults import STORE
 from tenuto.cli.listeners import subscriptions, webhooks
 from tenuto.cli.options import (
@@ -28,9 +39,6 @@ from tenuto.cli.options import (
     perform,
 )
 
-if TYPE_CHECKING:
-    from tenuto.cli.access_setup import AccessWish
-
 app = typer.Typer(
     name="tenuto",
     help="Durable workflows: what has started reaches its end.",
@@ -48,30 +56,8 @@ app.add_typer(webhooks, name="webhooks")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
+app.add_typer(config_commands, name="config")
 
-Host = Annotated[
-    str,
-    typer.Option(
-        "--host", envvar="TENUTO_HOST", metavar="ADDRESS", help="The address to listen on."
-    ),
-]
-Port = Annotated[
-    int,
-    typer.Option(
-        "--port",
-        envvar="TENUTO_PORT",
-        metavar="NUMBER",
-        min=0,
-        max=65535,
-        help="0 takes one that is free.",
-    ),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tasks", metavar="MODULE|FILE", help="Where tasks are; may be given several times."
-    ),
-]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 
 
@@ -173,18 +159,21 @@ def run(  # noqa: PLR0913 - one for each option
 @app.command()
 def serve(  # noqa: PLR0913 - one for each option
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8484,
-    auth: Auth = "auto",
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
     oidc_issuer: OidcIssuer = None,
     oidc_audience: OidcAudience = None,
-    oidc_private: OidcPrivate = False,
+    oidc_private: OidcPrivate = None,
     allow_origin: AllowOrigin = None,
     allow_host: AllowHost = None,
     rate_limit: RateLimit = None,
     source_rate_limit: SourceRateLimit = None,
     tasks: Tasks = None,
-    store: Store = STORE,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
 ) -> None:
     """Serve the API over HTTP, and run workflows.
 
@@ -192,17 +181,17 @@ def serve(  # noqa: PLR0913 - one for each option
 
     tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
     """
-    access = _access(
+    access = access_flags(
         auth=auth,
         oidc_issuer=oidc_issuer,
         oidc_audience=oidc_audience,
-        may_be_private=oidc_private,
-        origins=allow_origin or [],
-        hosts=allow_host or [],
-        rate=rate_limit,
-        source_rate=source_rate_limit,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
     )
-    _serve(store, host, port, tasks, [], access)
+    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), [])
 
 
 @app.command()
@@ -212,34 +201,37 @@ def dev(  # noqa: PLR0913 - one for each option
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
     ] = None,
     *,
-    host: Host = "127.0.0.1",
-    port: Port = 8484,
-    auth: Auth = "auto",
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
     oidc_issuer: OidcIssuer = None,
     oidc_audience: OidcAudience = None,
-    oidc_private: OidcPrivate = False,
+    oidc_private: OidcPrivate = None,
     allow_origin: AllowOrigin = None,
     allow_host: AllowHost = None,
     rate_limit: RateLimit = None,
     source_rate_limit: SourceRateLimit = None,
     tasks: Tasks = None,
-    store: Store = STORE,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
 ) -> None:
     """Serve everything from this machine, for whoever works on it.
 
     tenuto dev order.json --tasks tasks.py
     """
-    access = _access(
+    access = access_flags(
         auth=auth,
         oidc_issuer=oidc_issuer,
         oidc_audience=oidc_audience,
-        may_be_private=oidc_private,
-        origins=allow_origin or [],
-        hosts=allow_host or [],
-        rate=rate_limit,
-        source_rate=source_rate_limit,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
     )
-    _serve(store, host, port, tasks, files or [], access)
+    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), files or [])
 
 
 @app.command()
@@ -690,6 +682,37 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
 
 
 @app.command()
+def prune(
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="DURATION",
+            help="What ended so long ago, such as P90D; else what definitions say.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be forgotten.")
+    ] = False,
+    with_dead_letters: Annotated[
+        bool,
+        typer.Option("--with-dead-letters", help="Also what left dead letters, and those."),
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Forget instances that ended long ago, with all that they started.
+
+    tenuto prune --older-than P90D --dry-run
+    """
+    from tenuto.cli.pruning import Wish, prune as prune_it
+
+    wish = Wish(older_than=older_than, dry_run=dry_run, with_dead_letters=with_dead_letters)
+    perform(lambda: prune_it(store, wish, is_json=output == "json"), output)
+
+
+@app.command()
 def explain(
     what: Annotated[
         str,
@@ -709,26 +732,15 @@ def explain(
     perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
-def _access(**said: Any) -> AccessWish:  # noqa: ANN401 - what the options are
-    """Who may ask, by the options; the admin key stands in no command line, where others see it."""
-    from tenuto.cli.access_setup import AccessWish
-
-    return AccessWish(admin_key=os.environ.get("TENUTO_ADMIN_KEY") or None, **said)
-
-
-def _serve(  # noqa: PLR0917 - what the two commands have in common
-    store: str,
-    host: str,
-    port: int,
-    tasks: list[str] | None,
-    files: list[Path],
-    access: AccessWish,
-) -> NoReturn:
+def _serve(flags: Flags, files: list[Path]) -> NoReturn:
     from tenuto.cli import guard
+    from tenuto.cli.configuring import effective
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
-    wish = Wish(store=store, host=host, port=port, access=access, tasks=tasks or [], files=files)
-    raise typer.Exit(guard.perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
+    async def work() -> int:
+        return await serve_it(Wish(config=effective(flags).config, files=files))
+
+    raise typer.Exit(guard.perform(work, is_json=False, loop=fast_loop()))
 
 
 def _one_of(

@@ -30,10 +30,9 @@ Instance = Annotated[
     ),
 ]
 Auth = Annotated[
-    Literal["auto", "required"],
+    Literal["auto", "required"] | None,
     typer.Option(
         "--auth",
-        envvar="TENUTO_AUTH",
         help="auto: a credential is asked for once there is a key, an admin key or an issuer.",
     ),
 ]
@@ -41,7 +40,6 @@ OidcIssuer = Annotated[
     str | None,
     typer.Option(
         "--oidc-issuer",
-        envvar="TENUTO_OIDC_ISSUER",
         metavar="URL",
         help="The identity provider whose tokens are taken.",
     ),
@@ -50,16 +48,14 @@ OidcAudience = Annotated[
     str | None,
     typer.Option(
         "--oidc-audience",
-        envvar="TENUTO_OIDC_AUDIENCE",
         metavar="NAME",
         help="What its tokens for this service have in `aud`.",
     ),
 ]
 OidcPrivate = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--oidc-private",
-        envvar="TENUTO_OIDC_PRIVATE",
+        "--oidc-private/--oidc-public",
         help="The provider may have an address of no public network.",
     ),
 ]
@@ -67,7 +63,6 @@ AllowOrigin = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-origin",
-        envvar="TENUTO_ALLOW_ORIGIN",
         metavar="ORIGIN",
         help="Pages of this origin may call the service: https://ui.example.com; repeatable.",
     ),
@@ -76,7 +71,6 @@ AllowHost = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-host",
-        envvar="TENUTO_ALLOW_HOST",
         metavar="NAME",
         help="A name that the service goes by; repeatable.",
     ),
@@ -85,7 +79,6 @@ RateLimit = Annotated[
     float | None,
     typer.Option(
         "--rate-limit",
-        envvar="TENUTO_RATE_LIMIT",
         metavar="NUMBER",
         min=0.001,
         help="Requests a second that one principal may make for long.",
@@ -95,7 +88,6 @@ SourceRateLimit = Annotated[
     float | None,
     typer.Option(
         "--source-rate-limit",
-        envvar="TENUTO_SOURCE_RATE_LIMIT",
         metavar="NUMBER",
         min=0.001,
         help="Requests a second from one address, whoever asks.",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tenuto.core.deciding import Deciding
-from tenuto.core.state import NodeState
+from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.task_input import render_input
 from tenuto.model.effects import ResolveChild, SendMail
 from tenuto.model.entries import ChildStarted
@@ -15,6 +15,7 @@ from tenuto.model.ids import NodeKey, start_letter
 from tenuto.model.inputs import CancelAsked, Started, TimerKey, TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.status import NodeStatus, Status
+from tenuto.model.traces import of_attempt
 
 
 def order_child(d: Deciding, key: NodeKey) -> None:
@@ -71,8 +72,14 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
         deadline=d.state.deadline,
         parent=_parent(d, key, node.attempt),
         chain=d.state.chain,
+        traceparent=_traceparent(d.state, key, node.attempt),
     )
     d.order(SendMail(to=child, id=start_letter(child), at=d.now, input=started))
+
+
+def _traceparent(state: InstanceState, key: NodeKey, attempt: int) -> str | UnsetType:
+    parent = state.traceparent
+    return UNSET if parent is None else of_attempt(parent, state.id, key, attempt)
 
 
 def end_child(d: Deciding, node: NodeState) -> None:

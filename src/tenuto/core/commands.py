@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec import UNSET
+
 from tenuto.core import compensation
 from tenuto.core.cancel_trigger import holds, listens
 from tenuto.core.deciding import DOES_NOT_HOLD, NOT_THIS_STATUS, STALE, Deciding, Rejection
@@ -48,6 +50,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             parent=asked.parent,
             event_id=None if asked.cause is None else asked.cause.event_id,
             chain=asked.chain,
+            traceparent=None if asked.traceparent is UNSET else asked.traceparent,
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))

@@ -136,6 +136,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.rerun_of = entry.rerun_of
     state.input = entry.input
     state.correlation_id = entry.correlation_id
+    state.traceparent = entry.traceparent
     state.priority = entry.priority
     state.deadline = entry.deadline
     state.parent = entry.parent

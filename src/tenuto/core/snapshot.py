@@ -116,6 +116,7 @@ class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rerun_of: str | None = None
     input: JSON = None
     correlation_id: str | None = None
+    traceparent: str | None = None
     priority: int = 0
     deadline: datetime | None = None
     parent: Parent | None = None

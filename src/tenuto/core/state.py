@@ -280,6 +280,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     rerun_of: str | None = None
     input: JSON = None
     correlation_id: str | None = None
+    traceparent: str | None = None
+    """The trace that it was started in."""
     priority: int = 0
     deadline: datetime | None = None
     parent: Parent | None = None

@@ -16,6 +16,7 @@ from tenuto.engine.dispatcher import Dispatcher, Others
 from tenuto.engine.draft import Draft
 from tenuto.engine.drafting import Drafter
 from tenuto.engine.facts import facts_for, facts_of
+from tenuto.engine.forgetting import Forgetter
 from tenuto.engine.heart import Heart
 from tenuto.engine.held import Cache, Held
 from tenuto.engine.inspector import Inspector
@@ -40,6 +41,7 @@ from tenuto.engine.settings import Settings
 from tenuto.engine.telling import Telling
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.triggers import Triggers
+from tenuto.engine.turn_meter import TurnMeter
 from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -97,6 +99,7 @@ class Engine:
         )
         self.loader = Loader(store, self.plans)
         self._outage = Outage(clock)
+        self.meter = TurnMeter()
         self._caches = [Cache() for _ in range(store.lanes)]
         self.intakes = [Intake() for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
@@ -185,6 +188,13 @@ class Engine:
             clock=clock,
             keep_events=timedelta(seconds=self.settings.inbox_retention),
         )
+        keep = self.settings.instance_retention
+        self.forgetter = Forgetter(
+            store=store,
+            plans=self.plans,
+            clock=clock,
+            keep=None if keep is None else timedelta(seconds=keep),
+        )
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
         self._loops = Loops(clock, self._outage, self._loop_died)
@@ -248,7 +258,7 @@ class Engine:
         every = max(every, self.settings.jobs_every)
         self._loops.start("jobs", self._jobs.run(every, self._outage))
         self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
-        self._loops.tick("retention", self.settings.prune_every, self._pruner.run_once)
+        self._loops.tick("retention", self.settings.prune_every, self._prune)
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -473,6 +483,7 @@ class Engine:
             clock=self.clock,
             outage=self._outage,
             process=self,
+            meter=self.meter,
         )
 
     def _number_of(self, id: str) -> int:
@@ -618,6 +629,9 @@ class Engine:
             except TenutoError as error:
                 log.warning("a wait of %s did not look back: %s", arms[0].instance_id, error)
                 return False
+
+    async def _prune(self) -> int:
+        return await self._pruner.run_once() + await self.forgetter.run_once()
 
     async def _project(self) -> int:
         return sum(lane.project() for lane in self.lanes)

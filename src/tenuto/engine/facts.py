@@ -12,6 +12,7 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
+from tenuto.model.traces import of_attempt
 from tenuto.tasks.context import Facts
 from tenuto.tasks.undo import UndoFacts
 
@@ -27,6 +28,10 @@ def facts_of(state: InstanceState) -> Facts:
 
 def facts_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
     """What one attempt may ask: one that undoes a step, also about that."""
+    if state.traceparent is not None:
+        key = NodeKey(order.node, order.iteration)
+        own = of_attempt(state.traceparent, state.id, key, order.attempt)
+        common = replace(common, traceparent=own)
     undoing = state.compensation
     if undoing is None or undoing.current is None:
         return common

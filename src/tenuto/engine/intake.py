@@ -107,6 +107,18 @@ class Intake:
         if self._ended is not None:
             raise self._ended
 
+    # -- for whoever watches
+
+    @property
+    def promised(self) -> int:
+        """How many results, timers and letters wait."""
+        return len(self._finish)
+
+    @property
+    def new(self) -> int:
+        """How many starts, commands and events wait."""
+        return len(self._begin) + len(self._events)
+
     # -- for the lane
 
     def wake_up(self) -> None:

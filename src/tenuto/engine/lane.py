@@ -18,6 +18,7 @@ from tenuto.engine.drafting import Drafter
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Answer, EventRequest, Request
+from tenuto.engine.turn_meter import TurnMeter
 from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
@@ -75,6 +76,7 @@ class Lane:
         clock: Clock,
         outage: Outage,
         process: Process,
+        meter: TurnMeter,
     ) -> None:
         self._number = number
         self._store = store
@@ -83,6 +85,7 @@ class Lane:
         self._clock = clock
         self._outage = outage
         self._process = process
+        self._meter = meter
         self._name = f"lane {number}"
         self._turns = 0
         self._pause = _FIRST_PAUSE
@@ -194,9 +197,12 @@ class Lane:
         """Commit; when the outcome is unknown, the same turn is sent until it is known."""
         is_unknown = False
         pause = _FIRST_PAUSE
+        began = self._clock.ticks()
         while True:
             try:
-                return await self._store.commit(turn, self._number)
+                result = await self._store.commit(turn, self._number)
+                self._meter.committed(turn, self._clock.ticks() - began)
+                return result
             except CommitUnknown:
                 is_unknown = True
             except StoreUnavailable as error:

@@ -77,8 +77,9 @@ class Drainer:
         return self._aside.next_try
 
     async def is_quiet(self) -> bool:
-        """Whether nobody listens, as when this process looked last: then nothing is left to tell,
-        but for what was written just before the last of them went.
+        """Whether nobody listens, as when this process looked last.
+
+        Then nothing is left to tell, but for what was written just before the last of them went.
         """
         if self.is_listened_to or self._listening is None:
             return False

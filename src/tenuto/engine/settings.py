@@ -36,8 +36,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
     inbox_retention: float = 7 * 86_400.0
     """Seconds for which events are kept once it is recorded whom they were for."""
+    instance_retention: float | None = None
+    """Seconds for which instances are kept after their end; None: for ever. A definition may say
+    otherwise (`options.retention`)."""
     prune_every: float = 3_600.0
-    """Seconds between looks for events that are kept no longer."""
+    """Seconds between looks for events and instances that are kept no longer."""
     longest_nap: float = 30.0
     """Seconds after which timers look at the clock again, since it may be set."""
     report_block_after: float = 1.0

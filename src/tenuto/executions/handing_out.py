@@ -36,7 +36,8 @@ def _orders(held: Held) -> dict[Place, StartAttempt]:
 def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedTask:
     state = held.state
     silence = order.heartbeat_timeout
-    undo = facts_for(held.plan, state, order, facts_of(state)).undo
+    facts = facts_for(held.plan, state, order, facts_of(state))
+    undo = facts.undo
     return ClaimedTask(
         execution_id=execution_id(grant.lease.key),
         lease_token=token,
@@ -60,5 +61,6 @@ def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedT
             correlation_id=state.correlation_id,
             retry_count=order.attempt - 1,
             deadline=state.deadline,
+            traceparent=facts.traceparent,
         ),
     )

@@ -701,6 +701,21 @@ _REQUESTS = {
         "until a worker asks for it.",
         "Start a worker that has it, declare it, or correct the `taskId`.",
     ),
+    "TEN-2630": Code(
+        "Not a length of time",
+        "How long instances are kept is a length of time such as P90D.",
+        "Write ISO 8601: P90D is ninety days, PT12H twelve hours.",
+    ),
+    "TEN-2631": Code(
+        "Unknown setting",
+        "A file, a variable or --set names a setting that does not exist, or is no TOML.",
+        "Correct the name: `tenuto config show` lists them all.",
+    ),
+    "TEN-2632": Code(
+        "Wrong value of a setting",
+        "The value is not what the setting takes, or one is missing that another asks for.",
+        "Correct the value where it is said to stand.",
+    ),
 }
 
 _INSTANCES = {
@@ -950,6 +965,16 @@ _STORE = {
         "Cannot listen",
         "The address is not one of this machine, or something else listens there.",
         "Stop what listens there, or choose another port with --port.",
+    ),
+    "TEN-4040": Code(
+        "No configuration",
+        "The file with settings is not there, or cannot be read.",
+        "Name the right one with --config, or leave it out.",
+    ),
+    "TEN-4041": Code(
+        "No OpenTelemetry",
+        "Traces are asked for, and what sends them is not installed.",
+        "Install tenuto[otel], or leave the setting `traces` out.",
     ),
     "TEN-4290": Code(
         "Overloaded",

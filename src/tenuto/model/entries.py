@@ -90,6 +90,8 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     """The event that started it, if one did."""
     chain: int = 0
     """How many starts by lifecycle events, one from the other, led to it."""
+    traceparent: str | None = None
+    """The trace that it belongs to, as W3C writes it."""
 
 
 class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

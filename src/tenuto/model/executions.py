@@ -18,6 +18,8 @@ class TaskContext(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     correlation_id: str | None = None
     deadline: datetime | None = None
     """When the instance is cancelled if it has not ended by then."""
+    traceparent: str | None = None
+    """The attempt's place in the trace that its instance was started in."""
 
 
 class UndoneStep(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

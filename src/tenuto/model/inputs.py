@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.approvals import Decision
 from tenuto.model.events import Event
@@ -86,6 +86,9 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """The event that starts it, if one does."""
     chain: int = 0
     """How many starts by lifecycle events, one from the other, led to it."""
+    traceparent: str | UnsetType = UNSET
+    """The trace that it belongs to, if somebody named one; no part of what makes two starts the
+    same, so it is not there where nobody did."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):

@@ -33,6 +33,7 @@ from tenuto.store.access_protocol import AccessStore
 from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 from tenuto.store.task_protocol import TaskStore
+from tenuto.store.upkeep_protocol import Upkeep
 
 BEAT_EVERY = timedelta(seconds=3)
 """How often a process beats unless its store says otherwise."""
@@ -550,7 +551,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, Jobs, OutboxStore, TaskStore, Protocol):
+class Store(AccessStore, Jobs, OutboxStore, TaskStore, Upkeep, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int

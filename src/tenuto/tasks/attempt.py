@@ -115,6 +115,7 @@ class Attempt:
             idempotency_key=order.idempotency_key,
             correlation_id=facts.correlation_id,
             deadline=facts.deadline,
+            traceparent=facts.traceparent,
             link=self,
         )
 

@@ -173,6 +173,7 @@ def _call(parent: Parent, task: TaskFunction[..., Any], order: Run) -> object:
             idempotency_key=order.idempotency_key,
             correlation_id=order.correlation_id,
             deadline=order.deadline,
+            traceparent=order.traceparent,
             link=parent,
         )
     value = binding.call(context, msgspec.json.decode(order.input))

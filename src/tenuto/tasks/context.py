@@ -26,6 +26,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     deadline: datetime | None = None
     previous_outputs: Callable[[], Object] = dict
     """Outputs of completed steps by id; called when a task asks, in the thread that it runs in."""
+    traceparent: str | None = None
+    """The attempt's own place in the trace that its instance was started in."""
     undo: UndoFacts | None = None
     """Of an attempt that takes back what a step did."""
 
@@ -56,9 +58,10 @@ class Context:
         "idempotency_key",
         "instance_id",
         "step_id",
+        "traceparent",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that a task may know
         self,
         *,
         instance_id: str = "",
@@ -67,6 +70,7 @@ class Context:
         idempotency_key: str = "",
         correlation_id: str | None = None,
         deadline: datetime | None = None,
+        traceparent: str | None = None,
         undo: Undo | None = None,
         link: Link | None = None,
     ) -> None:
@@ -82,6 +86,8 @@ class Context:
         """What the start gave as `correlation_id`."""
         self.deadline = deadline
         """When the instance is cancelled if it has not ended by then."""
+        self.traceparent = traceparent
+        """The header by which others join the trace that the start named (W3C); None: none."""
         self._link = link
         self._outputs: Object | None = None
         self._undo = undo

@@ -39,6 +39,7 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     correlation_id: str | None
     deadline: datetime | None
     output_limit: int
+    traceparent: str | None = None
 
 
 class Stop(Struct, frozen=True, tag="stop"):

@@ -252,6 +252,7 @@ class Lane:
             correlation_id=facts.correlation_id,
             deadline=facts.deadline,
             output_limit=self._limit,
+            traceparent=facts.traceparent,
         )
 
     def _ordered_child(self, attempt: Attempt, attentive: _Attentive) -> Child:

@@ -64,6 +64,7 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.upkeep_protocol import Depths
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
 
@@ -413,6 +414,24 @@ class FaultyStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._read(lambda: self._inner.audit_head(tenant))
+
+    async def depths(self, now: datetime) -> Depths:
+        return await self._read(lambda: self._inner.depths(now))
+
+    async def erase_instances(
+        self,
+        tenant: str,
+        ids: Collection[str],
+        *,
+        with_dead_letters: bool = False,
+        dry_run: bool = False,
+    ) -> list[str]:
+        return await self._write(
+            "erase",
+            lambda: self._inner.erase_instances(
+                tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
+            ),
+        )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))

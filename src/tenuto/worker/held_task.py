@@ -67,6 +67,7 @@ class HeldTask:
         return Facts(
             correlation_id=self.task.context.correlation_id,
             deadline=self.task.context.deadline,
+            traceparent=self.task.context.traceparent,
             undo=None
             if undo is None
             else UndoFacts(

@@ -56,6 +56,8 @@ IN_INDEX_ORDER = {
     ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
 }
 
+WALKED = {"depths": "counts up to its limit in each table"}
+
 LEFT_ALONE = """
 DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'tenuto' LOOP
@@ -202,7 +204,7 @@ async def walks_in(url: str) -> dict[str, list[str]]:
         for name, value in _SETTINGS.items():
             await connection.fetch("SELECT set_config($1, $2, false)", name, value)
         found = {name: walks(name, plan) for name, plan in (await plans(connection)).items()}
-    return {name: what for name, what in found.items() if what}
+    return {name: what for name, what in found.items() if what and name not in WALKED}
 
 
 @pytest.mark.asyncio

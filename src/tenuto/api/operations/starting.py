@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
@@ -107,6 +108,7 @@ async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAns
 async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) -> StartAnswer:
     """Start an instance of a workflow, and wait for its end for as long as was asked."""
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
+    asked = replace(asked, traceparent=call.traceparent)
     started = await call.workspace.begin(asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
@@ -132,6 +134,7 @@ async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) ->
 )
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
+    asked = [replace(each, traceparent=call.traceparent) for each in asked]
     results = [_result(each) for each in await call.workspace.begin_many(asked)]
     refused = sum(each.error is not UNSET for each in results)
     call.after = {"started": len(results) - refused, "refused": refused}

@@ -48,7 +48,7 @@ from tenuto.store.job_protocol import (
     Lease,
     WorkerClaim,
 )
-from tenuto.store.memory import access, jobs, outbox, tasks
+from tenuto.store.memory import access, jobs, outbox, tasks, upkeep
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -91,6 +91,7 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.upkeep_protocol import Depths
 
 _wait_key = attrgetter("key")
 
@@ -704,6 +705,22 @@ class MemoryStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return access.audit_head(self.disk, tenant)
+
+    async def depths(self, now: datetime) -> Depths:
+        return upkeep.depths(self.disk, now)
+
+    async def erase_instances(
+        self,
+        tenant: str,
+        ids: Collection[str],
+        *,
+        with_dead_letters: bool = False,
+        dry_run: bool = False,
+    ) -> list[str]:
+        self._require_open()
+        return upkeep.erase_instances(
+            self.disk, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
+        )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_open()

@@ -36,6 +36,16 @@ class Pool:
     def statements(self) -> int:
         return sum(session.statements for session in self._all)
 
+    @property
+    def size(self) -> int:
+        """How many connections there may be."""
+        return self._size
+
+    @property
+    def in_use(self) -> int:
+        """How many are at work."""
+        return len(self._all) - len(self._idle)
+
     async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
         return await self.fetch(statement(name, self._server.address.schema), parameters or {})
 

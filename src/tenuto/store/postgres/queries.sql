@@ -2682,3 +2682,155 @@ WHERE
     AND job.iteration = held.iteration AND job.attempt = held.attempt
     AND job.token = held.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
+
+------------------------------------------------------------------------------------------------ upkeep
+
+-- name: depths
+-- How much waits, and since when; each count stops at its limit.
+WITH RECURSIVE tenants AS (
+    SELECT (
+        SELECT instance.tenant FROM tenuto.workflow_instances AS instance
+        ORDER BY instance.tenant LIMIT 1
+    ) AS tenant
+    UNION ALL
+    SELECT (
+        SELECT instance.tenant FROM tenuto.workflow_instances AS instance
+        WHERE instance.tenant > tenants.tenant ORDER BY instance.tenant LIMIT 1
+    )
+    FROM tenants WHERE tenants.tenant IS NOT NULL
+)
+
+SELECT
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenants
+            CROSS JOIN unnest(:statuses::text[]) AS wanted (status)
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM tenuto.workflow_instances AS instance
+                WHERE instance.tenant = tenants.tenant AND instance.status = wanted.status
+                OFFSET 0
+            ) AS found
+            LIMIT :most
+        ) AS counted
+    ),
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.workflow_event_subscriptions LIMIT :most
+        ) AS counted
+    ),
+    mail.count, jobs.count, timers.count,
+    (SELECT count(*) FROM (SELECT 1 FROM tenuto.outbox LIMIT :most) AS counted),
+    postings.count,
+    mail.oldest, jobs.oldest, timers.oldest,
+    (
+        SELECT
+            coalesce(
+                (
+                    SELECT event.received_at FROM tenuto.events AS event
+                    WHERE event.number = told.event_number
+                ),
+                (
+                    SELECT history.at_ms FROM tenuto.workflow_execution_history AS history
+                    WHERE history.instance_id = told.instance_id AND history.seq = told.first_seq
+                )
+            )
+        FROM tenuto.outbox AS told ORDER BY told.number LIMIT 1
+    ),
+    postings.oldest
+FROM (
+    SELECT count(*) AS count, min(old.created_at) AS oldest FROM (
+        SELECT letter.created_at FROM tenuto.mailbox AS letter LIMIT :most
+    ) AS old
+) AS mail
+CROSS JOIN (
+    SELECT count(*) AS count, min(old.offered_at) AS oldest FROM (
+        SELECT job.offered_at FROM tenuto.jobs AS job WHERE job.leased_by IS NULL LIMIT :most
+    ) AS old
+) AS jobs
+CROSS JOIN (
+    SELECT count(*) AS count, min(old.due) AS oldest FROM (
+        SELECT timer.due FROM tenuto.timers AS timer
+        WHERE timer.due <= :now ORDER BY timer.due LIMIT :most
+    ) AS old
+) AS timers
+CROSS JOIN (
+    SELECT count(*) AS count, min(old.created_at) AS oldest FROM (
+        SELECT posting.created_at FROM tenuto.webhook_deliveries AS posting LIMIT :most
+    ) AS old
+) AS postings;
+
+-- name: lock_roots
+-- Roots of a tenant, which nobody changes from now on.
+SELECT root.id FROM tenuto.workflow_instances AS root
+WHERE root.id = ANY(:ids::text[]) AND root.tenant = :tenant AND root.root_id IS NULL
+ORDER BY root.id FOR UPDATE;
+
+-- name: lock_children
+-- All that is below roots, which nobody changes from now on.
+SELECT child.root_id, child.id
+FROM unnest(:ids::text[]) AS wanted (id)
+CROSS JOIN LATERAL (
+    SELECT below.root_id, below.id FROM tenuto.workflow_instances AS below
+    WHERE below.root_id = wanted.id FOR UPDATE
+) AS child;
+
+-- name: busy_instances
+-- Those of these instances that have not ended, owe something, or are still to be told of.
+SELECT wanted.id
+FROM unnest(:ids::text[], :shares::bigint[]) AS wanted (id, share)
+WHERE
+    (
+        SELECT true FROM tenuto.workflow_instances AS instance
+        WHERE
+            instance.id = wanted.id
+            AND instance.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    ) IS NULL
+    OR (SELECT true FROM tenuto.owners AS owner WHERE owner.instance_id = wanted.id) IS NOT NULL
+    OR (
+        SELECT true FROM tenuto.timers AS timer WHERE timer.instance_id = wanted.id LIMIT 1
+    ) IS NOT NULL
+    OR (
+        SELECT true FROM tenuto.workflow_event_subscriptions AS open
+        WHERE open.instance_id = wanted.id LIMIT 1
+    ) IS NOT NULL
+    OR (
+        SELECT true FROM tenuto.jobs AS job WHERE job.instance_id = wanted.id LIMIT 1
+    ) IS NOT NULL
+    OR (
+        SELECT true FROM tenuto.outbox AS told
+        WHERE told.share = wanted.share AND told.instance_id = wanted.id LIMIT 1
+    ) IS NOT NULL
+    OR (
+        NOT :with_dead_letters AND (
+            SELECT true FROM tenuto.dead_letters AS letter
+            WHERE letter.instance_id = wanted.id LIMIT 1
+        ) IS NOT NULL
+    );
+
+-- name: erase_instances
+-- Forget instances, with every row of theirs.
+WITH logs AS (
+    DELETE FROM tenuto.workflow_execution_history WHERE instance_id = ANY(:ids::text[])
+),
+
+snapshots AS (
+    DELETE FROM tenuto.workflow_snapshots WHERE instance_id = ANY(:ids::text[])
+),
+
+steps AS (
+    DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
+),
+
+keys AS (
+    DELETE FROM tenuto.idempotency_keys WHERE instance_id = ANY(:ids::text[])
+),
+
+deliveries AS (
+    DELETE FROM tenuto.event_deliveries WHERE instance_id = ANY(:ids::text[])
+),
+
+letters AS (
+    DELETE FROM tenuto.dead_letters WHERE instance_id = ANY(:ids::text[])
+)
+
+DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);

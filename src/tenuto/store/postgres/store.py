@@ -56,7 +56,7 @@ from tenuto.store.outbox_protocol import (
     Settlement,
     Stretch,
 )
-from tenuto.store.postgres import access, outbox, reads, tasks
+from tenuto.store.postgres import access, outbox, reads, tasks, upkeep
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -97,6 +97,7 @@ from tenuto.store.protocol import (
     WaitTerm,
 )
 from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.upkeep_protocol import Depths
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -642,6 +643,22 @@ class PostgresStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await outbox.backlogs(self._connections, tenant)
+
+    async def depths(self, now: datetime) -> Depths:
+        return await upkeep.depths(self._connections, now)
+
+    async def erase_instances(
+        self,
+        tenant: str,
+        ids: Collection[str],
+        *,
+        with_dead_letters: bool = False,
+        dry_run: bool = False,
+    ) -> list[str]:
+        self._require_writer()
+        return await upkeep.erase_instances(
+            self._pool, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
+        )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()

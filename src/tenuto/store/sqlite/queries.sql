@@ -1621,3 +1621,121 @@ WHERE
         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
         FROM json_each(:leases)
     );
+
+------------------------------------------------------------------------------------------------ upkeep
+
+-- name: depths
+-- How much waits, and since when; each count stops at its limit. Packed.
+WITH RECURSIVE tenants (tenant) AS (
+    SELECT min(instance.tenant) FROM workflow_instances AS instance
+    UNION ALL
+    SELECT (
+        SELECT min(instance.tenant) FROM workflow_instances AS instance
+        WHERE instance.tenant > tenants.tenant
+    )
+    FROM tenants WHERE tenants.tenant IS NOT NULL
+)
+
+SELECT
+    json_array(
+        (
+            SELECT count(*) FROM (
+                SELECT 1 FROM tenants
+                CROSS JOIN json_each(:statuses) AS wanted
+                CROSS JOIN workflow_instances AS instance
+                WHERE instance.tenant = tenants.tenant AND instance.status = wanted.value
+                LIMIT :most
+            )
+        ),
+        (SELECT count(*) FROM (SELECT 1 FROM workflow_event_subscriptions LIMIT :most)),
+        (SELECT count(*) FROM (SELECT 1 FROM mailbox LIMIT :most)),
+        (
+            SELECT count(*) FROM (
+                SELECT 1 FROM jobs WHERE jobs.leased_by IS NULL LIMIT :most
+            )
+        ),
+        (SELECT count(*) FROM (SELECT 1 FROM timers WHERE timers.due <= :now LIMIT :most)),
+        (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT :most)),
+        (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries LIMIT :most)),
+        (SELECT min(old.created_at) FROM (SELECT created_at FROM mailbox LIMIT :most) AS old),
+        (
+            SELECT min(old.offered_at) FROM (
+                SELECT offered_at FROM jobs WHERE jobs.leased_by IS NULL LIMIT :most
+            ) AS old
+        ),
+        (SELECT min(timers.due) FROM timers WHERE timers.due <= :now),
+        (
+            SELECT coalesce(event.received_at, history.at_ms)
+            FROM outbox AS told
+            LEFT JOIN events AS event ON told.event_number = event.number
+            LEFT JOIN workflow_execution_history AS history
+                ON told.instance_id = history.instance_id AND told.first_seq = history.seq
+            ORDER BY told.number LIMIT 1
+        ),
+        (
+            SELECT min(old.created_at) FROM (
+                SELECT created_at FROM webhook_deliveries LIMIT :most
+            ) AS old
+        )
+    );
+
+-- name: families
+-- Roots with all that is below them, and whether each of those could go: it has ended and owes nothing.
+-- Packed.
+SELECT json_group_array(json_array(
+    member.root, member.id,
+    instance.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.instance_id = member.id)
+    AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.instance_id = member.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM workflow_event_subscriptions AS open WHERE open.instance_id = member.id
+    )
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.instance_id = member.id)
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.instance_id = member.id)
+    AND (
+        :with_dead_letters
+        OR NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.instance_id = member.id)
+    )
+))
+FROM (
+    SELECT root.id AS root, root.id FROM json_each(:ids) AS wanted
+    CROSS JOIN workflow_instances AS root
+    WHERE root.id = wanted.value AND root.tenant = :tenant AND root.root_id IS NULL
+    UNION ALL
+    SELECT root.id AS root, child.id FROM json_each(:ids) AS wanted
+    CROSS JOIN workflow_instances AS root
+    CROSS JOIN workflow_instances AS child
+    WHERE
+        root.id = wanted.value AND root.tenant = :tenant AND root.root_id IS NULL
+        AND child.root_id = root.id
+) AS member
+CROSS JOIN workflow_instances AS instance
+WHERE instance.id = member.id;
+
+-- name: erase_log
+-- Forget the logs of instances.
+DELETE FROM workflow_execution_history WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_snapshots
+-- Forget snapshots.
+DELETE FROM workflow_snapshots WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_current_steps
+-- Forget where instances were.
+DELETE FROM workflow_current_steps WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_keys
+-- Forget the keys that instances were started with.
+DELETE FROM idempotency_keys WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_deliveries
+-- Forget which events went to instances.
+DELETE FROM event_deliveries WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_dead_letters
+-- Forget what could not be done.
+DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: erase_instances
+-- Forget instances.
+DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));

@@ -81,7 +81,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import access, jobs, outbox, reads, tasks
+from tenuto.store.sqlite import access, jobs, outbox, reads, tasks, upkeep
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
@@ -92,6 +92,7 @@ from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.upkeep_protocol import Depths
 
 T = TypeVar("T")
 
@@ -581,6 +582,24 @@ class SqliteStore:
 
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await self._look(lambda session: outbox.backlogs(session, tenant))
+
+    async def depths(self, now: datetime) -> Depths:
+        return await self._look(lambda session: upkeep.depths(session, now))
+
+    async def erase_instances(
+        self,
+        tenant: str,
+        ids: Collection[str],
+        *,
+        with_dead_letters: bool = False,
+        dry_run: bool = False,
+    ) -> list[str]:
+        self._require_writer()
+        return await self._write(
+            lambda session: upkeep.erase_instances(
+                session, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
+            )
+        )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()

@@ -1,0 +1,1 @@
+"""Where a service gets its settings from: flags, environment, a file, defaults."""

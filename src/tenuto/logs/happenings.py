@@ -1,0 +1,44 @@
+"""Writes a line about each end of an instance and each attempt that failed."""
+
+from __future__ import annotations
+
+import logging
+
+from tenuto.engine.draft import Draft
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+
+log = logging.getLogger("tenuto.instances")
+
+
+def tell(draft: Draft) -> None:
+    """For `engine.listen`: what one instance's share of a turn means to whoever runs the service.
+
+    Inputs and outputs are nobody's business here.
+    """
+    if not log.isEnabledFor(logging.INFO) or not draft.rows:
+        return
+    state = draft.state
+    about = {
+        "tenant": draft.held.tenant,
+        "workflowId": state.definition_id,
+        "instanceId": draft.instance_id,
+    }
+    if not draft.before.version:
+        log.info("instance started", extra=about)
+    for row in draft.rows:
+        if row.event_type == "NODE_FAILED":
+            log.warning("step failed", extra={**about, **_of_step(row)})
+    if state.status is not draft.before.status and state.status.is_final:
+        took = (state.updated_at - state.created_at).total_seconds() * 1000
+        level = logging.WARNING if state.status is Status.FAILED else logging.INFO
+        log.log(
+            level,
+            "instance %s",
+            state.status.value.lower(),
+            extra={**about, "durationMs": round(took)},
+        )
+
+
+def _of_step(row: LogRow) -> dict[str, object]:
+    return {"stepName": row.node_id, "attempt": row.attempt}

@@ -1,0 +1,101 @@
+"""Records as lines, one each, whatever is in them: as JSON, or as text for people.
+
+What is logged comes from outside too. A name with a line break in it must not make a line of its
+own, and a key that somebody passed must not be found in a log: both are seen to here, for all.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from tenuto.access.redaction import without_secrets
+from tenuto.logs.context import fields_of_context
+
+FIELDS: Final = (
+    "tenant",
+    "workflowId",
+    "instanceId",
+    "stepName",
+    "attempt",
+    "durationMs",
+    "requestId",
+    "operation",
+    "status",
+    "actor",
+    "source",
+    "code",
+    "traceparent",
+)
+"""What a line may say beside its message, given as `extra`."""
+MOST_TEXT: Final = 16_000
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\n\t]"
+)
+"""What ends a line, moves the cursor, changes colours or turns the direction of writing round."""
+_encode = msgspec.json.Encoder().encode
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object to a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said: dict[str, object] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _cut(record.getMessage()),
+            **_fields(record),
+        }
+        if record.exc_info:
+            said["error"] = _cut(self.formatException(record.exc_info))
+        # JSON has no line breaks in it; what turns the writing round is escaped as well.
+        text = _encode(without_secrets(said)).decode()
+        return _UNSAFE.sub(_escaped, text)
+
+
+class TextLines(logging.Formatter):
+    """Moment, level and message, then the fields; a stack follows, indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = without_secrets(dict(_fields(record)))
+        assert isinstance(fields, dict)
+        message = str(without_secrets(_cut(record.getMessage())))
+        parts = [
+            _moment(record),
+            record.levelname.lower(),
+            _line(message),
+            *(f"{name}={_line(str(value))}" for name, value in fields.items()),
+        ]
+        text = " ".join(parts)
+        if record.exc_info:
+            stack = str(without_secrets(_cut(self.formatException(record.exc_info))))
+            text += "".join(f"\n    {_line(each)}" for each in stack.splitlines())
+        return text
+
+
+def _moment(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, object]:
+    given = {**fields_of_context(), **record.__dict__}
+    return {name: given[name] for name in FIELDS if given.get(name) is not None}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text):,} characters)"
+
+
+def _line(text: str) -> str:
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

@@ -1,0 +1,56 @@
+"""Single measurements in the words of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+from tenuto.engine.histogram import Histogram
+
+Labelled = Mapping[tuple[str, ...], float]
+
+
+def gauge(name: str, help: str, value: float) -> Metric:  # noqa: A002 - their word
+    return GaugeMetricFamily(name, help, value=value)
+
+
+def gauges(name: str, help: str, labels: Sequence[str], values: Labelled) -> Metric:  # noqa: A002
+    family = GaugeMetricFamily(name, help, labels=labels)
+    for label, value in values.items():
+        family.add_metric(label, value)
+    return family
+
+
+def counter(name: str, help: str, value: float) -> Metric:  # noqa: A002
+    return CounterMetricFamily(name, help, value=value)
+
+
+def counters(name: str, help: str, labels: Sequence[str], values: Labelled) -> Metric:  # noqa: A002
+    family = CounterMetricFamily(name, help, labels=labels)
+    for label, value in values.items():
+        family.add_metric(label, value)
+    return family
+
+
+def histogram(name: str, help: str, measured: Histogram) -> Metric:  # noqa: A002
+    return HistogramMetricFamily(
+        name, help, buckets=measured.cumulative(), sum_value=measured.total
+    )
+
+
+def histograms(
+    name: str,
+    help: str,  # noqa: A002
+    labels: Sequence[str],
+    measured: Iterable[tuple[tuple[str, ...], Histogram]],
+) -> Metric:
+    family = HistogramMetricFamily(name, help, labels=labels)
+    for label, each in measured:
+        family.add_metric(label, buckets=each.cumulative(), sum_value=each.total)
+    return family

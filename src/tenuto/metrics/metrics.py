@@ -1,0 +1,201 @@
+"""All that one process measures, as the text that Prometheus reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.histogram import Histogram
+from tenuto.metrics.families import counter, counters, gauge, gauges, histogram, histograms
+from tenuto.metrics.loop_lag import LoopLag
+from tenuto.metrics.names import Names
+from tenuto.metrics.requests import RequestCounts
+from tenuto.metrics.steps import StepCounts
+from tenuto.model.errors import TenutoError
+from tenuto.store.upkeep_protocol import Depths
+
+MEDIA = CONTENT_TYPE_PLAIN_0_0_4
+LOOK_EVERY = 5.0
+"""Seconds for which what was read of the store counts, however often it is asked for."""
+_PATIENCE = 2.0
+"""Seconds within which a store that works answers."""
+
+Source = Callable[[], Iterable[Metric]]
+"""Something else of this process that is measured."""
+
+
+class Metrics:
+    """Counts of this process since it began, and how much waits in its store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._depths: Depths | None = None
+        self._looked_at = -LOOK_EVERY
+        self._looking = asyncio.Lock()
+        self.steps = StepCounts()
+        self.requests = RequestCounts()
+        self.loop_lag = LoopLag(engine.clock)
+        self.sources: list[Source] = []
+        engine.listen(self.steps.heard)
+
+    async def page(self, tenant: str) -> bytes:
+        """Everything, as text; workflows and steps of other tenants than this have no names."""
+        await self._look()
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Once(list(self._families(tenant))))
+        return generate_latest(registry)
+
+    async def _look(self) -> None:
+        """Read the store, unless that was done a moment ago; one that is away is left alone."""
+        async with self._looking:
+            ticks = self._engine.clock.ticks()
+            if ticks - self._looked_at < LOOK_EVERY:
+                return
+            self._looked_at, self._depths = ticks, None
+            with suppress(TenutoError, TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    self._depths = await self._engine.store.depths(self._engine.clock.now())
+
+    def _families(self, tenant: str) -> Iterator[Metric]:
+        yield from self._of_instances(tenant)
+        yield from self._of_process()
+        yield from self._of_requests()
+        yield gauge(
+            "tenuto_store_up", "Whether the store answered.", float(self._depths is not None)
+        )
+        if self._depths is not None:
+            yield from _of_store(self._depths, self._engine.clock.now())
+        for source in self.sources:
+            yield from source()
+
+    def _of_instances(self, tenant: str) -> Iterator[Metric]:
+        instances = self.steps.instances.seen_by(tenant)
+        for word in ("started", "completed", "failed", "cancelled"):
+            yield counters(
+                f"workflow_instances_{word}",
+                f"Workflow instances {word}.",
+                ("workflow",),
+                _summed(((name,), getattr(each, word)) for name, _, each in instances),
+            )
+        yield histograms(
+            "workflow_step_execution_time_seconds",
+            "Seconds from the order of an attempt to its end.",
+            ("workflow", "step"),
+            _merged(self.steps.seconds, tenant),
+        )
+        failures = self.steps.failures.seen_by(tenant)
+        yield counters(
+            "workflow_step_failures",
+            "Attempts that failed.",
+            ("workflow", "step"),
+            _summed(((name, step), each.count) for name, step, each in failures),
+        )
+        yield counter("task_execution_requests", "Attempts of tasks ordered.", self.steps.attempts)
+
+    def _of_process(self) -> Iterator[Metric]:
+        engine = self._engine
+        waiting: dict[tuple[str, ...], float] = {
+            ("promised",): float(sum(each.promised for each in engine.intakes)),
+            ("new",): float(sum(each.new for each in engine.intakes)),
+        }
+        yield gauges("tenuto_intake_depth", "What waits for the next turn.", ("kind",), waiting)
+        yield gauge("tenuto_attempts_running", "Attempts in flight.", engine.runner.in_flight)
+        meter = engine.meter
+        yield histogram("tenuto_commit_seconds", "Seconds of a commit.", meter.commit_seconds)
+        yield histogram("tenuto_turn_instances", "Instances and events in a turn.", meter.instances)
+        yield counter("tenuto_log_entries", "Entries written.", meter.entries)
+        yield gauge(
+            "tenuto_loop_lag_seconds",
+            "The longest that the event loop was late since the last look.",
+            self.loop_lag.take(),
+        )
+
+    def _of_requests(self) -> Iterator[Metric]:
+        requests = self.requests
+        yield counters(
+            "tenuto_http_requests",
+            "Requests answered.",
+            ("operation", "status"),
+            {(name, str(status)): count for (name, status), count in requests.answers.items()},
+        )
+        yield histograms(
+            "tenuto_http_request_seconds",
+            "Seconds until a request was answered.",
+            ("operation",),
+            [((name,), each) for name, each in requests.seconds.items()],
+        )
+        yield gauges(
+            "tenuto_live_connections",
+            "Who is connected: sockets, streams, and requests under way.",
+            ("kind",),
+            {(kind,): requests.connected[kind] for kind in ("request", "socket", "stream")},
+        )
+
+
+def _of_store(depths: Depths, now: datetime) -> Iterator[Metric]:
+    yield gauge("workflow_instances_active", "Instances that have not ended.", depths.active)
+    yield gauge("event_subscriptions_active", "Open waits and triggers.", depths.waits)
+    yield gauges(
+        "tenuto_queue_depth",
+        "How much waits in the store; counting stops at 100,000.",
+        ("queue",),
+        {
+            ("mail",): depths.mail,
+            ("jobs",): depths.jobs,
+            ("timers_due",): depths.timers_due,
+            ("outbox",): depths.untold,
+            ("webhooks",): depths.postings,
+        },
+    )
+    yield gauges(
+        "tenuto_queue_lag_seconds",
+        "For how long the oldest of it has waited.",
+        ("queue",),
+        {
+            ("mail",): _age(depths.oldest_mail, now),
+            ("jobs",): _age(depths.oldest_job, now),
+            ("timers_due",): _age(depths.oldest_timer, now),
+            ("outbox",): _age(depths.oldest_untold, now),
+            ("webhooks",): _age(depths.oldest_posting, now),
+        },
+    )
+    yield gauge("tenuto_pool_size", "Shared connections to the store.", depths.connections)
+    yield gauge("tenuto_pool_in_use", "Those that are at work.", depths.connections_in_use)
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    return 0.0 if since is None else max((now - since).total_seconds(), 0.0)
+
+
+def _summed(
+    found: Iterable[tuple[tuple[str, ...], float]],
+) -> dict[tuple[str, ...], float]:
+    """Several may have the same name: all those that have none here."""
+    sums: dict[tuple[str, ...], float] = {}
+    for label, count in found:
+        sums[label] = sums.get(label, 0) + count
+    return sums
+
+
+def _merged(measured: Names[Histogram], tenant: str) -> list[tuple[tuple[str, ...], Histogram]]:
+    merged: dict[tuple[str, ...], Histogram] = {}
+    for workflow, step, each in measured.seen_by(tenant):
+        merged.setdefault((workflow, step), Histogram()).include(each)
+    return list(merged.items())
+
+
+class _Once(Collector):
+    """Gives what was gathered before."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families

@@ -1,0 +1,89 @@
+"""Counts what happens to instances, as their shares of turns become durable."""
+
+from __future__ import annotations
+
+from tenuto.engine.draft import Draft
+from tenuto.engine.histogram import Histogram
+from tenuto.metrics.names import Named, Names
+from tenuto.model.durations import epoch_ms
+from tenuto.model.effects import StartAttempt
+from tenuto.model.ids import NodeKey
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+
+ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
+
+
+class Ends:
+    """Instances of one workflow."""
+
+    __slots__ = ("cancelled", "completed", "failed", "started")
+
+    def __init__(self) -> None:
+        self.started = self.completed = self.failed = self.cancelled = 0
+
+
+class Count:
+    """So many."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class StepCounts:
+    """Listens to an engine: what this process made durable, and nothing that others did."""
+
+    def __init__(self) -> None:
+        self.instances = Names(Ends)
+        self.seconds = Names(Histogram)
+        """How long attempts took, from their order to their end."""
+        self.failures = Names(Count)
+        self.attempts = 0
+        """Attempts that were ordered, here or elsewhere."""
+
+    def heard(self, draft: Draft) -> None:
+        """Count one instance's share of a turn."""
+        rows = draft.rows
+        if not rows:
+            return
+        tenant, workflow = draft.held.tenant, draft.state.definition_id
+        if draft.follow_ups:
+            self.attempts += sum([isinstance(each, StartAttempt) for each in draft.follow_ups])
+        if not draft.before.version:
+            self.instances[Named(tenant, workflow)].started += 1
+        if draft.state.status is not draft.before.status and draft.state.status.is_final:
+            self._ended(self.instances[Named(tenant, workflow)], draft.state.status)
+        for row in rows:
+            if row.event_type in ENDS:
+                self._step(draft, row, Named(tenant, workflow, row.node_id or ""))
+
+    def _ended(self, ends: Ends, status: Status) -> None:
+        if status is Status.COMPLETED:
+            ends.completed += 1
+        elif status is Status.FAILED:
+            ends.failed += 1
+        else:
+            ends.cancelled += 1
+
+    def _step(self, draft: Draft, row: LogRow, name: Named) -> None:
+        if row.event_type == "NODE_FAILED":
+            self.failures[name].count += 1
+        since = began(draft, row)
+        if since is not None:
+            self.seconds[name].add(max(row.at_ms - since, 0) / 1000)
+
+
+def began(draft: Draft, row: LogRow) -> int | None:
+    """When the attempt was ordered that ends with a row; None where there was none to run."""
+    place = (row.node_id, row.iteration, row.attempt)
+    for each in draft.rows:
+        is_order = each.event_type == "NODE_DISPATCHED"
+        if is_order and (each.node_id, each.iteration, each.attempt) == place:
+            return each.at_ms
+    assert row.node_id is not None
+    node = draft.before.nodes.get(NodeKey(row.node_id, row.iteration))
+    if node is None or node.is_wait or node.is_loop or node.started_at is None:
+        return None
+    return epoch_ms(node.dispatched_at or node.started_at)

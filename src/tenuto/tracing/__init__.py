@@ -1,0 +1,1 @@
+"""Spans for OpenTelemetry, where it is installed and asked for."""

@@ -1,0 +1,124 @@
+"""What a process measures, as Prometheus reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from tenuto import Tenuto
+from tenuto.engine.histogram import Histogram
+from tenuto.metrics.metrics import LOOK_EVERY, Metrics
+from tenuto.metrics.names import MOST_NAMES, Named, Names
+from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve
+
+pytestmark = pytest.mark.asyncio
+
+SEED = {
+    "workflow_instances_started": "counter",
+    "workflow_instances_completed": "counter",
+    "workflow_instances_failed": "counter",
+    "workflow_step_execution_time_seconds": "histogram",
+    "workflow_instances_active": "gauge",
+    "task_execution_requests": "counter",
+    "event_subscriptions_active": "gauge",
+}
+
+
+async def read(caller: Caller) -> dict[str, Any]:
+    reply = await caller.get("/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return {each.name: each for each in families(reply.text)}
+
+
+def value(family: Any, **labels: str) -> float:  # noqa: ANN401
+    """The value of a sample, or the count of a histogram."""
+    found = [
+        each.value
+        for each in family.samples
+        if not each.name.endswith(("_bucket", "_sum", "_created"))
+        and labels.items() <= each.labels.items()
+    ]
+    return float(sum(found))
+
+
+async def test_metrics_have_the_names_that_were_agreed_on(serve: Serve) -> None:
+    async with serve() as caller:
+        for definition in (DOUBLE, WAIT, REFUSE):
+            await caller.post("/workflows", definition)
+        await caller.start("double", {"number": 2}, "?wait=10")
+        await caller.start("refuse", None, "?wait=10")
+        await caller.start("wait", {"orderId": 7})
+        found = await read(caller)
+    assert {name: found[name].type for name in SEED} == SEED
+    assert value(found["workflow_instances_started"]) == 3
+    assert value(found["workflow_instances_started"], workflow="wait") == 1
+    assert value(found["workflow_instances_completed"], workflow="double") == 1
+    assert value(found["workflow_instances_failed"], workflow="refuse") == 1
+    assert value(found["workflow_instances_active"]) == 1
+    assert value(found["event_subscriptions_active"]) == 1
+    assert value(found["task_execution_requests"]) == 2
+    times = found["workflow_step_execution_time_seconds"]
+    assert value(times, workflow="double", step="twice") == 1
+    assert value(found["workflow_step_failures"], workflow="refuse", step="reserve") == 1
+    assert value(found["tenuto_http_requests"], operation="start_workflow") == 3
+    assert value(found["tenuto_commit_seconds"]) > 0
+    assert value(found["tenuto_queue_depth"], queue="timers_due") == 0
+    assert value(found["tenuto_live_connections"], kind="request") == 1
+
+
+async def test_a_path_that_nobody_knows_becomes_no_name(serve: Serve) -> None:
+    async with serve() as caller:
+        await caller.get("/nothing-at-all")
+        text = (await caller.get("/metrics")).text
+    assert "nothing-at-all" not in text
+    assert 'operation="none",status="404"' in text
+
+
+async def test_the_store_is_read_once_however_often_it_is_asked(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as caller:
+        store = caller.app.engine.store
+        looks = []
+        look = store.depths
+
+        async def counted(now: Any) -> Any:  # noqa: ANN401
+            looks.append(now)
+            return await look(now)
+
+        monkeypatch.setattr(store, "depths", counted)
+        for _ in range(5):
+            await read(caller)
+        assert len(looks) == 1
+        caller.gate.service.metrics._looked_at -= LOOK_EVERY
+        await read(caller)
+        assert len(looks) == 2
+
+
+async def test_names_of_another_tenant_are_not_shown() -> None:
+    async with Tenuto() as app:
+        metrics = Metrics(app.engine)
+        metrics.steps.instances[Named("acme", "secret-plan")].started += 2
+        metrics.steps.seconds[Named("acme", "secret-plan", "heist")].add(1)
+        metrics.steps.instances[Named("default", "open")].started += 1
+        text = (await metrics.page("default")).decode()
+        assert "acme" not in text
+        assert "secret-plan" not in text
+        assert "heist" not in text
+        found = {each.name: each for each in families(text)}
+        assert value(found["workflow_instances_started"], workflow="other") == 2
+        assert value(found["workflow_instances_started"], workflow="open") == 1
+        own = {each.name: each for each in families((await metrics.page("acme")).decode())}
+        times = own["workflow_step_execution_time_seconds"]
+        assert value(times, workflow="secret-plan", step="heist") == 1
+
+
+async def test_names_are_bounded_and_nothing_is_left_uncounted() -> None:
+    names = Names(Histogram)
+    for number in range(MOST_NAMES + 50):
+        names[Named("default", f"w{number}")].add(1)
+    seen = names.seen_by("default")
+    assert len(seen) == MOST_NAMES + 1
+    assert sum(sum(each.counts) for _, _, each in seen) == MOST_NAMES + 50
