@@ -41,6 +41,9 @@ async def claimed(call: Caller) -> dict[str, Any]:
 
 
 async def test_a_task_is_claimed_kept_and_completed(serve: Serve) -> None:
+    """Workers: a repeat of the report that was accepted, with the same token, answers 200 and
+    changes nothing; a different one 409. `nextHandle` stands beside `output`, never inside it.
+    """
     async with serve() as call:
         id = await started(call, {"parcel": 7})
         task = await claimed(call)
@@ -75,6 +78,9 @@ async def test_a_failure_is_reported_with_its_code(serve: Serve) -> None:
 
 
 async def test_many_reports_have_a_result_each_in_their_order(serve: Serve) -> None:
+    """`POST /executions/report`: `results: [{executionId, leaseToken, output | error}]` answers
+    `[{executionId, status, error?}]` in order.
+    """
     async with serve() as call:
         for _ in range(3):
             await started(call)

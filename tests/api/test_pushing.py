@@ -50,6 +50,7 @@ async def ended(call: Caller, id: str) -> dict[str, Any]:
 
 
 async def test_an_outcome_in_the_answer_is_the_outcome() -> None:
+    """`context` in claims and pushes is seed 003's object, `retryCount = attempt − 1`."""  # noqa: RUF002 - as it stands there
     async with pushing() as (call, target):
         done = await run(call, {"amount": 5})
         assert (done["status"], done["output"]) == ("COMPLETED", {"ok": True})
@@ -77,6 +78,10 @@ async def test_an_outcome_in_the_answer_is_the_outcome() -> None:
 async def test_what_a_service_answers_decides_the_attempt(
     status: int, body: object, code: str
 ) -> None:
+    """Push: seed 003's request plus `executionId, attempt, idempotencyKey`; the token is in
+    `callbackUrl`; 200 with a body is the outcome, 202 later, 408/429/5xx/network retryable,
+    other 4xx not.
+    """
     async with pushing() as (call, target):
         target.status, target.body = status, json.dumps(body).encode()
         done = await run(call)

@@ -22,6 +22,10 @@ PUSH: dict[str, Any] = {
 
 
 async def test_tasks_are_declared_listed_changed_and_forgotten(serve: Serve) -> None:
+    """A task definition: `{id, description?, kind: "pull"|"push", url?, inputSchema?,
+    outputSchema?, retry?, timeout?, heartbeatTimeout?, limits: {concurrency?, ratePerSecond?},
+    breaker?}`.
+    """
     async with serve() as call:
         added = await call.post("/tasks", PUSH)
         assert (added.status, added.json["version"]) == (201, 1)
@@ -93,6 +97,10 @@ async def test_a_task_runs_on_its_own(serve: Serve) -> None:
 
 
 async def test_a_task_that_nobody_is_known_to_do_is_warned_about(serve: Serve) -> None:
+    """Embedded and in `tenuto run`, a `taskId` that is neither registered nor declared is refused
+    at start (`UNKNOWN_TASK`, nearest names); under `serve` and `dev` it waits for a worker, and
+    validation warns.
+    """
     steps = [
         {"stepId": "a", "type": "TASK", "taskId": "double", "transitions": {"default": "b"}},
         {"stepId": "b", "type": "TASK", "taskId": "pack", "transitions": {"default": "c"}},
