@@ -346,6 +346,8 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
     async def work(app: Tenuto) -> None:
         store = app.engine.store
         await app.deploy(steps("a"))
+        # While nobody listens at all the outbox is not looked into.
+        await app.webhooks.add("https://example.org", "something.else")
         await quiet(app, 1)
         look = store.outbox
 
