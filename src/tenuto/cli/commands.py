@@ -10,14 +10,16 @@ import typer
 from tenuto import __version__
 from tenuto.cli.access_commands import audit, keys
 from tenuto.cli.defaults import STORE
+from tenuto.cli.letter_commands import dead_letters
 from tenuto.cli.listeners import subscriptions, webhooks
 from tenuto.cli.options import Instance, ListOutput, Output, Store, perform
+from tenuto.cli.places import ServerUrl, offer_servers
+from tenuto.cli.start_commands import deploy, logs, start
 
 app = typer.Typer(
     name="tenuto",
     help="Durable workflows: what has started reaches its end.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -26,6 +28,7 @@ events = typer.Typer(
     help="Send events to waiting workflows, and look at them.", no_args_is_help=True
 )
 app.add_typer(events, name="events")
+app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(webhooks, name="webhooks")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
@@ -128,6 +131,8 @@ def run(  # noqa: PLR0913 - one for each option
     """
     _one_of(file, instance, outstanding=outstanding, input=input)
     if outstanding:
+        if isinstance(store, ServerUrl):
+            raise typer.BadParameter("a server goes on with all that has not ended by itself")
         from tenuto.cli.outstanding import go_on
 
         perform(lambda: go_on(store, tasks or [], file, timeout), output)
@@ -150,6 +155,11 @@ def run(  # noqa: PLR0913 - one for each option
         )
 
     perform(work, output)
+
+
+app.command()(deploy)
+app.command()(start)
+app.command()(logs)
 
 
 @app.command()
@@ -538,22 +548,6 @@ def show_event(
     perform(lambda: show_event(store, id, is_json=output == "json"), output)
 
 
-@app.command("dead-letters")
-def dead_letters(
-    *,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
-    store: Store = STORE,
-    output: ListOutput = "table",
-) -> None:
-    """List what could not be done.
-
-    Tasks whose failure nothing handled, poison, and results that came too late.
-    """
-    from tenuto.cli.dead_letters import list_dead_letters
-
-    perform(lambda: list_dead_letters(store, limit, output), output)
-
-
 @app.command()
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
     """Prove that what is stored follows from the logs.
@@ -624,3 +618,6 @@ def _one_event_or_file(pattern: str | None, file: str | None, said: str | None) 
         raise typer.BadParameter("name a PATTERN, or a file with --from", param_hint="PATTERN")
     if file is not None and (pattern is not None or said is not None):
         raise typer.BadParameter("with --from the file says what each event is, its id included")
+
+
+offer_servers(app, not_for=frozenset({"serve", "dev", "verify", "migrate"}))
