@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stdout
 from datetime import datetime
 
 import msgspec
 
 from tenuto.cli import exits
-from tenuto.cli.commanding import command
+from tenuto.cli.deploying import unlocked
 from tenuto.cli.finding import short_ids
+from tenuto.cli.mailing import say_how_to_run
 from tenuto.cli.moments import ago
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.running import engine
 from tenuto.cli.servers import connected
-from tenuto.cli.stores import Reader, described, reading
+from tenuto.cli.stores import Reader, described, reading, require_there
 from tenuto.cli.tables import is_narrow, table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso
-from tenuto.model.errors import Conflict, NotFound
-from tenuto.model.inputs import CompensationRetryAsked, Input, RetryAsked
+from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
+from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import DeadLetterRow
+from tenuto.workspace import Workspace
 
 
 async def list_dead_letters(url: str, limit: int, output: str) -> int:
@@ -80,27 +86,17 @@ async def retry_dead_letter(url: str, id: str, *, is_json: bool) -> int:
     if isinstance(url, ServerUrl):
         async with connected(url) as client:
             status = await client.dead_letters.retry(id)
-        instance_id = id.partition(":")[0]
-        if is_json:
-            show_json({"id": instance_id, "status": status.value})
-        else:
-            show(f"{STATUS_MARKS[status][0]} {status.value}  {instance_id}")
+    else:
+        async with _workspace(url) as workspace:
+            status = await workspace.retry_dead_letter(id)
+    instance_id = id.partition(":")[0]
+    if is_json:
+        show_json({"id": instance_id, "status": status.value})
         return exits.DONE
-    async with reading(url) as reader:
-        letter = await _letter(reader, id)
-    asked: Input = RetryAsked(by="cli")
-    if letter.kind == "late-result":
-        raise Conflict(
-            "a result that came too late cannot be tried again",
-            code="TEN-3041",
-            advice="Look at what it did, undo that by hand if need be, and discard the letter.",
-        )
-    if letter.kind == "compensation-failed":
-        asked = CompensationRetryAsked(by="cli", step_id=letter.node, iteration=letter.iteration)
-    code = await command(url, letter.instance_id, asked, is_json=is_json)
-    async with reading(url) as reader:
-        await reader.store.discard_dead_letter("default", letter.instance_id, id)
-    return code
+    show(f"{STATUS_MARKS[status][0]} {status.value}  {instance_id}")
+    if not isinstance(url, ServerUrl) and not status.is_final:
+        say_how_to_run(url, instance_id)
+    return exits.DONE
 
 
 async def discard_dead_letter(url: str, id: str, *, is_json: bool) -> int:
@@ -109,14 +105,22 @@ async def discard_dead_letter(url: str, id: str, *, is_json: bool) -> int:
         async with connected(url) as client:
             await client.dead_letters.discard(id)
     else:
-        async with reading(url) as reader:
-            letter = await _letter(reader, id)
-            await reader.store.discard_dead_letter("default", letter.instance_id, id)
+        async with _workspace(url) as workspace:
+            await workspace.discard_dead_letter(id)
     if is_json:
         show_json({"id": id, "discarded": True})
     else:
         show(f"✓ {id} is discarded; the instance stays as it is")
     return exits.DONE
+
+
+@asynccontextmanager
+async def _workspace(url: str) -> AsyncIterator[Workspace]:
+    """An engine for a moment; where another process has the file, that one is to be asked."""
+    await require_there(url)
+    with redirect_stdout(sys.stderr), unlocked():
+        async with engine(url, is_brief=True) as app:
+            yield app.workspace(DEFAULT_TENANT, "cli")
 
 
 async def _letter(reader: Reader, id: str) -> DeadLetterRow:

@@ -770,7 +770,7 @@ _INSTANCES = {
     "TEN-3040": Code(
         "No such dead letter",
         "Nothing is kept under this id: it was tried again, or discarded.",
-        "List those that there are: `tenuto dead-letters`.",
+        "List those that there are: `tenuto dead-letters list`.",
     ),
     "TEN-3041": Code(
         "Cannot be tried again",
