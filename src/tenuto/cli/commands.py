@@ -186,6 +186,18 @@ def dev(
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
     ] = None,
     *,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="WORKFLOW=JSON",
+            help="Begin an instance, once; may be given several times.",
+        ),
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option(help="Begin again when a file beside the definitions changes.")
+    ] = True,
+    listener: Annotated[int | None, typer.Option(hidden=True)] = None,
     host: Host = "127.0.0.1",
     port: Port = 8484,
     tasks: Tasks = None,
@@ -193,9 +205,21 @@ def dev(
 ) -> None:
     """Serve everything from this machine, for whoever works on it.
 
+    A change of a definition or of a task is there as soon as its file is written; what was under
+    way goes on.
+
     tenuto dev order.json --tasks tasks.py
     """
-    _serve(store, host, port, tasks, files or [])
+    if reload and listener is None:
+        from tenuto.cli import guard
+        from tenuto.cli.reloading import serve_and_reload
+
+        raise typer.Exit(
+            guard.perform(
+                lambda: serve_and_reload(host, port, files or [], tasks or []), is_json=False
+            )
+        )
+    _serve(store, host, port, tasks, files or [], listener=listener, starts=start or [])
 
 
 @app.command()
@@ -588,12 +612,27 @@ def explain(
 
 
 def _serve(
-    store: str, host: str, port: int, tasks: list[str] | None, files: list[Path]
+    store: str,
+    host: str,
+    port: int,
+    tasks: list[str] | None,
+    files: list[Path],
+    *,
+    listener: int | None = None,
+    starts: list[str] | None = None,
 ) -> NoReturn:
     from tenuto.cli import guard
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
-    wish = Wish(store=store, host=host, port=port, tasks=tasks or [], files=files)
+    wish = Wish(
+        store=store,
+        host=host,
+        port=port,
+        tasks=tasks or [],
+        files=files,
+        listener=listener,
+        starts=starts,
+    )
     raise typer.Exit(guard.perform(lambda: serve_it(wish), is_json=False, loop=fast_loop()))
 
 

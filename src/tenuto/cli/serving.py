@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tenuto.cli.sources import read_sources
 from tenuto.cli.stores import described, listen_url, make_room
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
+from tenuto.cli.trying import begun, say_what_to_try, stop_with_parent
 from tenuto.compose import MEMORY
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Forbidden
@@ -33,6 +35,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     tasks: Sequence[str] = ()
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
+    listener: int | None = None
+    """The address, where another process holds it and serves for as long as that one lives."""
+    starts: Sequence[str] | None = None
+    """Of `dev`: instances to begin, `WORKFLOW=JSON`; None where nothing is said of what to try."""
 
 
 async def serve(wish: Wish) -> int:
@@ -43,7 +49,7 @@ async def serve(wish: Wish) -> int:
     for file in wish.files:
         load_tasks((), file)
     make_room(wish.store)
-    listener = bind(config)
+    listener = bind(config) if wish.listener is None else socket.socket(fileno=wish.listener)
     app = Tenuto(
         None if wish.store == MEMORY else wish.store,
         listen_url=listen_url(wish.store),
@@ -52,9 +58,14 @@ async def serve(wish: Wish) -> int:
     with interruptible() as stopped, logs_on_stderr(), listener:
         await app.open()
         try:
-            await _deploy(app, wish.files)
+            workflows = await _deploy(app, wish.files)
             async with serving(build_api(app, config), listener):
                 say(f"serving {url_of(listener)} from {described(wish.store)}; Ctrl-C stops")
+                if wish.listener is not None:
+                    stop_with_parent(stopped)
+                if wish.starts is not None:
+                    begun_ones = await begun(app, wish.starts)
+                    await say_what_to_try(url_of(listener), workflows, begun_ones, stopped)
                 await stopped.wait()
                 say("stopping: requests and running tasks may end; nothing is lost")
         finally:
@@ -81,7 +92,8 @@ def _refuse_open_door(config: ServiceConfig) -> None:
         )
 
 
-async def _deploy(app: Tenuto, files: Sequence[Path]) -> None:
+async def _deploy(app: Tenuto, files: Sequence[Path]) -> list[str]:
+    deployed: list[str] = []
     for file in files:
         for source in read_sources(file):
             source.checked()
@@ -89,3 +101,5 @@ async def _deploy(app: Tenuto, files: Sequence[Path]) -> None:
             assert isinstance(document, dict)
             version = await app.deploy(document if source.flow is None else source.flow)
             say(f"{source.checked().id}@{version} from {file}", style="dim")
+            deployed.append(source.checked().id)
+    return deployed
