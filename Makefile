@@ -10,6 +10,7 @@ STAMP := $(VENV)/.set-up
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
+EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.py))
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -33,7 +34,11 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@touch $@
 
 .PHONY: run
-run: setup  ## Show what Tenuto promises, in the terminal
+run: setup  ## Serve the examples and say what to try; a change of a file is there at once
+	$(BIN)/tenuto dev $(EXAMPLES) --start 'order={"orderId": "A1", "items": ["metronome"]}'
+
+.PHONY: demo
+demo: setup  ## Show what Tenuto promises: an order survives the death of its process
 	$(BIN)/python -m tenuto.demo
 
 .PHONY: test

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
+    from tenuto.client import Client, SyncClient
     from tenuto.engine.settings import Settings
     from tenuto.instances import InstanceRef, Summary
     from tenuto.model.errors import (
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         StoreUnavailable,
         TaskError,
         TenutoError,
+        Unauthenticated,
         WorkflowCancelled,
         WorkflowFailed,
     )
@@ -38,10 +40,12 @@ if TYPE_CHECKING:
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
     from tenuto.webhooks import Gap, Subscription, Webhook
+    from tenuto.workspace import Start
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Client": "tenuto.client",
     "Conflict": "tenuto.model.errors",
     "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
@@ -57,13 +61,16 @@ _HOMES = {
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
     "Settings": "tenuto.engine.settings",
+    "Start": "tenuto.workspace",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
     "Subscription": "tenuto.webhooks",
     "Summary": "tenuto.instances",
+    "SyncClient": "tenuto.client",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
+    "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
     "Webhook": "tenuto.webhooks",
     "WorkflowCancelled": "tenuto.model.errors",
@@ -99,6 +106,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Client",
     "Conflict",
     "Context",
     "Forbidden",
@@ -114,13 +122,16 @@ __all__ = [
     "Result",
     "Retry",
     "Settings",
+    "Start",
     "Status",
     "StoreUnavailable",
     "Subscription",
     "Summary",
+    "SyncClient",
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Unauthenticated",
     "Undo",
     "Webhook",
     "WorkflowCancelled",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from tenuto.store.protocol import Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
-from tenuto.workspace import Workspace
+from tenuto.workspace import Start, Workspace
 
 
 class Tenuto:
@@ -132,6 +132,10 @@ class Tenuto:
             instance_id=instance_id,
             version=version,
         )
+
+    async def start_many(self, asked: Sequence[Start]) -> list[InstanceRef | TenutoError]:
+        """Start several at once; what is wrong with one is in its place and keeps no other."""
+        return await self._own.start_many(asked)
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""

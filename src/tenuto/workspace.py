@@ -113,7 +113,7 @@ class Workspace:
         """Save a definition and return its version."""
         if isinstance(definition, WorkflowFunction):
             return await self._deploy_flow(definition, set())
-        document = _document(definition)
+        document = read_definition(definition)
         return (await self.engine.plans.save(self.tenant, document)).version
 
     async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
@@ -246,6 +246,13 @@ class Workspace:
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; what is wrong with one is in its place and keeps no other."""
         return await asyncio.gather(*map(self._begin_if_it_can, asked))
+
+    async def start_many(self, asked: Sequence[Start]) -> list[InstanceRef | TenutoError]:
+        """Start several at once; what is wrong with one is in its place and keeps no other."""
+        return [
+            each if isinstance(each, TenutoError) else self.at(each.instance_id)
+            for each in await self.begin_many(asked)
+        ]
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
@@ -469,7 +476,8 @@ class Workspace:
         return saved.version
 
 
-def _document(definition: Mapping[str, JSON] | str | Path) -> JSON:
+def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:
+    """The document that was given, or that stands in a file."""
     if isinstance(definition, Mapping):
         return cast("Object", dict(definition))
     path = Path(definition)

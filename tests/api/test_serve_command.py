@@ -89,6 +89,63 @@ def test_dev_deploys_what_it_is_given(tmp_path: Path) -> None:
         assert answer["output"] == 6
 
 
+@pytest.mark.slow
+def test_dev_begins_again_when_a_file_changes_and_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text(TASKS)
+    (tmp_path / "double.json").write_text(json.dumps(DOUBLE))
+    wait = {"stepId": "s", "type": "EVENT_WAIT", "eventPattern": "paid"}
+    wait["eventCondition"] = "event.payload.orderId === workflow.input.orderId"
+    (tmp_path / "wait.json").write_text(json.dumps({"steps": [wait]}))
+    words = ("dev", "double.json", "wait.json", "--start", 'wait={"orderId": 7}')
+    with running(*words, folder=tmp_path) as (process, url):
+        assert process.stderr is not None
+        said = _read_until(process, "events send")
+        assert """events send paid '{"orderId":7}'""" in said
+        (tmp_path / "tasks.py").write_text("def (")
+        _read_until(process, "Still serving what was there before")
+        assert _doubled(url, 3) == 6
+        (tmp_path / "tasks.py").write_text(TASKS.replace("* 2", "* 20"))
+        _read_until(process, "reload  tasks.py changed")
+        # Whoever asks while it begins again waits for it: nobody is refused.
+        assert ask(f"{url}/health")[0] == 200
+        _read_until(process, "serving http")
+        assert _doubled(url, 3) == 60
+        assert ask(f"{url}/api/v1/events", {"pattern": "paid", "payload": {"orderId": 7}})[0] == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_make_run_serves_every_example_and_says_which_event_to_send(tmp_path: Path) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    files = [each for each in sorted(examples.glob("*/*.*")) if each.suffix in (".json", ".py")]
+    words = [str(each) for each in files if each.name != "tasks.py"]
+    order = 'order={"orderId": "A1", "items": ["metronome"]}'
+    with running("dev", *words, "--start", order, folder=tmp_path) as (process, url):
+        _read_until(process, """tenuto events send payment.received '{"orderId":"A1"}'""")
+        event = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
+        _, published = ask(f"{url}/api/v1/events", event)
+        assert isinstance(published, dict)
+        assert published["resumed"] == 1
+
+
+def _read_until(process: subprocess.Popen[str], words: str) -> str:
+    assert process.stderr is not None
+    said = ""
+    while words not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def _doubled(url: str, number: int) -> object:
+    body = {"input": {"number": number}}
+    _, answer = ask(f"{url}/api/v1/workflows/double/start?wait=30", body)
+    assert isinstance(answer, dict)
+    return answer["output"]
+
+
 def test_listening_beyond_this_machine_without_auth_exits_6(tmp_path: Path) -> None:
     """A bind refused for want of auth exits 6."""
     ended = subprocess.run(

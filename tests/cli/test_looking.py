@@ -104,8 +104,8 @@ def test_a_store_that_is_not_there_exits_5(terminal: Terminal) -> None:
 
 
 def test_dead_letters_are_listed_with_their_error(past: Terminal) -> None:
-    assert "OUT_OF_STOCK: none left" in past.call("dead-letters").out
-    item = past.call("dead-letters", "-o", "json").json["items"][0]
+    assert "OUT_OF_STOCK: none left" in past.call("dead-letters", "list").out
+    item = past.call("dead-letters", "list", "-o", "json").json["items"][0]
     assert (item["kind"], item["stepId"], item["taskId"]) == ("task-failed", "reserve", "refuse")
 
 

@@ -15,7 +15,7 @@ def test_every_command_that_looks_works_on_a_database(on_postgres: Terminal) -> 
     listed = on_postgres.call("list", "-o", "json").json["items"]
     assert [each["status"] for each in listed] == ["WAITING_FOR_EVENT", "FAILED", "COMPLETED"]
     assert "OUT_OF_STOCK" in on_postgres.call("show", "@last-failed", "--history").out
-    assert "OUT_OF_STOCK" in on_postgres.call("dead-letters").out
+    assert "OUT_OF_STOCK" in on_postgres.call("dead-letters", "list").out
     # Bytes that are no text, as they may come from any file's name.
     assert on_postgres.call("list", "--workflow", "\udcff", "-o", "id").out == ""
     verified = on_postgres.call("verify")

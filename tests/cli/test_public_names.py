@@ -9,6 +9,7 @@ import sys
 import tenuto
 
 NAMES = [
+    "Client",
     "Conflict",
     "Context",
     "Forbidden",
@@ -24,13 +25,16 @@ NAMES = [
     "Result",
     "Retry",
     "Settings",
+    "Start",
     "Status",
     "StoreUnavailable",
     "Subscription",
     "Summary",
+    "SyncClient",
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "Unauthenticated",
     "Undo",
     "Webhook",
     "WorkflowCancelled",

@@ -126,7 +126,7 @@ def test_no_command_ever_prints_the_password(server: PostgresServer, tmp_path: P
     ):
         for arguments in (
             ["list", "--status", "CREATED"],
-            ["dead-letters", "-o", "json"],
+            ["dead-letters", "list", "-o", "json"],
             ["show", "@last"],
             ["verify"],
             ["events", "send", "nothing"],

@@ -131,7 +131,7 @@ def test_what_could_not_be_undone_is_kept_and_tried_again(terminal: Terminal) ->
     shown = shop.call("show", "@last").out
     assert "undone  1 of 2  COMPLETED_WITH_ERRORS" in shown
     assert "failed  release: the warehouse is closed" in shown
-    [letter] = shop.call("dead-letters", "-o", "json").json["items"]
+    [letter] = shop.call("dead-letters", "list", "-o", "json").json["items"]
     assert (letter["kind"], letter["stepId"]) == ("compensation-failed", "release")
 
     assert shop.call("retry", "@last", "--compensation", "refund").code == 4

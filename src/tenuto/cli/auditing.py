@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.shown import plain
-from tenuto.cli import exits
+from tenuto.cli import audit_there, exits
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.stores import described, reading
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import say, show, show_as_it_is, show_json
@@ -44,6 +45,20 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 async def list_lines(url: str, asked: Asked, *, is_json: bool) -> int:
     """Print lines, newest first, as a table or as JSON."""
+    if isinstance(url, ServerUrl):
+        return await audit_there.list_lines(
+            url,
+            asked.tenant,
+            query={
+                "actor": asked.actor,
+                "action": asked.action,
+                "target": asked.target,
+                "since": _moment(asked.since, "$.from"),
+                "until": _moment(asked.until, "$.to"),
+                "limit": asked.limit,
+            },
+            is_json=is_json,
+        )
     query = AuditQuery(
         tenant=asked.tenant,
         actor=asked.actor,
@@ -72,6 +87,8 @@ async def list_lines(url: str, asked: Asked, *, is_json: bool) -> int:
 
 async def export(url: str, tenant: str) -> int:
     """Print every line, oldest first."""
+    if isinstance(url, ServerUrl):
+        return await audit_there.export(url, tenant)
     after = 0
     async with reading(url) as reader:
         while rows := await reader.store.audit_lines(tenant, after=after, limit=_PAGE):
@@ -82,6 +99,8 @@ async def export(url: str, tenant: str) -> int:
 
 async def verify(url: str, tenant: str, known: str | None, *, is_json: bool) -> int:
     """Read the chain from its beginning; exits 1 where it is not as it was written."""
+    if isinstance(url, ServerUrl):
+        return await audit_there.verify(url, tenant, known, is_json=is_json)
     noted = None if known is None else read_noted(known)
     async with reading(url) as reader:
         head, fault = await verify_chain(reader.store, tenant, noted=noted)

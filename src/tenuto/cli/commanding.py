@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tenuto.cli import exits
+from tenuto.cli.asking import asked_there
 from tenuto.cli.finding import find_instance
 from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import Reader, reading
@@ -37,6 +39,10 @@ _END_WITHIN: Final = 15.0
 
 async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
     """Put `asked` to the instance that `text` names and tell what became of it."""
+    if isinstance(url, ServerUrl):
+        row, status = await asked_there(url, text, asked)
+        _tell(url, row.id, status, asked, by_others=True, is_json=is_json)
+        return exits.DONE
     async with reading(url) as reader:
         row = await find_instance(reader.store, text)
         held = await held_instance(reader, row.id)
@@ -51,17 +57,23 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
             lambda app: _ask_here(app, row.id, asked),
             lambda: _ask_by_mail(url, row.id, asked),
         )
-    if is_json:
-        show_json({"id": row.id, "status": status.value})
-    else:
-        mark, _ = STATUS_MARKS[status]
-        show(f"{mark} {status.value}  {row.id}")
-        if isinstance(asked, CancelAsked) and not status.is_final:
-            say("  Running steps have their grace period, then what completed is undone.")
-        goes_on = not status.is_final or isinstance(asked, CompensationRetryAsked)
-        if goes_on and not by_others and not isinstance(asked, PauseAsked):
-            say_how_to_run(url, row.id)
+    _tell(url, row.id, status, asked, by_others=by_others, is_json=is_json)
     return exits.DONE
+
+
+def _tell(
+    url: str, id: str, status: Status, asked: Input, *, by_others: bool, is_json: bool
+) -> None:
+    if is_json:
+        show_json({"id": id, "status": status.value})
+        return
+    mark, _ = STATUS_MARKS[status]
+    show(f"{mark} {status.value}  {id}")
+    if isinstance(asked, CancelAsked) and not status.is_final:
+        say("  Running steps have their grace period, then what completed is undone.")
+    goes_on = not status.is_final or isinstance(asked, CompensationRetryAsked)
+    if goes_on and not by_others and not isinstance(asked, PauseAsked):
+        say_how_to_run(url, id)
 
 
 def _conflict(refused: Rejection) -> Conflict:

@@ -22,6 +22,7 @@ from tenuto.cli.config_commands import (
     config as config_commands,
 )
 from tenuto.cli.defaults import STORE
+from tenuto.cli.letter_commands import dead_letters
 from tenuto.cli.listeners import subscriptions, webhooks
 from tenuto.cli.options import (
     AllowHost,
@@ -38,12 +39,13 @@ from tenuto.cli.options import (
     Store,
     perform,
 )
+from tenuto.cli.places import ServerUrl, offer_servers
+from tenuto.cli.start_commands import deploy, logs, start
 
 app = typer.Typer(
     name="tenuto",
     help="Durable workflows: what has started reaches its end.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -52,6 +54,7 @@ events = typer.Typer(
     help="Send events to waiting workflows, and look at them.", no_args_is_help=True
 )
 app.add_typer(events, name="events")
+app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(webhooks, name="webhooks")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
@@ -132,6 +135,8 @@ def run(  # noqa: PLR0913 - one for each option
     """
     _one_of(file, instance, outstanding=outstanding, input=input)
     if outstanding:
+        if isinstance(store, ServerUrl):
+            raise typer.BadParameter("a server goes on with all that has not ended by itself")
         from tenuto.cli.outstanding import go_on
 
         perform(lambda: go_on(store, tasks or [], file, timeout), output)
@@ -154,6 +159,11 @@ def run(  # noqa: PLR0913 - one for each option
         )
 
     perform(work, output)
+
+
+app.command()(deploy)
+app.command()(start)
+app.command()(logs)
 
 
 @app.command()
@@ -201,6 +211,18 @@ def dev(  # noqa: PLR0913 - one for each option
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
     ] = None,
     *,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="WORKFLOW=JSON",
+            help="Begin an instance, once; may be given several times.",
+        ),
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option(help="Begin again when a file beside the definitions changes.")
+    ] = True,
+    listener: Annotated[int | None, typer.Option(hidden=True)] = None,
     host: Host = None,
     port: Port = None,
     auth: Auth = None,
@@ -219,6 +241,9 @@ def dev(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Serve everything from this machine, for whoever works on it.
 
+    A change of a definition or of a task is there as soon as its file is written; what was under
+    way goes on.
+
     tenuto dev order.json --tasks tasks.py
     """
     access = access_flags(
@@ -231,7 +256,18 @@ def dev(  # noqa: PLR0913 - one for each option
         rate_limit=rate_limit,
         source_rate_limit=source_rate_limit,
     )
-    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), files or [])
+    flags = Flags(host, port, tasks, store, log_format, config, chosen, access)
+    if reload and listener is None:
+        from tenuto.cli import guard
+        from tenuto.cli.configuring import effective
+        from tenuto.cli.reloading import serve_and_reload
+
+        async def serve_again_and_again() -> int:
+            settings = effective(flags).config
+            return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
+
+        raise typer.Exit(guard.perform(serve_again_and_again, is_json=False))
+    _serve(flags, files or [], listener=listener, starts=start or [])
 
 
 @app.command()
@@ -646,22 +682,6 @@ def show_event(
     perform(lambda: show_event(store, id, is_json=output == "json"), output)
 
 
-@app.command("dead-letters")
-def dead_letters(
-    *,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
-    store: Store = STORE,
-    output: ListOutput = "table",
-) -> None:
-    """List what could not be done.
-
-    Tasks whose failure nothing handled, poison, and results that came too late.
-    """
-    from tenuto.cli.dead_letters import list_dead_letters
-
-    perform(lambda: list_dead_letters(store, limit, output), output)
-
-
 @app.command()
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
     """Prove that what is stored follows from the logs.
@@ -732,13 +752,20 @@ def explain(
     perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
-def _serve(flags: Flags, files: list[Path]) -> NoReturn:
+def _serve(
+    flags: Flags,
+    files: list[Path],
+    *,
+    listener: int | None = None,
+    starts: list[str] | None = None,
+) -> NoReturn:
     from tenuto.cli import guard
     from tenuto.cli.configuring import effective
     from tenuto.cli.serving import Wish, fast_loop, serve as serve_it
 
     async def work() -> int:
-        return await serve_it(Wish(config=effective(flags).config, files=files))
+        wish = Wish(config=effective(flags).config, files=files, listener=listener, starts=starts)
+        return await serve_it(wish)
 
     raise typer.Exit(guard.perform(work, is_json=False, loop=fast_loop()))
 
@@ -764,3 +791,6 @@ def _one_event_or_file(pattern: str | None, file: str | None, said: str | None) 
         raise typer.BadParameter("name a PATTERN, or a file with --from", param_hint="PATTERN")
     if file is not None and (pattern is not None or said is not None):
         raise typer.BadParameter("with --from the file says what each event is, its id included")
+
+
+offer_servers(app, not_for=frozenset({"serve", "dev", "verify", "migrate"}))

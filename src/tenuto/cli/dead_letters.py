@@ -2,53 +2,157 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stdout
 from datetime import datetime
 
 import msgspec
 
 from tenuto.cli import exits
+from tenuto.cli.deploying import unlocked
 from tenuto.cli.finding import short_ids
+from tenuto.cli.mailing import say_how_to_run
 from tenuto.cli.moments import ago
-from tenuto.cli.stores import described, reading
+from tenuto.cli.places import ServerUrl
+from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.running import engine
+from tenuto.cli.servers import connected
+from tenuto.cli.stores import Reader, described, reading, require_there
 from tenuto.cli.tables import is_narrow, table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso
+from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
+from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.ports import SystemClock
 from tenuto.store.protocol import DeadLetterRow
+from tenuto.workspace import Workspace
 
 
 async def list_dead_letters(url: str, limit: int, output: str) -> int:
     """Print dead letters as a table, as JSON or as ids."""
-    async with reading(url) as reader:
-        rows = await reader.store.dead_letters("default", limit)
-        now = reader.clock.now()
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            items, now = await client.dead_letters.list(limit), SystemClock().now()
+    else:
+        async with reading(url) as reader:
+            rows = await reader.store.dead_letters("default", limit)
+            items, now = [_item(row) for row in rows], reader.clock.now()
     if output == "json":
-        show_json({"items": [_item(row) for row in rows], "nextCursor": None})
+        found: list[JSON] = [*items]
+        show_json({"items": found, "nextCursor": None})
     elif output == "id":
-        for row in rows:
-            show(row.id)
-    elif not rows:
+        for item in items:
+            show(str(item["id"]))
+    elif not items:
         say(f"no dead letters in {described(url)}")
     else:
-        _show_table(rows, now)
+        _show_table(items, now)
     return exits.DONE
 
 
-def _show_table(rows: list[DeadLetterRow], now: datetime) -> None:
+async def show_dead_letter(url: str, id: str, *, is_json: bool) -> int:
+    """Print one, with what people need to judge it."""
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            item = await client.dead_letters.get(id)
+    else:
+        async with reading(url) as reader:
+            item = _item(await _letter(reader, id))
+    if is_json:
+        show_json(item)
+        return exits.DONE
+    show(f"{item['kind']}  {item['id']}")
+    error = item["error"]
+    facts = {
+        "instance": item["instanceId"],
+        "step": f"{item['stepId']}{_inside(item)}",
+        "task": item["taskId"],
+        "attempts": item["attempts"],
+        "at": item["at"],
+        "input": one_line(item["input"], 1000),
+        "error": f"{error['code']}: {error['message']}" if isinstance(error, dict) else None,
+        "output": None if item.get("output") is None else one_line(item["output"], 1000),
+    }
+    for name, value in facts.items():
+        if value is not None:
+            show(f"  {name:<10}  {value}")
+    return exits.DONE
+
+
+async def retry_dead_letter(url: str, id: str, *, is_json: bool) -> int:
+    """Try again what could not be done; its letter is gone then."""
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            status = await client.dead_letters.retry(id)
+    else:
+        async with _workspace(url) as workspace:
+            status = await workspace.retry_dead_letter(id)
+    instance_id = id.partition(":")[0]
+    if is_json:
+        show_json({"id": instance_id, "status": status.value})
+        return exits.DONE
+    show(f"{STATUS_MARKS[status][0]} {status.value}  {instance_id}")
+    if not isinstance(url, ServerUrl) and not status.is_final:
+        say_how_to_run(url, instance_id)
+    return exits.DONE
+
+
+async def discard_dead_letter(url: str, id: str, *, is_json: bool) -> int:
+    """Forget one; the instance stays as it is."""
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            await client.dead_letters.discard(id)
+    else:
+        async with _workspace(url) as workspace:
+            await workspace.discard_dead_letter(id)
+    if is_json:
+        show_json({"id": id, "discarded": True})
+    else:
+        show(f"✓ {id} is discarded; the instance stays as it is")
+    return exits.DONE
+
+
+@asynccontextmanager
+async def _workspace(url: str) -> AsyncIterator[Workspace]:
+    """An engine for a moment; where another process has the file, that one is to be asked."""
+    await require_there(url)
+    with redirect_stdout(sys.stderr), unlocked():
+        async with engine(url, is_brief=True) as app:
+            yield app.workspace(DEFAULT_TENANT, "cli")
+
+
+async def _letter(reader: Reader, id: str) -> DeadLetterRow:
+    found = await reader.store.dead_letter("default", id.partition(":")[0], id)
+    if found is None:
+        raise NotFound(
+            f"there is no dead letter {id}",
+            code="TEN-3040",
+            advice="`tenuto dead-letters list -o id` shows those that there are.",
+        )
+    return found
+
+
+def _inside(item: Object) -> str:
+    return f"[{item['iteration']}]" if item["iteration"] else ""
+
+
+def _show_table(items: list[Object], now: datetime) -> None:
     from rich.text import Text
 
-    ids = short_ids([row.instance_id for row in rows]) if is_narrow() else {}
+    ids = short_ids([str(item["instanceId"]) for item in items]) if is_narrow() else {}
     cells: list[list[str | Text]] = []
-    for row in rows:
-        error = _decoded(row.error)
+    for item in items:
+        error, instance_id = item["error"], str(item["instanceId"])
         text = f"{error['code']}: {error['message']}" if isinstance(error, dict) else ""
         cells.append(
             [
-                row.kind,
-                ids.get(row.instance_id, row.instance_id),
-                str(row.attempt),
-                ago(row.at, now),
-                row.node,
+                str(item["kind"]),
+                ids.get(instance_id, instance_id),
+                str(item["attempts"]),
+                ago(datetime.fromisoformat(str(item["at"])), now),
+                str(item["stepId"]),
                 Text(one_line(text, 80), "red"),
             ]
         )

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tenuto.cli import exits
+from tenuto.cli.asking import asked_there
 from tenuto.cli.finding import find_instance
 from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import Reader, reading
@@ -48,6 +50,10 @@ def place_of(step: str, iteration: str) -> tuple[str, str]:
 
 async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool) -> int:
     """Put a decision to the instance that `text` names, and tell what it has come to."""
+    if isinstance(url, ServerUrl):
+        row, status = await asked_there(url, text, asked)
+        _tell(row.id, status, asked, is_json=is_json)
+        return exits.DONE
     async with reading(url) as reader:
         row = await find_instance(reader.store, text)
         held = await held_instance(reader, row.id)
@@ -64,17 +70,21 @@ async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool)
             lambda app: _decide_here(app, row.id, asked),
             lambda: _decide_by_mail(url, held, asked),
         )
+    _tell(row.id, status, asked, is_json=is_json)
+    if not (by_others or status.is_final or is_json):
+        say_how_to_run(url, row.id)
+    return exits.DONE
+
+
+def _tell(id: str, status: Status, asked: DecisionAsked, *, is_json: bool) -> None:
     if is_json:
         place = {"stepId": asked.node, "iteration": asked.iteration}
-        show_json({"id": row.id, "status": status.value, **place, "decision": asked.decision})
-        return exits.DONE
+        show_json({"id": id, "status": status.value, **place, "decision": asked.decision})
+        return
     mark, _ = STATUS_MARKS[status]
     inside = f"[{asked.iteration}]" if asked.iteration else ""
     show(f"✓ {asked.node}{inside} {asked.decision} by {asked.by}")
-    show(f"{mark} {status.value}  {row.id}")
-    if not (by_others or status.is_final):
-        say_how_to_run(url, row.id)
-    return exits.DONE
+    show(f"{mark} {status.value}  {id}")
 
 
 async def _decide_here(app: Tenuto, instance_id: str, asked: DecisionAsked) -> Status:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
-from tenuto.cli.near_lines import near_wait_line, place
+from tenuto.cli.near_lines import near_wait_line, place, place_line
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.publishing import done, show_results, view
+from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.terminal import one_line, show, show_json
 from tenuto.engine.inspector import DryRun
@@ -21,6 +23,8 @@ async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
     """Tell what each event of a document would do, if it came now and alone."""
     from tenuto.published import dry_published
 
+    if isinstance(url, ServerUrl):
+        return await _there(url, document, is_json=is_json)
     async with reading(url) as reader:
         taken = Taking(reader.clock, SystemIds(), Limits()).events(document)
         found = [await _tried(reader, each) for each in taken]
@@ -39,6 +43,24 @@ async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
         else:
             _tell(*tried)
     return exits.first_failure(found)
+
+
+async def _there(url: ServerUrl, document: JSON, *, is_json: bool) -> int:
+    async with connected(url) as client:
+        results = await client.publish_all(document, dry_run=True)
+    if is_json:
+        views: list[JSON] = [view(each) for each in results]
+        show_json(views if isinstance(document, list) else views[0])
+        return exits.first_failure(results)
+    for number, result in enumerate(results, start=1):
+        if isinstance(result, TenutoError):
+            show_results([result], number, len(results))
+            continue
+        would = done(result.resumed, result.cancelled, result.started) or "nobody would take it"
+        show(f"{result.event_id} would be stored: {would}")
+        for each in (*result.targets, *result.near_misses):
+            show(f"  {'' if each in result.targets else 'nearly '}{place_line(each)}")
+    return exits.first_failure(results)
 
 
 async def _tried(reader: Reader, taken: Event | TenutoError) -> tuple[Event, DryRun] | TenutoError:

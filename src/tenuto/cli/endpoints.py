@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from tenuto.cli import exits
 from tenuto.cli.moments import ago
-from tenuto.cli.stores import Reader, described, reading
+from tenuto.cli.places import ServerUrl
+from tenuto.cli.servers import connected
+from tenuto.cli.stores import described, reading
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
-from tenuto.ports import SystemIds
+from tenuto.ports import SystemClock, SystemIds
 from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
+
+if TYPE_CHECKING:
+    from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 
 Kind = Literal["webhook", "subscription"]
 
@@ -60,20 +66,19 @@ async def add_webhook(
     is_json: bool,
 ) -> int:
     """Keep a webhook, and show its secret this once."""
-    async with reading(url) as reader:
-        hooks = Webhooks(reader.store, reader.clock, SystemIds(), may_be_private=may_be_private)
-        added = await hooks.add(address, patterns, secret=secret, description=description)
+    async with _listeners(url, "webhook", may_be_private=may_be_private) as hooks:
+        added = await cast("Webhooks | RemoteWebhooks", hooks).add(
+            address, patterns, secret=secret, description=description
+        )
     _show_added(added, "webhook", is_json=is_json)
     return exits.DONE
 
 
 async def add_subscription(url: str, wish: Wish, *, is_json: bool) -> int:
     """Keep a subscription, and show its secret this once."""
-    async with reading(url) as reader:
-        subscriptions = Subscriptions(
-            reader.store, reader.clock, SystemIds(), may_be_private=wish.may_be_private
-        )
-        added = await subscriptions.add(
+    opened = _listeners(url, "subscription", may_be_private=wish.may_be_private)
+    async with opened as subscriptions:
+        added = await cast("Subscriptions | RemoteSubscriptions", subscriptions).add(
             wish.url,
             wish.patterns,
             subscriber_id=wish.subscriber,
@@ -88,9 +93,9 @@ async def add_subscription(url: str, wish: Wish, *, is_json: bool) -> int:
 
 async def list_them(url: str, kind: Kind, output: str) -> int:
     """Print all of a kind as a table, as JSON or as ids."""
-    async with reading(url) as reader:
-        found = await _all(reader, kind)
-        now = reader.clock.now()
+    async with _listeners(url, kind) as listeners:
+        found: Sequence[Webhook] = await listeners.list()
+        now = SystemClock().now()
     if output == "json":
         show_json({"items": [_item(each) for each in found], "nextCursor": None})
     elif output == "id":
@@ -105,8 +110,8 @@ async def list_them(url: str, kind: Kind, output: str) -> int:
 
 async def remove(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
     """Forget one."""
-    async with reading(url) as reader:
-        await _listeners(reader, kind).remove(id)
+    async with _listeners(url, kind) as listeners:
+        await listeners.remove(id)
     if is_json:
         show_json({"id": id, "removed": True})
     else:
@@ -116,8 +121,8 @@ async def remove(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
 
 async def enable(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
     """Tell one again, and say what it has missed."""
-    async with reading(url) as reader:
-        enabled = await _listeners(reader, kind).enable(id)
+    async with _listeners(url, kind) as listeners:
+        enabled: Webhook = await listeners.enable(id)
     if is_json:
         show_json(_item(enabled))
         return exits.DONE
@@ -129,13 +134,18 @@ async def enable(url: str, kind: Kind, id: str, *, is_json: bool) -> int:
     return exits.DONE
 
 
-def _listeners(reader: Reader, kind: Kind) -> Webhooks | Subscriptions:
+@asynccontextmanager
+async def _listeners(
+    url: str, kind: Kind, *, may_be_private: bool = False
+) -> AsyncIterator[Webhooks | Subscriptions | RemoteWebhooks | RemoteSubscriptions]:
+    """Those of a store, or of a server: which addresses that one takes is its own to say."""
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            yield client.webhooks if kind == "webhook" else client.subscriptions
+        return
     made = Webhooks if kind == "webhook" else Subscriptions
-    return made(reader.store, reader.clock, SystemIds())
-
-
-async def _all(reader: Reader, kind: Kind) -> Sequence[Webhook]:
-    return await _listeners(reader, kind).list()
+    async with reading(url) as reader:
+        yield made(reader.store, reader.clock, SystemIds(), may_be_private=may_be_private)
 
 
 def _show_added(added: Webhook, kind: Kind, *, is_json: bool) -> None:

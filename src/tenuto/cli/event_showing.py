@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from tenuto.cli import exits
 from tenuto.cli.moments import ago
-from tenuto.cli.near_lines import near_wait_line, place
+from tenuto.cli.near_lines import near_wait_line, place, place_line
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.publishing import done
+from tenuto.cli.servers import connected
 from tenuto.cli.stores import reading
 from tenuto.cli.terminal import one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.ports import SystemClock
 from tenuto.store.protocol import Delivery, WaitKey
 
 
 async def show_event(url: str, id: str, *, is_json: bool) -> int:
     """Print an event of the inbox."""
+    if isinstance(url, ServerUrl):
+        return await _there(url, id, is_json=is_json)
     async with reading(url) as reader:
         report = await reader.inspector.event(DEFAULT_TENANT, id)
         now = reader.clock.now()
@@ -41,6 +48,32 @@ async def show_event(url: str, id: str, *, is_json: bool) -> int:
         show("")
     for near in report.near:
         show(f"  {near_wait_line(near)}")
+    return exits.DONE
+
+
+async def _there(url: ServerUrl, id: str, *, is_json: bool) -> int:
+    async with connected(url) as client:
+        event = await client.event(id)
+    if is_json:
+        show_json(event)
+        return exits.DONE
+    counts = [int(str(event[name])) for name in ("resumed", "cancelled", "started")]
+    show(f"{event['pattern']}  {event['eventId']}")
+    facts = [
+        ("received", ago(datetime.fromisoformat(str(event["receivedAt"])), SystemClock().now())),
+        ("payload", one_line(event["payload"])),
+        ("correlates", event["correlationId"]),
+        ("did", done(*counts) or ("nothing" if event["matched"] else "not matched yet")),
+    ]
+    for name, value in facts:
+        if value is not None:
+            show(f"  {name:<10}  {value}")
+    for name, word in (("deliveries", ""), ("nearMisses", "nearly ")):
+        found = event[name]
+        assert isinstance(found, list)
+        for each in found:
+            assert isinstance(each, dict)
+            show(f"  {word}{place_line(each)}")
     return exits.DONE
 
 

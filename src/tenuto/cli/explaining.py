@@ -9,12 +9,12 @@ from datetime import datetime
 
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
+from tenuto.cli.looking import looking_at
 from tenuto.cli.moments import ago, countdown, length
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.stores import reading
 from tenuto.cli.terminal import show, show_json, styled
 from tenuto.core.explain import spelled
-from tenuto.engine.explainer import Explainer, explanation_view
+from tenuto.engine.explainer import explanation_view
 from tenuto.model.causes import Cause, CauseKind
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import NotFound
@@ -57,10 +57,9 @@ def _explain_code(text: str, *, is_json: bool) -> int:
 
 async def _explain_instance(url: str, text: str, *, is_json: bool) -> int:
     """Say where an instance stands and what it waits for."""
-    async with reading(url) as reader:
-        row = await find_instance(reader.store, text)
-        explainer = Explainer(reader.store, reader.loader, reader.inspector, reader.clock)
-        explained = await explainer.explain(await reader.loader.look_at(row.id))
+    async with looking_at(url) as reader:
+        row = await find_instance(reader, text)
+        explained = await reader.explained(row.id)
         now = reader.clock.now()
     if is_json:
         show_json(explanation_view(explained))

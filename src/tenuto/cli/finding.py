@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tenuto.model.durations import from_epoch_ms
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+from tenuto.store.protocol import InstancePage, InstanceQuery, InstanceRow
 
 LAST: Final = "@last"
 LAST_FAILED: Final = "@last-failed"
@@ -27,7 +27,13 @@ _TIME_DIGITS: Final = 12
 _PREFIX: Final = re.compile(r"[0-9a-f-]+\Z")
 
 
-async def find_instance(store: Store, text: str) -> InstanceRow:
+class Lister(Protocol):
+    """Whoever can list instances: a store, or who looks at one or at a server."""
+
+    async def instances(self, query: InstanceQuery) -> InstancePage: ...
+
+
+async def find_instance(store: Lister, text: str) -> InstanceRow:
     """The one instance that `text` names; NotFound, or InvalidInput when it names several."""
     if text in (LAST, LAST_FAILED):
         statuses = (Status.FAILED,) if text == LAST_FAILED else ()
@@ -58,7 +64,7 @@ def short_ids(ids: list[str]) -> dict[str, str]:
     return {each: each[:size] for each in ids}
 
 
-async def _newest(store: Store, text: str, statuses: tuple[Status, ...]) -> InstanceRow:
+async def _newest(store: Lister, text: str, statuses: tuple[Status, ...]) -> InstanceRow:
     """Of those that somebody started: a child is found through its parent."""
     query: InstanceQuery | None = InstanceQuery(statuses=statuses, limit=_PAGE)
     while query is not None:
@@ -74,7 +80,7 @@ async def _newest(store: Store, text: str, statuses: tuple[Status, ...]) -> Inst
     )
 
 
-async def _beginning_with(store: Store, prefix: str) -> dict[str, InstanceRow]:
+async def _beginning_with(store: Lister, prefix: str) -> dict[str, InstanceRow]:
     found: dict[str, InstanceRow] = {}
     for first in (_window(prefix), InstanceQuery(limit=_PAGE)):
         looked_at = 0
@@ -124,7 +130,7 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-async def _not_found(store: Store, text: str) -> NotFound:
+async def _not_found(store: Lister, text: str) -> NotFound:
     newest = await store.instances(InstanceQuery(limit=200))
     ids = [row.id for row in newest.items]
     near = difflib.get_close_matches(text.lower(), ids, n=1, cutoff=0.7)

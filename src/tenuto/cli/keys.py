@@ -13,8 +13,9 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.access.shown import plain
-from tenuto.cli import exits
+from tenuto.cli import exits, keys_there
 from tenuto.cli.moments import ago
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.stores import Reader, described, make_room, reading
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import say, show, show_json
@@ -22,7 +23,7 @@ from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.durations import iso, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
-from tenuto.ports import SystemIds
+from tenuto.ports import SystemClock, SystemIds
 from tenuto.store.access_protocol import KeyRow
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 async def create(url: str, wish: Wish, *, is_json: bool) -> int:
     """Keep a key, and show it this once; a file that is not there yet is made."""
+    if isinstance(url, ServerUrl):
+        return await keys_there.create(
+            url,
+            wish.tenant,
+            wish.name,
+            role=wish.role,
+            scopes=wish.scopes or None,
+            expires_at=_moment(wish.expires, SystemClock().now()),
+            is_json=is_json,
+        )
     if url != MEMORY and not is_postgres(url) and not sqlite_path(url).exists():
         make_room(url)
         await migrate_store(url)
@@ -66,6 +77,8 @@ async def create(url: str, wish: Wish, *, is_json: bool) -> int:
 
 async def list_them(url: str, tenant: str, output: str) -> int:
     """Print the keys of a tenant as a table, as JSON or as ids."""
+    if isinstance(url, ServerUrl):
+        return await keys_there.list_them(url, tenant, output)
     async with reading(url) as reader:
         found = await _keys(reader).list(tenant)
         now = reader.clock.now()
@@ -83,6 +96,8 @@ async def list_them(url: str, tenant: str, output: str) -> int:
 
 async def revoke(url: str, tenant: str, id: str, *, is_json: bool) -> int:
     """Let a key open nothing any more."""
+    if isinstance(url, ServerUrl):
+        return await keys_there.revoke(url, tenant, id, is_json=is_json)
     async with reading(url) as reader:
         revoked = await _keys(reader).revoke(tenant, id)
         await _record(reader, tenant, "keys.revoke", revoked)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from tenuto.cli import exits
 from tenuto.cli.finding import short_ids
+from tenuto.cli.looking import looking_at
 from tenuto.cli.moments import ago, length
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.stores import described, reading
+from tenuto.cli.stores import described
 from tenuto.cli.tables import is_narrow, table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.definition.report import did_you_mean
@@ -30,8 +31,8 @@ async def list_instances(
 ) -> int:
     """Print instances as a table, as JSON or as ids."""
     query = InstanceQuery(statuses=_statuses(statuses), definition_id=workflow, limit=limit)
-    async with reading(url) as reader:
-        page = await reader.store.instances(query)
+    async with looking_at(url) as reader:
+        page = await reader.instances(query)
         now = reader.clock.now()
     if output == "json":
         show_json({"items": [_item(row) for row in page.items], "nextCursor": page.next_after})

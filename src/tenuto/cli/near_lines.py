@@ -10,7 +10,7 @@ import msgspec
 from tenuto.cli.moments import ago
 from tenuto.cli.terminal import one_line
 from tenuto.engine.near_misses import NearEvent, NearWait
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import WaitKey
 
 MOST_LINES = 3
@@ -47,6 +47,17 @@ def place(key: WaitKey) -> str:
     iteration = f"[{key.iteration}]" if key.iteration else ""
     arm = f", arm {key.arm}" if key.arm else ""
     return f"{key.instance_id} {key.node}{iteration}{arm}"
+
+
+def place_line(view: Object) -> str:
+    """`resumed  INSTANCE step[0]`, of what a server says of an event."""
+    if "instanceId" in view:
+        names = (str(view.get(name, "")) for name in ("stepId", "iteration", "armId"))
+        where = place(WaitKey(str(view["instanceId"]), *names)).rstrip()
+    else:
+        where = str(view.get("workflowId"))
+    reason = f": {one_line(str(view['reason']))}" if view.get("reason") else ""
+    return f"{view['what']}  {one_line(f'{where}{reason}', _LONGEST)}"
 
 
 def _failed(near: NearEvent | NearWait) -> str:

@@ -13,7 +13,9 @@ from tenuto.cli import exits
 from tenuto.cli.errors import error_json, show_error
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.mailing import LOCKED, NOT_SEEN_DONE, PATIENCE
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.running import engine, interruptible
+from tenuto.cli.servers import connected
 from tenuto.cli.stores import described, require_there, store_flag
 from tenuto.cli.terminal import say, say_command, say_indented, show, show_json
 from tenuto.compose import is_postgres
@@ -49,7 +51,13 @@ async def send_event(
         return _unanswered(id, is_stored=(DEFAULT_TENANT, id) in app.engine.postmaster.unmatched)
 
     again = f"Then send it again with --id {id}: it acts once."
-    published, is_worked_on = await _sent(url, publish, unanswered, again)
+    published: Published | None
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            published = await client.publish(pattern, payload, id=id, correlation_id=correlation_id)
+        is_worked_on = True
+    else:
+        published, is_worked_on = await _sent(url, publish, unanswered, again)
     if published is None:
         return exits.INTERRUPTED
     if is_json:
@@ -71,7 +79,13 @@ async def send_document(url: str, document: JSON, *, is_json: bool) -> int:
         f"{PATIENCE:g} s",
         advice="When it is back, send the document again: an event with an id acts once.",
     )
-    results, is_worked_on = await _sent(url, publish, lambda _: unanswered, again)
+    results: list[Published | TenutoError] | None
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            results = await client.publish_all(document)
+        is_worked_on = True
+    else:
+        results, is_worked_on = await _sent(url, publish, lambda _: unanswered, again)
     if results is None:
         return exits.INTERRUPTED
     if is_json:

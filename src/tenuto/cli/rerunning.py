@@ -14,7 +14,9 @@ from msgspec import UnsetType
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
 from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.servers import ServerReader, connected
 from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import reading
 from tenuto.cli.terminal import say, show, show_json
@@ -43,6 +45,12 @@ async def rerun(
     is_json: bool,
 ) -> int:
     """Rerun the instance that `text` names and tell which one that made."""
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            row = await find_instance(ServerReader(url, client), text)
+            made = await client.at(row.id).rerun(from_step, input=input, version=version)
+            _tell(made.id, await made.status(), row.id, is_json=is_json)
+        return exits.DONE
     async with reading(url) as reader:
         row = await find_instance(reader.store, text)
         earlier = await held_instance(reader, row.id)
@@ -72,16 +80,22 @@ async def rerun(
         lambda app: _start_here(app, id, planned),
         lambda: _start_by_mail(url, id, planned),
     )
+    _tell(id, status, row.id, is_json=is_json)
     if is_json:
-        show_json({"instanceId": id, "status": status.value, "rerunOf": row.id})
         return exits.DONE
-    mark, _ = STATUS_MARKS[status]
-    show(f"{mark} {status.value}  {id}")
     kept = ", ".join(each.node for each in planned.started.reused if each.status != "skipped")
     say(f"  Taken over from {row.id}: {kept or 'nothing'}")
     if not (by_others or status.is_final):
         say_how_to_run(url, id)
     return exits.DONE
+
+
+def _tell(id: str, status: Status, earlier: str, *, is_json: bool) -> None:
+    if is_json:
+        show_json({"instanceId": id, "status": status.value, "rerunOf": earlier})
+        return
+    mark, _ = STATUS_MARKS[status]
+    show(f"{mark} {status.value}  {id}")
 
 
 async def _start_here(app: Tenuto, id: str, planned: Rerun) -> Status:

@@ -18,6 +18,7 @@ from tenuto.cli.errors import show_error
 from tenuto.cli.finding import find_instance
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.moments import length
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.stores import described, listen_url, make_room, require_there, store_flag
@@ -59,6 +60,10 @@ class Wish(Struct, frozen=True, kw_only=True):
 
 async def run(wish: Wish) -> int:
     """Do it; the exit code."""
+    if isinstance(wish.store, ServerUrl):
+        from tenuto.cli.running_there import run_there
+
+        return await run_there(wish.store, wish)
     source = read_source(wish.file) if wish.file is not None else None
     if source is not None and wish.instance is None:
         source.checked()
@@ -74,7 +79,9 @@ async def run(wish: Wish) -> int:
             else:
                 reference = await _find(app, wish)
             ended = await _watched(app, reference, wish)
-    return ended.code if isinstance(ended, Ended) else _conclude(ended, reference, wish)
+    if isinstance(ended, Ended):
+        return ended.code
+    return conclude(ended, wish.store, is_json=wish.is_json)
 
 
 @asynccontextmanager
@@ -269,7 +276,8 @@ class Ended(Struct, frozen=True):
     code: int
 
 
-def _conclude(ended: Held, reference: InstanceRef, wish: Wish) -> int:
+def conclude(ended: Held, url: str, *, is_json: bool) -> int:
+    """Tell how an instance has ended; the exit code."""
     from tenuto.core.ending import output_of
     from tenuto.instances import instance_view
 
@@ -279,16 +287,16 @@ def _conclude(ended: Held, reference: InstanceRef, wish: Wish) -> int:
         mark, _ = STATUS_MARKS[state.status]
         say(f"{mark} {state.status.value} after {length(elapsed(state, state.updated_at))}")
     code = exits.DONE if state.status is Status.COMPLETED else exits.FAILED
-    if wish.is_json:
+    if is_json:
         show_json(instance_view(ended))
     elif state.status is Status.COMPLETED:
         show_json(output_of(ended.plan, state))
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
-        flag = store_flag(wish.store)
+        flag = store_flag(url)
         say("  The whole story, and to go on where it failed:")
-        say_command(f"tenuto show {reference.id} --history{flag}")
-        say_command(f"tenuto retry {reference.id}{flag}")
+        say_command(f"tenuto show {state.id} --history{flag}")
+        say_command(f"tenuto retry {state.id}{flag}")
     elif state.status is Status.CANCELLED and state.cancellation is not None:
         reason = state.cancellation.reason or "no reason given"
         say(f"cancelled by {state.cancellation.requested_by}: {reason}")

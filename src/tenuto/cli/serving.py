@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from tenuto.cli.sources import read_sources
 from tenuto.cli.stores import described, make_room
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
+from tenuto.cli.trying import begun, say_what_to_try, stop_with_parent
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
 from tenuto.logs import happenings
@@ -38,6 +40,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     config: Config
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
+    listener: int | None = None
+    """The address, where another process holds it and serves for as long as that one lives."""
+    starts: Sequence[str] | None = None
+    """Of `dev`: instances to begin, `WORKFLOW=JSON`; None where nothing is said of what to try."""
 
 
 async def serve(wish: Wish) -> int:
@@ -50,7 +56,7 @@ async def serve(wish: Wish) -> int:
     for file in wish.files:
         load_tasks((), file)
     make_room(chosen.store)
-    listener = bind(config)
+    listener = bind(config) if wish.listener is None else socket.socket(fileno=wish.listener)
     app = Tenuto(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
@@ -62,10 +68,15 @@ async def serve(wish: Wish) -> int:
         await app.open()
         app.engine.listen(happenings.tell)
         try:
-            await _deploy(app, wish.files, announce)
+            workflows = await _deploy(app, wish.files, announce)
             gate = build_api(app, config, admission=gatekeeper_of(app, access))
             async with _traced(gate, chosen), serving(gate, listener):
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
+                if wish.listener is not None:
+                    stop_with_parent(stopped)
+                if wish.starts is not None:
+                    begun_ones = await begun(app, wish.starts)
+                    await say_what_to_try(url_of(listener), workflows, begun_ones, stopped)
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
@@ -122,7 +133,8 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]) -> None:
+async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]) -> list[str]:
+    deployed: list[str] = []
     for file in files:
         for source in read_sources(file):
             source.checked()
@@ -130,3 +142,5 @@ async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], 
             assert isinstance(document, dict)
             version = await app.deploy(document if source.flow is None else source.flow)
             announce(f"{source.checked().id}@{version} from {file}")
+            deployed.append(source.checked().id)
+    return deployed

@@ -11,10 +11,10 @@ import msgspec
 from tenuto.cli import exits
 from tenuto.cli.errors import raised_at
 from tenuto.cli.finding import find_instance
+from tenuto.cli.looking import Looker, looking_at
 from tenuto.cli.moments import ago, length
 from tenuto.cli.near_lines import near_event_lines
 from tenuto.cli.progress import STATUS_MARKS, elapsed, lines_of
-from tenuto.cli.stores import Reader, reading
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import data, one_line, show, show_json, styled
 from tenuto.cli.undoing import show_undo_plan, show_undoing
@@ -25,9 +25,8 @@ from tenuto.core.view import waits_of
 from tenuto.engine.event_views import waits_view
 from tenuto.engine.held import Held
 from tenuto.engine.inspector import NearEvents
-from tenuto.instances import history_view, instance_view
+from tenuto.instances import instance_view
 from tenuto.model.durations import iso
-from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, TimerKey, TimerKind
@@ -44,11 +43,11 @@ async def show_instance(
     url: str, text: str, *, with_history: bool, with_undo_plan: bool, is_json: bool
 ) -> int:
     """Print an instance, and its log or what cancelling it would undo if asked for."""
-    async with reading(url) as reader:
-        row = await find_instance(reader.store, text)
-        held = await held_instance(reader, row.id)
-        history = await _history(reader, row.id) if with_history else None
-        near = await reader.inspector.near_events(held)
+    async with looking_at(url) as reader:
+        row = await find_instance(reader, text)
+        held = await reader.held(row.id)
+        history = await reader.history(row.id) if with_history else None
+        near = await reader.near_events(held)
         now = reader.clock.now()
     foreseen = undo_plan(held.plan, held.state, CancelAsked(by="cli")) if with_undo_plan else None
     if is_json:
@@ -72,23 +71,9 @@ async def show_instance(
     return exits.DONE
 
 
-async def held_instance(reader: Reader, instance_id: str) -> Held:
+async def held_instance(reader: Looker, instance_id: str) -> Held:
     """An instance from its log."""
-    found = (await reader.loader.load([instance_id])).get(instance_id)
-    if found is None:
-        raise NotFound(f"there is no instance {instance_id}")
-    if isinstance(found, TenutoError):
-        raise found
-    return found
-
-
-async def _history(reader: Reader, instance_id: str) -> list[Object]:
-    history: list[Object] = []
-    after = 0
-    while rows := await reader.store.entries(instance_id, after=after):
-        history += [history_view(row) for row in rows]
-        after = rows[-1].seq
-    return history
+    return await reader.held(instance_id)
 
 
 def _show_head(held: Held, now: datetime) -> None:

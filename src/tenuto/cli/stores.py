@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenuto.cli.defaults import STORE
+from tenuto.cli.places import ServerUrl
 from tenuto.compose import (
     MEMORY,
     as_typed,
@@ -16,12 +17,17 @@ from tenuto.compose import (
     sqlite_path,
     without_password,
 )
-from tenuto.engine.inspector import inspector_of
+from tenuto.engine.explainer import Explainer
+from tenuto.engine.held import Held
+from tenuto.engine.inspector import NearEvents, inspector_of
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
-from tenuto.model.errors import StoreUnavailable
+from tenuto.instances import history_view
+from tenuto.model.causes import Explanation
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.json import Object
 from tenuto.ports import Clock, SystemClock, SystemIds
-from tenuto.store.protocol import Store
+from tenuto.store.protocol import InstancePage, InstanceQuery, Store
 from tenuto.tasks.registry import Registry
 
 
@@ -35,6 +41,40 @@ class Reader:
         self.plans = Plans(store, clock, Registry())
         self.loader = Loader(store, self.plans)
         self.inspector = inspector_of(store, self.plans, self.loader, clock)
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        """A page of instances."""
+        return await self.store.instances(query)
+
+    async def held(self, id: str) -> Held:
+        """An instance from its log."""
+        found = (await self.loader.load([id])).get(id)
+        if found is None:
+            raise NotFound(f"there is no instance {id}")
+        if isinstance(found, TenutoError):
+            raise found
+        return found
+
+    async def advanced(self, held: Held) -> Held:
+        """The same instance as it is now."""
+        return await self.held(held.state.id)
+
+    async def history(self, id: str, after: int = 0) -> list[Object]:
+        """The log behind an entry, oldest first."""
+        history: list[Object] = []
+        while rows := await self.store.entries(id, after=after):
+            history += [history_view(row) for row in rows]
+            after = rows[-1].seq
+        return history
+
+    async def near_events(self, held: Held) -> NearEvents:
+        """The events that the open waits of an instance did not take."""
+        return await self.inspector.near_events(held)
+
+    async def explained(self, id: str) -> Explanation:
+        """Why an instance is not moving."""
+        explainer = Explainer(self.store, self.loader, self.inspector, self.clock)
+        return await explainer.explain(await self.loader.look_at(id))
 
 
 @asynccontextmanager
@@ -82,7 +122,9 @@ def listen_url(url: str) -> str | None:
 
 
 def store_flag(url: str) -> str:
-    """What has to be typed to name this store again: nothing where it is the usual one."""
+    """What has to be typed to name this place again: nothing where it is the usual one."""
+    if isinstance(url, ServerUrl):
+        return "" if url == os.environ.get("TENUTO_SERVER") else f" --server {shlex.quote(url)}"
     if url == os.environ.get("TENUTO_STORE", STORE):
         return ""
     return f" --store {shlex.quote(as_typed(url))}"
@@ -90,6 +132,8 @@ def store_flag(url: str) -> str:
 
 def described(url: str) -> str:
     """A store as people know it: its file, or its database; never its password."""
+    if isinstance(url, ServerUrl):
+        return str(url)
     if url == MEMORY:
         return "memory"
     return without_password(url) if is_postgres(url) else str(sqlite_path(url))

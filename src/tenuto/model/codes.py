@@ -679,6 +679,11 @@ _REQUESTS = {
         "Correct the fields that are named: a table takes `columns` and `limit`, a chart `x`, `y` "
         "and `limit`, a number `format`, a text `format` and `limit`.",
     ),
+    "TEN-2620": Code(
+        "Not the address of a server",
+        "A server is named by an address such as http://127.0.0.1:8484 or https://HOST/PATH.",
+        "Correct the address, or leave it out to work on a store.",
+    ),
     "TEN-2601": Code(
         "Worker without tasks",
         "A worker runs the tasks of the modules that it is given, and there are none in them.",
@@ -802,7 +807,7 @@ _INSTANCES = {
     "TEN-3040": Code(
         "No such dead letter",
         "Nothing is kept under this id: it was tried again, or discarded.",
-        "List those that there are: `tenuto dead-letters`.",
+        "List those that there are: `tenuto dead-letters list`.",
     ),
     "TEN-3041": Code(
         "Cannot be tried again",
@@ -965,6 +970,26 @@ _STORE = {
         "Cannot listen",
         "The address is not one of this machine, or something else listens there.",
         "Stop what listens there, or choose another port with --port.",
+    ),
+    "TEN-4030": Code(
+        "No server",
+        "Nobody answers at the address of the server, or the connection breaks. It was tried again "
+        "for a while.",
+        "See whether the service runs and whether the address is right; `tenuto doctor --server "
+        "URL` looks at both.",
+    ),
+    "TEN-4031": Code(
+        "Not the answer of a Tenuto server",
+        "What came back is not what this operation answers with: another program listens there, a "
+        "proxy answered in its place, or the server is of a version that this client does not "
+        "know.",
+        "Check the address, what stands in between, and the version of the server.",
+    ),
+    "TEN-4032": Code(
+        "Not known whether it was done",
+        "The connection broke after the request was sent and before it was answered. What was "
+        "asked for must not be done twice, so it was not sent again.",
+        "Look what became of it, and ask again if it was not done.",
     ),
     "TEN-4040": Code(
         "No configuration",

@@ -27,6 +27,7 @@ _CHAPTERS = {
         "tenuto.engine",
         "tenuto.model.status",
     ),
+    "Programs elsewhere": ("tenuto.client", "tenuto.workspace"),
     "Tasks": ("tenuto.tasks",),
     "Workflows": ("tenuto.python_form",),
     "Errors": ("tenuto.model.errors",),

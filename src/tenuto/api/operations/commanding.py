@@ -33,6 +33,16 @@ class PauseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """When it resumes by itself."""
 
 
+class InstanceRetryRequest(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """What to try again: without more, what failed the instance."""
+
+    compensation: str | None = None
+    """A compensation step that was given up: it alone."""
+    iteration: str = ""
+
+
 class RerunRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """From where, and with what instead."""
 
@@ -114,14 +124,18 @@ async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
     summary="Let a failed instance go on: what failed runs again.",
     tag=TAG,
     permission=Permission.INSTANCES_CONTROL,
-    request=NothingMore,
+    request=InstanceRetryRequest,
     response=StatusAnswer,
     other_statuses=(409,),
     may_be_empty=True,
 )
-async def retry_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
+async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
     reference = call.workspace.at(call.path["id"])
-    return StatusAnswer(instance_id=reference.id, status=await reference.retry())
+    if body.compensation is None:
+        status = await reference.retry()
+    else:
+        status = await reference.retry_compensation(body.compensation, body.iteration)
+    return StatusAnswer(instance_id=reference.id, status=status)
 
 
 @operation(

@@ -17,10 +17,12 @@ from tenuto.api.shapes import (
     Moment,
     Page,
     Query,
+    Seconds,
     instance_item,
     split,
 )
 from tenuto.api.variables import value_at
+from tenuto.api.waiting import ended_within
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.instances import history_view
@@ -43,6 +45,13 @@ class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_un
     created_before: Moment | None = None
     limit: Limit = 100
     cursor: str | None = None
+
+
+class InstanceWait(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Whether to wait."""
+
+    wait: Seconds = 0
+    """Seconds to wait for the end; where that takes longer, the instance as it is then."""
 
 
 @operation(
@@ -78,10 +87,16 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
     summary="Look at an instance: its status, state, output and errors.",
     tag=TAG,
     permission=Permission.INSTANCES_READ,
+    query=InstanceWait,
     response=InstanceView,
 )
-async def get_instance(call: Call[NoQuery]) -> Object:
-    return await call.workspace.at(call.path["id"]).details()
+async def get_instance(call: Call[InstanceWait]) -> Object:
+    reference = call.workspace.at(call.path["id"])
+    view = await reference.details()
+    if call.query.wait > 0 and not Status(str(view["status"])).is_final:
+        await ended_within(call.service, reference.id, call.query.wait)
+        view = await reference.details()
+    return view
 
 
 class HistoryQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -21,6 +19,7 @@ from tenuto.api.shapes import (
     Seconds,
     Version,
 )
+from tenuto.api.waiting import ended_within
 from tenuto.engine.requests import Answer as Asked
 from tenuto.instances import instance_view
 from tenuto.model.errors import TenutoError
@@ -165,20 +164,11 @@ def _result(answer: Asked | TenutoError) -> BatchResult:
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     """Wait for the end, for as long as was asked, or until the service stops: then 202."""
     reference = call.workspace.at(started.instance_id)
-    end = asyncio.ensure_future(call.workspace.engine.final_state(reference.id))
-    stopping = asyncio.ensure_future(call.service.stopping.wait())
-    try:
-        done, _ = await asyncio.wait(
-            {end, stopping}, timeout=call.query.wait, return_when=asyncio.FIRST_COMPLETED
-        )
-        if end not in done:
-            call.status = 202
-            return StartAnswer(instance_id=reference.id, status=await reference.status())
-        view = instance_view(end.result())
-    finally:
-        for task in (end, stopping):
-            task.cancel()
-        await asyncio.gather(end, stopping, return_exceptions=True)
+    held = await ended_within(call.service, reference.id, call.query.wait)
+    if held is None:
+        call.status = 202
+        return StartAnswer(instance_id=reference.id, status=await reference.status())
+    view = instance_view(held)
     return StartAnswer(
         instance_id=reference.id,
         status=Status(str(view["status"])),

@@ -1,0 +1,60 @@
+"""What commands that look at instances need, whether from a store or from a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from tenuto.cli.places import ServerUrl
+from tenuto.cli.stores import reading
+from tenuto.engine.held import Held
+from tenuto.engine.inspector import NearEvents
+from tenuto.model.causes import Explanation
+from tenuto.model.json import Object
+from tenuto.ports import Clock
+from tenuto.store.protocol import InstancePage, InstanceQuery
+
+
+class Looker(Protocol):
+    """Instances, as somebody sees them who changes nothing."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    async def instances(self, query: InstanceQuery) -> InstancePage:
+        """A page of instances."""
+        ...
+
+    async def held(self, id: str) -> Held:
+        """An instance as its log says it is now; NotFound."""
+        ...
+
+    async def advanced(self, held: Held) -> Held:
+        """The same instance as it is now."""
+        ...
+
+    async def history(self, id: str, after: int = 0) -> list[Object]:
+        """Its log behind an entry, oldest first."""
+        ...
+
+    async def near_events(self, held: Held) -> NearEvents:
+        """The events that its open waits did not take."""
+        ...
+
+    async def explained(self, id: str) -> Explanation:
+        """Why it is not moving."""
+        ...
+
+
+@asynccontextmanager
+async def looking_at(url: str) -> AsyncIterator[Looker]:
+    """The store, or the server, that a command was told to look at."""
+    if isinstance(url, ServerUrl):
+        from tenuto.cli.servers import ServerReader, connected
+
+        async with connected(url) as client:
+            yield ServerReader(url, client)
+        return
+    async with reading(url) as reader:
+        yield reader

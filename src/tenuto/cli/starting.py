@@ -1,0 +1,96 @@
+"""`tenuto start`: start an instance of a workflow that is deployed, and leave it to others."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tenuto.cli import exits
+from tenuto.cli.deploying import unlocked
+from tenuto.cli.following import follow
+from tenuto.cli.looking import looking_at
+from tenuto.cli.mailing import say_how_to_run
+from tenuto.cli.places import ServerUrl
+from tenuto.cli.progress import STATUS_MARKS
+from tenuto.cli.running import Ended, conclude, engine
+from tenuto.cli.servers import connected
+from tenuto.cli.stores import require_there, store_flag
+from tenuto.cli.terminal import say, say_command, show, show_json
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
+    from tenuto.client import Client
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """An instance that is asked for."""
+
+    workflow: str
+    input: JSON = None
+    key: str | None = None
+    correlation_id: str | None = None
+    version: int | None = None
+    follows: bool = False
+    timeout: float | None = None
+    is_json: bool = False
+
+
+async def start(url: str, wish: Wish) -> int:
+    """Start it, tell its id, and watch it if that was asked for."""
+    is_there = isinstance(url, ServerUrl)
+    if isinstance(url, ServerUrl):
+        async with connected(url) as client:
+            id, status = await _begun(client, wish)
+    else:
+        await require_there(url)
+        with redirect_stdout(sys.stderr), unlocked():
+            async with engine(url, is_brief=True) as app:
+                id, status = await _begun(app, wish)
+    if not wish.follows:
+        _tell(url, id, status, is_there=is_there, is_json=wish.is_json)
+        return exits.DONE
+    return await watched(url, id, timeout=wish.timeout, is_json=wish.is_json)
+
+
+async def watched(url: str, id: str, *, timeout: float | None, is_json: bool) -> int:  # noqa: ASYNC109
+    """Watch an instance to its end and tell what came of it."""
+    async with looking_at(url) as looker:
+        ended = await follow(looker, id, url, timeout)
+    if not isinstance(ended, Ended):
+        return conclude(ended, url, is_json=is_json)
+    if ended.code == exits.TIMED_OUT:
+        say(f"not ended within {timeout:g} s; stopped watching", style="yellow")
+    else:
+        say("stopped watching", style="yellow")
+    say("  It goes on. To look at it:")
+    say_command(f"tenuto show {id}{store_flag(url)}")
+    return ended.code
+
+
+async def _begun(place: Tenuto | Client, wish: Wish) -> tuple[str, Status]:
+    instance = await place.start(
+        wish.workflow,
+        wish.input,
+        key=wish.key,
+        correlation_id=wish.correlation_id,
+        version=wish.version,
+    )
+    return instance.id, await instance.status()
+
+
+def _tell(url: str, id: str, status: Status, *, is_there: bool, is_json: bool) -> None:
+    if is_json:
+        show_json({"instanceId": id, "status": status.value})
+        return
+    mark, _ = STATUS_MARKS[status]
+    show(f"{mark} {status.value}  {id}")
+    if is_there:
+        say("  To watch it:")
+        say_command(f"tenuto logs {id} -f{store_flag(url)}")
+    elif not status.is_final:
+        say_how_to_run(url, id)

@@ -1,0 +1,246 @@
+"""Requests to a server, or to the next of several: tried again where that is safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import aiohttp
+import msgspec
+
+from tenuto.client.refusals import STRANGE, error_from
+from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable
+from tenuto.model.json import JSON
+from tenuto.ports import Clock, Ids, SystemClock, SystemIds
+
+T = TypeVar("T")
+
+API: Final = "/api/v1"
+PATIENCE: Final = 30.0
+"""Seconds that are spent on trying again, unless the client says otherwise."""
+NO_SERVER: Final = "TEN-4030"
+NOT_KNOWN: Final = "TEN-4032"
+_ANSWER_WITHIN: Final = 30.0
+"""Seconds that a server has to answer, beside what it was asked to wait."""
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 3.0
+_NOTHING_ACCEPTED: Final = (429, 503)
+_RANDOM: Final = 1 << 64
+
+
+class Ask(NamedTuple):
+    """A request."""
+
+    method: str
+    path: str
+    """Behind the server's address, its parts quoted."""
+    query: Mapping[str, object] = {}
+    body: object = None
+    """What is sent as JSON; None where nothing is."""
+    headers: Mapping[str, str] = {}
+    is_repeatable: bool = True
+    """Whether doing it twice is the same as doing it once."""
+    wait: float = 0.0
+    """Seconds that the server was asked to wait."""
+
+
+class Answered(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Connection:
+    """The way to one service, which several addresses may lead to."""
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        key: str | None,
+        *,
+        tenant: str | None = None,
+        patience: float = PATIENCE,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        given = [urls] if isinstance(urls, str) else list(urls)
+        self.urls = [_checked(each) for each in given]
+        if not self.urls:
+            raise _no_url("", "no address is given")
+        self.clock: Clock = clock or SystemClock()
+        self.ids: Ids = ids or SystemIds()
+        self._patience = patience
+        self._at = 0
+        """Which of the addresses answered last."""
+        self._headers = {"accept": "application/json"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        if tenant is not None:
+            self._headers["tenuto-tenant"] = tenant
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def url(self) -> str:
+        """The address that is asked first."""
+        return self.urls[self._at]
+
+    async def get(self, path: str, answer: type[T], **query: object) -> T:
+        """What is at a path of the API."""
+        return await self.ask(Ask("GET", path, query), answer)
+
+    async def ask(self, ask: Ask, answer: type[T]) -> T:
+        """What a request to the API is answered with; the error that the app would raise."""
+        answered = await self.send(ask._replace(path=API + ask.path))
+        return self.decoded(answered.body, answer)
+
+    async def do(self, ask: Ask) -> None:
+        """A request to the API that is answered with nothing."""
+        await self.send(ask._replace(path=API + ask.path))
+
+    def decoded(self, body: bytes, answer: type[T]) -> T:
+        """An answer as what it should be."""
+        try:
+            return msgspec.json.decode(body, type=answer)
+        except msgspec.MsgspecError as error:
+            raise StoreUnavailable(
+                f"{self.url} answered something that is not understood: {error}", code=STRANGE
+            ) from error
+
+    async def send(self, ask: Ask) -> Answered:
+        """What a request is answered with; anything but success is raised."""
+        until = self.clock.ticks() + self._patience
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                answered = await self._once(ask)
+            except StoreUnavailable as error:
+                if error.code == NOT_KNOWN:
+                    raise
+                failed, pause = error, self._pause(tried)
+            else:
+                if answered.status < 300:
+                    return answered
+                refused = error_from(answered.status, answered.body, self.url)
+                if answered.status not in _NOTHING_ACCEPTED:
+                    raise refused
+                failed = refused  # type: ignore[assignment]
+                pause = max(self._pause(tried), _retry_after(answered))
+            # Another address may do better, and at once.
+            self._at = (self._at + 1) % len(self.urls)
+            if tried % len(self.urls):
+                continue
+            if self.clock.ticks() + pause > until:
+                raise failed
+            await self.clock.sleep(pause)
+
+    async def close(self) -> None:
+        """Let go of what is open; a further request opens it again."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _once(self, ask: Ask) -> Answered:
+        server = self.url
+        try:
+            async with (
+                asyncio.timeout(_ANSWER_WITHIN + ask.wait),
+                self._open_session().request(
+                    ask.method,
+                    f"{server}{ask.path}{_query(ask.query)}",
+                    data=None if ask.body is None else _encoded(ask.body),
+                    headers=self._headers_of(ask),
+                    allow_redirects=False,
+                ) as response,
+            ):
+                return Answered(response.status, response.headers, await response.read())
+        except aiohttp.ClientConnectorError as error:
+            raise _unreachable(server, error) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            if ask.is_repeatable:
+                raise _unreachable(server, error) from error
+            raise StoreUnavailable(
+                f"whether it was done is not known: {server} did not answer: {_reason(error)}",
+                code=NOT_KNOWN,
+            ) from error
+
+    def _headers_of(self, ask: Ask) -> dict[str, str]:
+        typed = {} if ask.body is None else {"content-type": "application/json"}
+        return {**self._headers, **typed, **ask.headers}
+
+    def _pause(self, tried: int) -> float:
+        """Longer each time, and by chance: those who were sent away do not come back together."""
+        most = min(_FIRST_PAUSE * 2.0 ** min(tried, 16), _LONGEST_PAUSE)
+        return most * (0.5 + int(self.ids.short(), 16) / _RANDOM / 2)
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+        return self._session
+
+
+def part(text: str) -> str:
+    """A name as a part of a path."""
+    return quote(text, safe="")
+
+
+def _query(given: Mapping[str, object]) -> str:
+    said = {name: _said(value) for name, value in given.items() if value is not None}
+    return f"?{urlencode(said)}" if said else ""
+
+
+def _said(value: object) -> str:
+    plain: JSON = msgspec.to_builtins(value)
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    return str(plain)
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError) as error:
+        problem = Problem(
+            code="TEN-2004", path="$", message=str(error), advice="Pass JSON: text, numbers, …"
+        )
+        raise InvalidInput("what was given is not JSON", [problem]) from error
+
+
+def _retry_after(answered: Answered) -> float:
+    said = answered.headers.get("retry-after", "")
+    return float(said) if said.isdecimal() else 0.0
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _no_url(url, f"{url!r} is not the address of a server")
+    return url.rstrip("/")
+
+
+def _no_url(url: str, message: str) -> InvalidInput:
+    problem = Problem(
+        code="TEN-2620",
+        path="url",
+        message=message if url else "no address is given",
+        advice="Write it as in http://127.0.0.1:8484.",
+    )
+    return InvalidInput(message, [problem])
+
+
+def _unreachable(server: str, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"cannot reach {server}: {_reason(error)}", code=NO_SERVER)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.strerror or str(error.os_error)
+    return str(error) or type(error).__name__

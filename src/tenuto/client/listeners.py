@@ -1,0 +1,101 @@
+"""The webhooks and subscriptions of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.shapes import Page
+from tenuto.webhooks import Subscription, Webhook
+
+
+class RemoteWebhooks:
+    """Addresses that are told of events for as long as they are there."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def add(
+        self,
+        url: str,
+        patterns: str | Iterable[str],
+        *,
+        secret: str | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Tell `url` of every event that fits one of `patterns`, from now on.
+
+        The secret, made unless it is given, is in what this returns and nowhere else.
+        """
+        body = {
+            "url": url,
+            "patterns": _patterns(patterns),
+            "secret": secret,
+            "description": description,
+        }
+        ask = Ask("POST", "/webhooks", body=body, is_repeatable=False)
+        return await self._connection.ask(ask, Webhook)
+
+    async def list(self) -> list[Webhook]:
+        """Every webhook, oldest first, and how its deliveries go."""
+        return (await self._connection.get("/webhooks", Page[Webhook])).items
+
+    async def remove(self, id: str) -> None:
+        """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
+        await self._connection.do(Ask("DELETE", f"/webhooks/{part(id)}", is_repeatable=False))
+
+    async def enable(self, id: str) -> Webhook:
+        """Tell it of events again, from now on; one that was not disabled stays as it is."""
+        return await self._connection.ask(Ask("POST", f"/webhooks/{part(id)}/enable"), Webhook)
+
+
+class RemoteSubscriptions:
+    """Addresses that somebody outside has named, until they expire."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def add(
+        self,
+        callback_url: str,
+        patterns: str | Iterable[str],
+        *,
+        subscriber_id: str,
+        filter: str | None = None,  # noqa: A002 - a word of the contract
+        correlation_id: str | None = None,
+        expiration_time: datetime | None = None,
+        secret: str | None = None,
+    ) -> Subscription:
+        """Notify `callback_url` of events that fit one of `patterns`, and the rest that is asked.
+
+        The secret, made unless it is given, is in what this returns and nowhere else.
+        """
+        body = {
+            "subscriberId": subscriber_id,
+            "callbackUrl": callback_url,
+            "patterns": _patterns(patterns),
+            "filter": filter,
+            "correlationId": correlation_id,
+            "expirationTime": expiration_time,
+            "secret": secret,
+        }
+        ask = Ask("POST", "/subscriptions", body=body, is_repeatable=False)
+        return await self._connection.ask(ask, Subscription)
+
+    async def list(self) -> list[Subscription]:
+        """Every subscription, oldest first, and how its deliveries go."""
+        return (await self._connection.get("/subscriptions", Page[Subscription])).items
+
+    async def remove(self, id: str) -> None:
+        """End it; what was on its way is dropped. NotFound when there is none."""
+        await self._connection.do(Ask("DELETE", f"/subscriptions/{part(id)}", is_repeatable=False))
+
+    async def enable(self, id: str) -> Subscription:
+        """Notify it again, from now on; one that was not disabled stays as it is."""
+        ask = Ask("POST", f"/subscriptions/{part(id)}/enable")
+        return await self._connection.ask(ask, Subscription)
+
+
+def _patterns(patterns: str | Iterable[str]) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)

@@ -1,0 +1,243 @@
+"""Every command that works on a store works on a server that has one, and says the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tenuto.cli.commands import app
+from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
+from tests.cli.conftest import Ended
+
+Do = Callable[..., Ended]
+
+APPROVE = {
+    "id": "approve",
+    "steps": [{"stepId": "review", "type": "APPROVAL", "assignees": {"users": ["ann"]}}],
+}
+
+
+@contextmanager
+def a_server() -> Iterator[str]:
+    """A service in a thread of its own: commands have their loop in this one."""
+    loop, is_up = asyncio.new_event_loop(), threading.Event()
+    urls: list[str] = []
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with served() as caller:
+            for document in (DOUBLE, WAIT, REFUSE):
+                await caller.app.deploy(document)
+            urls.append(caller.url)
+            is_up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert is_up.wait(60)
+        yield urls[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with a_server() as url:
+        yield url
+
+
+@pytest.fixture
+def do(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Do:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, **environment: str) -> Ended:
+        result = CliRunner().invoke(
+            app,
+            list(words),
+            prog_name="tenuto",
+            env={"TENUTO_SERVER": server, "TENUTO_STORE": None, "COLUMNS": "200", **environment},
+        )
+        assert not (tmp_path / ".tenuto").exists(), "no store is opened"
+        return Ended(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+def started(do: Do, workflow: str, input: object = None) -> str:
+    ended = do("start", workflow, "-i", json.dumps(input), "-o", "json")
+    assert ended.code == 0, ended.err
+    return str(ended.json["instanceId"])
+
+
+def test_run_deploys_starts_and_follows(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "again.json"
+    file.write_text(json.dumps({**DOUBLE, "id": "again"}))
+    ended = do("run", str(file), "--input", '{"number": 4}')
+    assert (ended.code, ended.json) == (0, 8), ended.err
+    assert "✓ COMPLETED" in ended.err
+    file.write_text(json.dumps({**REFUSE, "id": "never"}))
+    ended = do("run", str(file))
+    assert ended.code == 1
+    assert "OUT_OF_STOCK" in ended.err
+
+
+def test_deploy_tells_versions_and_errors(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "deployed.json"
+    file.write_text(json.dumps({**DOUBLE, "id": "deployed"}))
+    assert do("deploy", str(file)).out == "✓ deployed@1\n"
+    assert do("deploy", str(file), "-o", "json").json["items"] == [{"id": "deployed", "version": 1}]
+    file.write_text('{"steps": []}')
+    assert do("deploy", str(file)).code == 2
+
+
+def test_start_follows_and_says_what_was_meant(do: Do) -> None:
+    ended = do("start", "double", "-i", '{"number": 5}', "--follow")
+    assert (ended.code, ended.json) == (0, 10)
+    ended = do("start", "doubel")
+    assert ended.code == 3
+    assert "Did you mean" in ended.err
+    assert "double" in ended.err
+    assert do("start", "double", "-i", "{}").code == 2
+    ended = do("start", "wait", "-i", '{"orderId": "t"}', "--follow", "--timeout", "0.1")
+    assert ended.code == 124
+    assert "It goes on" in ended.err
+
+
+def test_looking_shows_what_a_store_shows(do: Do) -> None:
+    id = started(do, "wait", {"orderId": "look"})
+    assert id in do("list", "--workflow", "wait", "-o", "id").out
+    assert do("list", "--status", "WAITING_FOR_EVENT").out.count("wait@1") >= 1
+    shown = do("show", id[:23], "--history", "--undo-plan")
+    assert shown.code == 0, shown.err
+    assert "waits  for payment.received" in shown.out
+    assert "INPUT_SET" in shown.out
+    assert do("show", "@last", "-o", "json").json["id"] == id
+    assert "INPUT_SET" in do("logs", id).out
+    lines = do("logs", id, "-o", "json").out.splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    assert do("show", "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").code == 3
+
+
+def test_logs_go_on_until_the_end(do: Do) -> None:
+    id = started(do, "double", {"number": 1})
+    ended = do("logs", id, "-f")
+    assert ended.code == 0
+    assert '"to":"COMPLETED"' in ended.out
+
+
+def test_near_misses_are_shown(do: Do) -> None:
+    id = started(do, "wait", {"orderId": "near"})
+    do("events", "send", "payment.received", '{"orderId": "far"}')
+    shown = do("show", id)
+    assert 'was "far" and "near"' in shown.out, shown.out
+
+
+def test_instances_take_commands(do: Do) -> None:
+    id = started(do, "wait", {"orderId": "commands"})
+    assert "PAUSED" in do("pause", id, "--reason", "lunch").out
+    assert do("resume", id, "-o", "json").json["id"] == id
+    again = do("rerun", id, "-o", "json").json
+    assert again["rerunOf"] == id
+    cancelled = do("cancel", id, "--reason", "enough")
+    assert cancelled.code == 0
+    assert do("cancel", id).code == 0, "asking again is no mistake"
+    assert do("pause", id).code == 4
+    shown = do("show", id)
+    assert "enough" in shown.out
+
+
+def test_approvals_are_decided(do: Do, tmp_path: Path) -> None:
+    (tmp_path / "approve.json").write_text(json.dumps(APPROVE))
+    assert do("deploy", "approve.json").code == 0
+    id = started(do, "approve")
+    ended = do("decide", id, "review", "approved", "--by", "ann")
+    assert "✓ review approved by ann" in ended.out
+    assert do("decide", id, "review", "rejected", "--by", "ann").code == 4
+
+
+def test_events_are_sent_and_shown(do: Do, tmp_path: Path) -> None:
+    id = started(do, "wait", {"orderId": "sent"})
+    dry = do("events", "send", "payment.received", '{"orderId": "sent"}', "--dry-run")
+    assert f"resumed  {id}" in dry.out
+    sent = do("events", "send", "payment.received", '{"orderId": "sent"}', "--id", "e-sent")
+    assert "1 wait resumed" in sent.out
+    again = do("events", "send", "payment.received", '{"orderId": "sent"}', "--id", "e-sent")
+    assert "sent before" in again.out
+    assert id in do("events", "show", "e-sent").out
+    assert do("events", "show", "e-sent", "-o", "json").json["resumed"] == 1
+    assert do("events", "show", "nothing").code == 3
+    (tmp_path / "events.json").write_text('[{"pattern": "a.b"}, {"pattern": "workflow.x"}]')
+    ended = do("events", "send", "--from", "events.json")
+    assert ended.code == 2
+    assert "stored" in ended.out
+
+
+def test_dead_letters_are_looked_at_tried_again_and_discarded(do: Do) -> None:
+    id = started(do, "refuse")
+    do("logs", id, "-f")
+    assert id in do("dead-letters", "list").out
+    (letter,) = [
+        each for each in do("dead-letters", "list", "-o", "id").out.split() if each.startswith(id)
+    ]
+    assert "OUT_OF_STOCK" in do("dead-letters", "show", letter).out
+    assert do("dead-letters", "retry", letter).code == 0
+    do("logs", id, "-f")
+    (letter,) = [
+        each for each in do("dead-letters", "list", "-o", "id").out.split() if each.startswith(id)
+    ]
+    assert do("dead-letters", "discard", letter).code == 0
+    assert do("dead-letters", "show", letter).code == 3
+
+
+def test_listeners_are_kept(do: Do) -> None:
+    added = do("webhooks", "add", "https://example.com/h", "order.**", "-o", "json").json
+    assert added["secret"]
+    assert added["id"] in do("webhooks", "list").out
+    assert do("webhooks", "enable", added["id"]).code == 0
+    assert do("webhooks", "remove", added["id"]).code == 0
+    assert do("webhooks", "remove", added["id"]).code == 3
+    ended = do(
+        "subscriptions", "add", "https://example.com/s", "a.b", "--subscriber", "shop", "-o", "json"
+    )
+    assert do("subscriptions", "remove", ended.json["id"]).code == 0
+
+
+def test_a_store_and_a_server_are_not_named_together(do: Do, server: str, tmp_path: Path) -> None:
+    ended = do("list", "--store", "sqlite:///x.db", "--server", server)
+    assert ended.code == 2
+    assert "--store, --server" in ended.err
+    assert do("list", TENUTO_STORE="sqlite:///x.db").code == 2
+    typed = do("list", "--store", f"sqlite:///{tmp_path / 'none.db'}")
+    assert typed.code == 5, "what is typed counts before what the environment says"
+    assert do("list", "--server", server, TENUTO_STORE="sqlite:///x.db").code == 0
+    assert do("run", "--outstanding").code == 2
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "@last"), ("start", "double")])
+def test_that_nobody_is_there_exits_5(
+    do: Do, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0.0)
+    ended = do(*words, TENUTO_SERVER="http://127.0.0.1:1")
+    assert ended.code == 5
+    assert "TEN-4030" in ended.err
+
+
+def test_an_address_that_is_none_exits_2(do: Do) -> None:
+    assert do("list", TENUTO_SERVER="nowhere").code == 2
+
+
+def test_a_command_that_is_nearly_one_is_told_from_nothing(do: Do) -> None:
+    ended = do("strat", "double")
+    assert ended.code == 2
+    assert "start" in ended.err

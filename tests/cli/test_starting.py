@@ -1,0 +1,72 @@
+"""`deploy`, `start` and `logs` on a store; and what is done about dead letters there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import DOUBLE, WAIT, Terminal, one_of_each
+
+
+@pytest.fixture
+def past(terminal: Terminal) -> Terminal:
+    terminal.past(one_of_each)
+    return terminal
+
+
+@pytest.mark.slow
+def test_what_is_deployed_is_started_by_its_id_and_run_by_whoever_has_its_tasks(
+    terminal: Terminal,
+) -> None:
+    terminal.write("double.json", DOUBLE)
+    assert terminal.call("deploy", "double.json").out == "✓ double@1\n"
+    ended = terminal.call("start", "double", "-i", "21", "--key", "k", "-o", "json")
+    assert ended.code == 0, ended.err
+    id = ended.json["instanceId"]
+    again = terminal.call("start", "double", "-i", "21", "--key", "k")
+    assert id in again.out
+    assert "No process works on the store now" in again.err
+    assert terminal.run("run", "double.json", "--instance", id).json == 42
+    lines = [json.loads(line) for line in terminal.call("logs", id, "-o", "json").out.splitlines()]
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    followed = terminal.call("logs", id, "-f")
+    assert (followed.code, '"to":"COMPLETED"' in followed.out) == (0, True)
+
+
+def test_a_workflow_that_is_not_there_exits_3_with_the_nearest(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    terminal.call("deploy", "double.json")
+    ended = terminal.call("start", "dobule")
+    assert ended.code == 3
+    assert "double" in ended.err
+
+
+def test_none_is_deployed_where_one_has_errors(terminal: Terminal) -> None:
+    terminal.write("double.json", DOUBLE)
+    terminal.write("wrong.json", {"steps": []})
+    assert terminal.call("deploy", "double.json", "wrong.json").code == 2
+    assert not (terminal.folder / "store.db").exists()
+
+
+def test_following_ends_after_its_time(terminal: Terminal) -> None:
+    terminal.write("wait.json", WAIT)
+    terminal.call("deploy", "wait.json")
+    ended = terminal.call("start", "wait", "-i", '{"id": 1}', "--follow", "--timeout", "0.1")
+    assert ended.code == 124
+    assert "tenuto show" in ended.err
+
+
+def test_dead_letters_are_shown_and_discarded(past: Terminal) -> None:
+    letter, *_ = past.call("dead-letters", "list", "-o", "id").out.split()
+    assert "OUT_OF_STOCK: none left" in past.call("dead-letters", "show", letter).out
+    assert past.call("dead-letters", "discard", letter, "-o", "json").json["discarded"]
+    assert past.call("dead-letters", "show", letter).code == 3
+
+
+def test_a_dead_letter_that_is_tried_again_is_gone(past: Terminal) -> None:
+    letter, *_ = past.call("dead-letters", "list", "-o", "id").out.split()
+    ended = past.call("dead-letters", "retry", letter, "-o", "json")
+    assert (ended.code, ended.json["id"]) == (0, letter.partition(":")[0])
+    assert past.call("dead-letters", "list", "-o", "id").out == ""
+    assert past.call("dead-letters", "retry", letter).code == 3

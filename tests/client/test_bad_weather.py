@@ -1,0 +1,159 @@
+"""What a client does when the way to the server is bad: it goes on, and does nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tenuto import Client, InvalidInput, Overloaded, StoreUnavailable
+from tenuto.client.connection import Ask
+from tests.api.conftest import DOUBLE, served
+
+Answer = Callable[[str, bytes], bytes | None]
+"""From a request's head and body to what is sent back; None breaks the connection."""
+
+
+@asynccontextmanager
+async def answering(answer: Answer) -> AsyncIterator[str]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        size = next(
+            (
+                int(line.partition(":")[2])
+                for line in head.splitlines()
+                if line.lower().startswith("content-length")
+            ),
+            0,
+        )
+        reply = answer(head, await reader.readexactly(size))
+        if reply is not None:
+            writer.write(reply)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def reply(status: int, body: object, *headers: str) -> bytes:
+    content = json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} X", f"content-length: {len(content)}", "connection: close"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode() + content
+
+
+REFUSED = {"status": 429, "code": "TEN-4290", "detail": "too much", "advice": "later"}
+STARTED = {"instanceId": "i-1", "status": "RUNNING"}
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_has_too_much_to_do_is_asked_again() -> None:
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes:
+        seen.append(next(each for each in head.splitlines() if "dempotency" in each))
+        return reply(429, REFUSED, "retry-after: 0") if len(seen) < 3 else reply(201, STARTED)
+
+    async with answering(answer) as url, Client(url) as client:
+        assert (await client.start("double")).id == "i-1"
+    assert len(seen) == 3
+    assert len(set(seen)) == 1, "a repeat has the key of the first"
+
+
+@pytest.mark.asyncio
+async def test_retry_after_is_waited_for_and_patience_ends() -> None:
+    def answer(head: str, body: bytes) -> bytes:
+        return reply(429, REFUSED, "retry-after: 60")
+
+    async with answering(answer) as url, Client(url, patience=30) as client:
+        with pytest.raises(Overloaded) as refused:
+            await client.start("double")
+    assert (refused.value.code, refused.value.advice) == ("TEN-4290", "later")
+
+
+@pytest.mark.asyncio
+async def test_a_start_whose_answer_was_lost_is_sent_again_and_a_rerun_is_not() -> None:
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes | None:
+        seen.append(head.split(" ")[1])
+        return None if len(seen) == 1 else reply(201, STARTED)
+
+    async with answering(answer) as url, Client(url) as client:
+        assert (await client.start("double")).id == "i-1"
+        assert len(seen) == 2
+        seen.clear()
+        with pytest.raises(StoreUnavailable) as unknown:
+            await client.at("i-1").rerun()
+    assert unknown.value.code == "TEN-4032"
+    assert len(seen) == 1
+
+
+@pytest.mark.asyncio
+async def test_an_event_that_is_sent_again_has_the_same_id() -> None:
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes | None:
+        seen.append(json.loads(body)["id"])
+        return None if len(seen) == 1 else reply(200, {"eventId": seen[0], "duplicate": True})
+
+    async with answering(answer) as url, Client(url) as client:
+        await client.publish("order.made")
+    assert len(seen) == 2
+    assert len(set(seen)) == 1
+
+
+@pytest.mark.asyncio
+async def test_where_one_address_does_not_answer_the_next_is_asked() -> None:
+    async with served() as caller:
+        await caller.app.deploy(DOUBLE)
+        nobody = "http://127.0.0.1:1"
+        async with Client([nobody, caller.url], patience=0) as client:
+            instance = await client.start("double", {"number": 2})
+            assert await instance.result(timeout=30) == 4
+            assert client.connection.url == caller.url
+
+
+@pytest.mark.asyncio
+async def test_a_service_that_begins_again_elsewhere_is_not_noticed() -> None:
+    """One process of two stops while its client waits: the other one answers."""
+    async with served() as second:
+        await second.app.deploy(DOUBLE)
+        async with served(app=None) as first:
+            client = Client([first.url, second.url], patience=10)
+            assert client.connection.url == first.url
+            await client.connection.send(Ask("GET", "/health"))
+        async with client:
+            instance = await client.start("double", {"number": 5})
+            assert await instance.result(timeout=30) == 10
+
+
+@pytest.mark.asyncio
+async def test_that_nobody_is_there_is_said() -> None:
+    async with Client("http://127.0.0.1:1", patience=0) as client:
+        with pytest.raises(StoreUnavailable, match=r"cannot reach http://127\.0\.0\.1:1") as away:
+            await client.start("double")
+    assert away.value.code == "TEN-4030"
+
+
+@pytest.mark.asyncio
+async def test_what_is_no_tenuto_server_is_told_from_one() -> None:
+    def answer(head: str, body: bytes) -> bytes:
+        return reply(200, ["hello"]) if "/start" in head else reply(404, "no such page")
+
+    async with answering(answer) as url, Client(url, patience=0) as client:
+        for ask in (client.start("double"), client.event("e")):
+            with pytest.raises(Exception, match=url) as strange:
+                await ask
+            assert strange.value.code == "TEN-4031"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8484", "ftp://x", "sqlite:///x.db", []])
+def test_an_address_that_is_none_is_refused(url: str | list[str]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Client(url)
+    assert refused.value.code == "TEN-2620"
