@@ -121,7 +121,7 @@ def test_make_run_serves_every_example_and_says_which_event_to_send(tmp_path: Pa
     words = [str(each) for each in files if each.name != "tasks.py"]
     order = 'order={"orderId": "A1", "items": ["metronome"]}'
     with running("dev", *words, "--start", order, folder=tmp_path) as (process, url):
-        _read_until(process, f"""tenuto events send payment.received '{{"orderId":"A1"}}'""")
+        _read_until(process, """tenuto events send payment.received '{"orderId":"A1"}'""")
         event = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
         _, published = ask(f"{url}/api/v1/events", event)
         assert isinstance(published, dict)
