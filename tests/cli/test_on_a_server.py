@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,30 @@ def test_a_command_that_is_nearly_one_is_told_from_nothing(do: Do) -> None:
     ended = do("strat", "double")
     assert ended.code == 2
     assert "start" in ended.err
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_server_that_is_well(do: Do) -> None:
+    ended = do("doctor", "-o", "json")
+    assert ended.code == 0, ended.out
+    states = {each["what"]: each["state"] for each in ended.json["findings"]}
+    assert states == dict.fromkeys(("python", "server", "clock", "access", "disk"), "ok")
+
+
+def test_the_doctor_says_what_to_do_about_a_server_that_is_away(
+    do: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0.0)
+    ended = do("doctor", TENUTO_SERVER="http://127.0.0.1:1")
+    assert ended.code == 1
+    assert "✗ server    TEN-4030" in ended.out
+    assert "See whether the service runs" in ended.err
+
+
+def test_the_doctor_compares_versions_and_clocks(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenuto.cli.doctoring.__version__", "9.9.9")
+    monkeypatch.setattr("tenuto.cli.doctoring._FAR", timedelta(days=-1))
+    ended = do("doctor", "-o", "json")
+    assert ended.code == 0, "a warning is no problem"
+    warned = {each["what"] for each in ended.json["findings"] if each["state"] == "warning"}
+    assert warned == {"server", "clock"}
+    assert all(each["advice"] for each in ended.json["findings"] if each["state"] == "warning")

@@ -70,3 +70,16 @@ def test_a_dead_letter_that_is_tried_again_is_gone(past: Terminal) -> None:
     assert (ended.code, ended.json["id"]) == (0, letter.partition(":")[0])
     assert past.call("dead-letters", "list", "-o", "id").out == ""
     assert past.call("dead-letters", "retry", letter).code == 3
+
+
+def test_the_doctor_looks_at_a_store(past: Terminal) -> None:
+    ended = past.call("doctor", "-o", "json")
+    assert ended.code == 0, ended.out
+    assert [each["what"] for each in ended.json["findings"]] == ["python", "disk", "store", "clock"]
+    assert {each["state"] for each in ended.json["findings"]} == {"ok"}
+
+
+def test_the_doctor_says_what_to_do_about_a_store_that_is_not_there(terminal: Terminal) -> None:
+    ended = terminal.call("doctor")
+    assert ended.code == 1
+    assert "✗ store" in ended.out

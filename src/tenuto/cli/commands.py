@@ -752,6 +752,17 @@ def explain(
     perform(lambda: explain_it(store, what, is_json=output == "json"), output)
 
 
+@app.command()
+def doctor(*, store: Store = STORE, output: Output = "table") -> None:
+    """Find what is wrong with this machine, its store or its server, and say what to do.
+
+    tenuto doctor --server http://127.0.0.1:8484
+    """
+    from tenuto.cli.doctoring import doctor as look
+
+    perform(lambda: look(store, is_json=output == "json"), output)
+
+
 def _serve(
     flags: Flags,
     files: list[Path],
