@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 
 import pytest
+from yarl import URL
 
 from tenuto import Overloaded, StoreUnavailable, Tenuto
 from tenuto.api.config import ServiceConfig
@@ -243,3 +246,22 @@ def _raising(error: Exception) -> object:
         raise error
 
     return refuse
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("endless", [b"x: " + b"a" * 8_000, b"a" * 8_000, b"x: a\r\n" * 1_000])
+async def test_headers_that_do_not_end_are_given_up(serve: Serve, endless: bytes) -> None:
+    async with serve() as call:
+        address = URL(call.url)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(b"GET /health HTTP/1.1\r\nhost: localhost\r\n" + endless * 100)
+        with contextlib.suppress(ConnectionError):
+            # Whoever waited for their end would not answer.
+            async with asyncio.timeout(60):
+                assert (await reader.read()).startswith(b"HTTP/1.1 400")
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        body = {"input": {"orderId": "x" * 200_000}}
+        await call.post("/workflows", WAIT)
+        assert (await call.post("/workflows/wait/start", body)).status == 201

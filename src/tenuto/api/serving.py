@@ -11,6 +11,7 @@ import uvicorn
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.gate import Gate
+from tenuto.api.http_protocol import BoundedHttp
 from tenuto.api.service import Service
 from tenuto.model.errors import TenutoError
 
@@ -55,7 +56,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
     """The service is there inside; leaving lets requests end that are under way."""
     config = uvicorn.Config(
         gate,
-        http="httptools",
+        http=BoundedHttp,
         ws="websockets-sansio",
         lifespan="off",
         log_config=None,
