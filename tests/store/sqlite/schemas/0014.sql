@@ -60,7 +60,7 @@ CREATE TABLE "event_deliveries" (
     arm TEXT NOT NULL,
     event_id TEXT NOT NULL,
     outcome TEXT NOT NULL,
-    reason TEXT,
+    reason TEXT, tenant TEXT NOT NULL DEFAULT 'default',
     PRIMARY KEY (instance_id, node, iteration, arm, event_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -293,7 +293,7 @@ CREATE UNIQUE INDEX audit_log_by_id ON audit_log (tenant, id);
 
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
-CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id);
+CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
 
 CREATE INDEX events_by_pattern ON events (tenant, pattern, number);
 

@@ -60,7 +60,7 @@ CREATE TABLE "event_deliveries" (
     arm TEXT NOT NULL,
     event_id TEXT NOT NULL,
     outcome TEXT NOT NULL,
-    reason TEXT,
+    reason TEXT, tenant TEXT NOT NULL DEFAULT 'default',
     PRIMARY KEY (instance_id, node, iteration, arm, event_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -151,6 +151,14 @@ CREATE TABLE processes (
     is_clean INTEGER NOT NULL DEFAULT 0
 , seen_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
+CREATE TABLE push_targets (
+    tenant TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    state BLOB NOT NULL,
+    PRIMARY KEY (tenant, task_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     version INTEGER NOT NULL,
@@ -160,6 +168,17 @@ CREATE TABLE schema_info (
 CREATE TABLE secrets (
     name TEXT PRIMARY KEY,
     value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task_definitions (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    document BLOB NOT NULL,
+    is_pushed INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE timers (
@@ -274,7 +293,7 @@ CREATE UNIQUE INDEX audit_log_by_id ON audit_log (tenant, id);
 
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
-CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id);
+CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
 
 CREATE INDEX events_by_pattern ON events (tenant, pattern, number);
 
@@ -295,6 +314,8 @@ CREATE INDEX listeners_by_id ON listeners (id);
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
 
 CREATE INDEX owners_by_process ON owners (process_id);
+
+CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
 
 CREATE INDEX timers_by_due ON timers (due);
 
