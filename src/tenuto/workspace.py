@@ -250,7 +250,7 @@ class Workspace:
     async def start_many(self, asked: Sequence[Start]) -> list[InstanceRef | TenutoError]:
         """Start several at once; what is wrong with one is in its place and keeps no other."""
         return [
-            each if isinstance(each, TenutoError) else self.at(each.instance_id)
+            each if isinstance(each, TenutoError) else self._own(each.instance_id)
             for each in await self.begin_many(asked)
         ]
 
