@@ -53,7 +53,7 @@ async def ready(call: Call[NoQuery]) -> Health:
 
 async def _what_is_wrong(call: Call[NoQuery]) -> str | None:
     engine = call.service.app.engine
-    if call.service.leaving.is_set():
+    if call.service.leaving.is_set() or call.service.stopping.is_set():
         return "stopping"
     if engine.fault is not None:
         return "the engine has stopped"
