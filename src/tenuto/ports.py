@@ -133,11 +133,14 @@ class SystemClock:
 
     def now(self) -> datetime:
         asked = self._ticks()
+        latest = self._wall() + self._ahead
         # The machine's clock may be set back; what has been written must not lie in the future.
         # Until it has caught up time goes on at half its pace: it never stands still.
-        crept = self._latest + timedelta(seconds=(asked - self._asked) / 2)
-        self._latest, self._asked = max(self._wall() + self._ahead, crept), asked
-        return self._latest.replace(microsecond=self._latest.microsecond // 1000 * 1000)
+        seconds = (asked - self._asked) / 2
+        if (latest - self._latest).total_seconds() < seconds:
+            latest = self._latest + timedelta(seconds=seconds)
+        self._latest, self._asked = latest, asked
+        return latest.replace(microsecond=latest.microsecond // 1000 * 1000)
 
     def follow(self, moment: datetime) -> None:
         ahead = moment - self._wall()

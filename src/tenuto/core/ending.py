@@ -129,12 +129,11 @@ def output_of(plan: Plan, state: InstanceState) -> JSON:
         return state.ending.output
     if state.output is not UNSET:
         return state.output
-    reached = ((name, state.nodes.get(NodeKey(name))) for name in plan.sinks)
-    sinks: Object = {
-        name: node.output
-        for name, node in reached
-        if node is not None and node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED)
-    }
+    sinks: Object = {}
+    for name in plan.sinks:
+        node = state.nodes.get(NodeKey(name))
+        if node is not None and node.status in (NodeStatus.COMPLETED, NodeStatus.FAILED):
+            sinks[name] = node.output
     if len(sinks) == 1:
         return next(iter(sinks.values()))
     return sinks

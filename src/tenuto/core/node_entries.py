@@ -42,8 +42,17 @@ _PENDING = NodeStatus.PENDING
 
 def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
     key = entry.key
-    before = _begun(state, key)
+    before = state.nodes.get(key)
     if before is None:
+        node = NodeState(
+            status=_RUNNING,
+            attempt=entry.attempt,
+            opened=state.version,
+            started_at=entry.at,
+            input=entry.input,
+        )
+        open_node(plan, state, key, node)
+    elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
         given = node.input if entry.input is UNSET else entry.input
         open_node(plan, state, key, replace(node, attempt=entry.attempt, input=given))

@@ -101,6 +101,8 @@ class Draft(Struct, eq=False):
     """Whether other processes may have advanced it since it was read."""
     stored: Mapping[str, EventResult] = {}
     """What became of the events of its turn, those that it published among them."""
+    _needs_owner: bool = False
+    """Whether the state that is written does; worked out once, with the write."""
     _owed: Obligations | None = None
     _bytes: int = 0
     _create: NewInstance | None = None
@@ -186,6 +188,7 @@ class Draft(Struct, eq=False):
         held = self.held
         if held.jobs:
             self._withdraw_jobs()
+        self._needs_owner = self.state.needs_owner
         owed = self._owed
         ownership = self._ownership
         shows_all = held.is_projected or held.owner_elsewhere is not None
@@ -251,7 +254,7 @@ class Draft(Struct, eq=False):
         held.state = self.state
         if held.jobs or (self._owed is not None and self._owed.jobs):
             self._keep_jobs()
-        held.is_owned = self.state.needs_owner and held.owner_elsewhere is None
+        held.is_owned = self._needs_owner and held.owner_elsewhere is None
         if self._snapshot is None:
             held.tail_entries += len(self.rows)
             held.tail_bytes += self._bytes
@@ -274,7 +277,7 @@ class Draft(Struct, eq=False):
     @property
     def _ownership(self) -> Ownership:
         held = self.held
-        if held.owner_elsewhere is not None or self.state.needs_owner == held.is_owned:
+        if held.owner_elsewhere is not None or self._needs_owner == held.is_owned:
             return Ownership.KEEP
         return Ownership.RELEASE if held.is_owned else Ownership.TAKE
 
@@ -380,7 +383,7 @@ class Draft(Struct, eq=False):
     @property
     def _shows_in_lists(self) -> bool:
         """Lists show a status as soon as it holds; where a running instance is, a little later."""
-        if not self.state.needs_owner:
+        if not self._needs_owner:
             return True
         return self._create is None and self.state.status is not self.before.status
 

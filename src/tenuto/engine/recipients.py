@@ -99,6 +99,8 @@ def place_of(wait: WaitRow) -> tuple[str, str, str]:
 
 def _first_arms(waits: Sequence[WaitRow]) -> list[WaitRow]:
     """Of the arms of one wait the first listed; triggers are sorted out later."""
+    if len(waits) < 2:
+        return list(waits)
     first: dict[WaitKey, WaitRow] = {}
     for wait in waits:
         is_arm = bool(wait.arm) and not wait.is_trigger and not wait.is_cancellation

@@ -66,13 +66,17 @@ class WaitFinder:
             pattern: await self._store.wait_terms(tenant, pattern)
             for pattern in dict.fromkeys(event.pattern for _, event in its_own)
         }
+        # Where events of one name are looked for is worked out once, and not for each of them.
+        places = {
+            pattern: [(term, _paths(term)) for term in terms if fits(term.pattern, pattern)]
+            for pattern, terms in of_pattern.items()
+        }
         interested: defaultdict[WaitTerm, list[int]] = defaultdict(list)
         for index, event in its_own:
             value = event.as_value()
-            for term in of_pattern[event.pattern]:
-                if fits(term.pattern, event.pattern):
-                    values = _term_values(term.term_paths, value)
-                    interested[WaitTerm(term.pattern, term.term_paths, values)].append(index)
+            for term, paths in places[event.pattern]:
+                values = _term_values(paths, value)
+                interested[WaitTerm(term.pattern, term.term_paths, values)].append(index)
         return interested
 
 
@@ -95,11 +99,14 @@ def is_fit(wait: WaitRow, event: Event) -> bool:
 
 def term_of(term: WaitTerm, event: Event) -> WaitTerm:
     """Where in the index waits are that compare the same and find it in the event."""
-    return term._replace(term_values=_term_values(term.term_paths, event.as_value()))
+    return term._replace(term_values=_term_values(_paths(term), event.as_value()))
 
 
-def _term_values(term_paths: str, event: Mapping[str, JSON]) -> str:
-    if not term_paths:
-        return ""
-    paths: list[str] = msgspec.json.decode(term_paths)
-    return _encode(event_term_values(event, paths)).decode()
+def _paths(term: WaitTerm) -> list[str]:
+    """What waits under a term compare of an event."""
+    paths: list[str] = msgspec.json.decode(term.term_paths) if term.term_paths else []
+    return paths
+
+
+def _term_values(paths: Sequence[str], event: Mapping[str, JSON]) -> str:
+    return _encode(event_term_values(event, paths)).decode() if paths else ""

@@ -34,7 +34,7 @@ def refuse_bad_ids(**ids: str | None) -> None:
     refuse_bad_text(**given)
     problems = [
         problem
-        for name, text in given.items()
+        for name, text in ids.items()
         if isinstance(text, str)
         for problem in length_problems(text, f"$.{name}")
     ]

@@ -6,6 +6,7 @@ Days are 24 hours here (everything is UTC); months and years follow the calendar
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from msgspec import Struct
 from whenever import Instant, ItemizedDelta, PlainDateTime
@@ -91,6 +92,7 @@ def to_milliseconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+@lru_cache(maxsize=64)  # all that a turn writes has few moments
 def epoch_ms(moment: datetime) -> int:
     """Milliseconds since 1970, exactly."""
     delta = moment - _EPOCH

@@ -105,8 +105,7 @@ def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:
         fields |= {"status": row.node_status, "variable": row.output_variable}
-    fields["at"] = from_epoch_ms(row.at_ms)
-    return msgspec.convert(fields, kind)
+    return msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms)}, kind)
 
 
 def _upcast(event_type: EventType, fields: Object) -> Object:

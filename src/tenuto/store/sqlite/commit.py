@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.store.columns import (
+    EventColumns,
     dead_letter_columns,
     event_columns,
     instance_columns,
@@ -256,7 +257,7 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
             else key_taken(write, used) or LOST
             for write in turn.writes
         },
-        _event_results(session, turn, published) if published else {},
+        _event_results(session, turn, list(map(event_columns, published))) if published else {},
     )
 
 
@@ -355,22 +356,25 @@ def _write_ownership(session: Session, process_id: str, won: list[InstanceWrite]
 
 
 def _write_events(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
-    session.insert("insert_events", [(*event_columns(event), turn.id) for event in events])
-    return _event_results(session, turn, events)
+    given = [event_columns(event) for event in events]
+    session.insert("insert_events", [(*columns, turn.id) for columns in given])
+    return _event_results(session, turn, given)
 
 
-def _event_results(session: Session, turn: Turn, events: Sequence[Event]) -> dict[str, EventResult]:
-    wanted = as_json([(event.tenant, event.id) for event in events])
+def _event_results(
+    session: Session, turn: Turn, given: Sequence[EventColumns]
+) -> dict[str, EventResult]:
+    wanted = as_json([(event.tenant, event.id) for event in given])
     known = {id: facts for id, *facts in session.packed("known_events", (wanted,))}
-    return {event.id: _event_result(event, turn.id, *known[event.id]) for event in events}
+    return {event.id: _event_result(event, turn.id, *known[event.id]) for event in given}
 
 
 def _event_result(
-    event: Event, turn_id: str, content_hash: str, stored_by: str, *facts: int
+    given: EventColumns, turn_id: str, content_hash: str, stored_by: str, *facts: int
 ) -> EventResult:
     number, is_matched, *counts = facts
     return known_event(
-        is_same=bytes.fromhex(content_hash) == event_columns(event).content_hash,
+        is_same=bytes.fromhex(content_hash) == given.content_hash,
         is_own=stored_by == turn_id,
         is_matched=bool(is_matched),
         number=number,
