@@ -289,7 +289,7 @@ def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> 
 
 def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
     # Of two matchings of one event the first counts.
-    first = {match.event_id: match for match in reversed(turn.matches)}
+    first = {match.event_id: match for match in reversed(turn.matches) if match.is_done}
     stored = [
         (
             *event_columns(event),
