@@ -83,7 +83,7 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     cause: EventCause | None = None
     """The event that starts it, if one does."""
     chain: int = 0
-    """How many starts by lifecycle events, one from the other, led to it."""
+    """How many starts by events of instances led to it, as `Event.chain` counts them."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
