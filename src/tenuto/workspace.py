@@ -21,7 +21,7 @@ from tenuto.engine.plans import is_there
 from tenuto.engine.requests import Answer
 from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
 from tenuto.engine.taking import Taking
-from tenuto.events import GivenEvent, name_problems
+from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
@@ -344,7 +344,11 @@ class Workspace:
             correlation_id=correlation_id,
             timestamp=aware(timestamp, "timestamp"),
         )
-        wrong = name_problems(pattern, "$.pattern")
+        wrong = [
+            *name_problems(pattern, "$.pattern"),
+            *given_id_problems(id, "$.id"),
+            *id_problems(correlation_id, "$.correlationId"),
+        ]
         return await self._publish(self._taking.event(given, problems=wrong), dry_run=dry_run)
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
