@@ -27,7 +27,7 @@ from tenuto.engine.starting import (
     refuse_unknown_tasks,
 )
 from tenuto.engine.taking import Taking
-from tenuto.events import GivenEvent, name_problems
+from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, TenutoError
@@ -363,7 +363,11 @@ class Workspace:
             correlation_id=correlation_id,
             timestamp=aware(timestamp, "timestamp"),
         )
-        wrong = name_problems(pattern, "$.pattern")
+        wrong = [
+            *name_problems(pattern, "$.pattern"),
+            *given_id_problems(id, "$.id"),
+            *id_problems(correlation_id, "$.correlationId"),
+        ]
         return await self._publish(self._taking.event(given, problems=wrong), dry_run=dry_run)
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:

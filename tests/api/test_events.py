@@ -79,7 +79,7 @@ async def test_cloud_events_are_taken_in_each_of_their_forms(serve: Serve) -> No
         structured = await call(
             "POST", "/events", cloud, headers={"content-type": "application/cloudevents+json"}
         )
-        assert (structured.status, structured.json["eventId"]) == (200, "/s 1")
+        assert (structured.status, structured.json["eventId"]) == (200, "cloudevent /s 1")
         batch = await call(
             "POST",
             "/events",

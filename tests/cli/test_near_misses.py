@@ -91,7 +91,7 @@ def test_a_file_of_events_is_sent_and_a_wrong_one_keeps_none_of_the_others(
     assert sent.code == 2
     assert sent.out.splitlines() == [
         "✓ a stored: nobody waits for it now",
-        "✓ /shop 1 stored: 1 wait resumed",
+        "✓ cloudevent /shop 1 stored: 1 wait resumed",
     ]
     assert "event 2 of 3 is not sent" in sent.err
     assert "$[1].pattern" in sent.err

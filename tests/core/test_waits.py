@@ -11,7 +11,7 @@ import pytest
 
 from tenuto.core.terms import INDEXED_BYTES
 from tenuto.expr import event_term_values
-from tenuto.model.entries import WaitOpened
+from tenuto.model.entries import NodeFailed, WaitOpened
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKind
@@ -303,3 +303,14 @@ def test_conditions_of_a_wait_see_what_was_mapped() -> None:
     document = draw("w>a w:large>b", w=node)
     assert play(document).start().event("paid", {"amount": 50}).running == ["a"]
     assert play(document).start().event("paid", {"amount": 500}).running == ["b"]
+
+
+@pytest.mark.parametrize(("input", "what"), [({}, "undefined"), ({"id": None}, "null")])
+def test_a_wait_whose_correlation_id_is_nothing_fails_and_takes_nobody_elses_event(
+    input: Object, what: str
+) -> None:
+    run = play(draw("w", w=wait(correlationId="{{ctx.input.id}}"))).start(input)
+    assert (run.status, run.ledger.waits) == (Status.FAILED, {})
+    assert run.code == "EXPRESSION_ERROR"
+    [failed] = [entry for entry in run.entries if isinstance(entry, NodeFailed)]
+    assert what in failed.error.message

@@ -62,6 +62,72 @@ async def test_what_no_store_keeps_is_not_found_in_any(
         assert await app.instances(correlation_id=text) == []
 
 
+@pytest.mark.parametrize("text", [" e", "e\n", "a\tb", "a\x7fb", "\u2003e"])
+async def test_an_event_id_that_is_not_what_it_looks_like_is_refused(text: str) -> None:
+    """In each form: as Python, as a document, and as a CloudEvent."""
+    cloud: Object = {"specversion": "1.0", "type": "paid", "source": "/shop", "id": "7"}
+    async with Tenuto() as app:
+        for name, asked in (
+            ("id", app.publish("paid", id=text)),
+            ("correlationId", app.publish("paid", correlation_id=text)),
+        ):
+            with pytest.raises(InvalidInput) as refused:
+                await asked
+            assert [(each.code, each.path) for each in refused.value.problems] == [
+                ("TEN-2014", f"$.{name}")
+            ]
+        documents: list[Object] = [
+            {"pattern": "paid", "id": text},
+            {"pattern": "paid", "correlationId": text},
+            cloud | {"id": text},
+            cloud | {"correlationid": text},
+        ]
+        for error in await app.publish_all(documents):
+            assert isinstance(error, InvalidInput)
+            assert [each.code for each in error.problems] == ["TEN-2014"]
+        assert not await app.engine.store.unmatched_events(10)
+
+
+async def test_the_id_of_a_cloud_event_is_never_that_of_another_event() -> None:
+    cloud: Object = {"specversion": "1.0", "type": "paid", "source": "/shop", "id": "7"}
+    async with Tenuto() as app:
+        await app.publish("other", id="/shop 7")
+        [first] = await app.publish_all(cloud)
+        [second] = await app.publish_all(cloud)
+        assert not isinstance(first, TenutoError)
+        assert not isinstance(second, TenutoError)
+        assert (first.duplicate, second.duplicate) == (False, True)
+        assert first.event_id == second.event_id == "cloudevent /shop 7"
+        with pytest.raises(InvalidInput) as refused:
+            await app.publish("paid", id=first.event_id)
+        assert refused.value.problems[0].code == "TEN-2014"
+        [error] = await app.publish_all({"pattern": "paid", "id": first.event_id})
+        assert isinstance(error, InvalidInput)
+
+
+async def test_a_number_too_long_to_be_written_is_refused_wherever_it_is_handed_in() -> None:
+    most, too_long = 10**4_000, 10**5_000
+    approval: Object = {"stepId": "a", "type": "APPROVAL", "assignees": {"users": ["ann"]}}
+    async with Tenuto() as app:
+        await app.deploy({"id": "asking", "steps": [approval]})
+        asking = await app.start("asking", {"n": most})
+        for path, asked in (
+            ("$.n", app.start("asking", {"n": too_long})),
+            ("$.payload[0]", app.publish("paid", [too_long])),
+            ("$.form", asking.decide("a", "approved", by="ann", form=too_long)),
+        ):
+            with pytest.raises(InvalidInput) as refused:
+                await asked
+            assert [(each.code, each.path) for each in refused.value.problems] == [
+                ("TEN-2004", path)
+            ]
+        good, bad = await app.publish_all(
+            [{"pattern": "x", "payload": 1}, {"pattern": "x", "payload": too_long}]
+        )
+        assert not isinstance(good, TenutoError)
+        assert isinstance(bad, InvalidInput)
+
+
 async def test_an_id_that_is_too_long_is_refused_wherever_it_is_handed_in() -> None:
     fits, too_long = "\U0001f600" * 255, "x" * 256
     async with Tenuto() as app:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto, WorkflowCancelled
 from tenuto.model.errors import InvalidInput
@@ -24,6 +25,7 @@ from tests.engine.situations import at_rest, until
 from tests.engine.work import counted_work
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
+from tests.store.situations import NOON
 
 pytestmark = pytest.mark.asyncio
 
@@ -255,6 +257,39 @@ async def test_a_chain_of_starts_by_lifecycle_events_is_cut(shop: Shop) -> None:
     assert [each.outcome for each in await app.engine.store.deliveries_of("default", "e16")] == [
         "refused"
     ]
+
+
+async def test_a_workflow_that_starts_itself_by_what_it_emits_comes_to_an_end() -> None:
+    """The hundredth start is the last; the refusal of the next is recorded."""
+    echo = draw("e>d", e=emit("ping"), d=end()) | {"id": "echo"}
+    async with Tenuto() as app:
+        await app.deploy(echo | {"triggers": [{"eventPattern": "ping", "inputMapping": {}}]})
+        await app.publish("ping", id="first")
+        await app.engine._settle()
+        while len(await app.instances(status="COMPLETED", limit=1_000)) <= 100:
+            await app.engine._settle()
+        await app.engine._settle()
+        found = await app.instances(limit=1_000)
+        assert len(found) == 101
+        deliveries = [
+            delivery
+            for each in found
+            for delivery in await app.engine.store.deliveries_of("default", f"{each.id}:e")
+        ]
+        [refused] = [each for each in deliveries if each.outcome == "refused"]
+        assert refused.reason == "it is the end of a chain of 100 starts by emitted events"
+
+
+async def test_chains_of_emitted_and_of_lifecycle_events_are_counted_apart() -> None:
+    of_instance = "0190a5b0-0000-7000-8000-000000000000:e"
+    told = Event(id=of_instance, pattern="workflow.completed", payload=None, received_at=NOON)
+    emitted, given = replace(told, pattern="ping"), replace(told, pattern="ping", id="mine")
+    assert (told.chain_of_starts, emitted.chain_of_starts, given.chain_of_starts) == (1, 1_000, 0)
+    assert replace(told, chain=50_015).chain_problem is None
+    assert replace(told, chain=16).chain_problem is not None
+    assert replace(emitted, chain=99_016).chain_problem is None
+    assert replace(emitted, chain=100_000).chain_problem is not None
+    assert replace(given, chain=100_016).chain_problem is None
 
 
 async def test_what_a_step_publishes_reaches_whoever_it_is_for(shop: Shop) -> None:

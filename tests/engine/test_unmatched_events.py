@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
 
 from tenuto import Tenuto
 from tenuto.engine.looking_back import LookingBack
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recovery import Recovery
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.events import Event
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import MatchWrite, WaitTerm
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import MatchWrite, Turn, TurnResult, WaitKey, WaitRow, WaitTerm
 from tests.engine.situations import ONE_WAIT
 from tests.store.situations import ME, NOON, event, turn
 
@@ -27,13 +27,16 @@ class Choosy:
         self._store = store
         self.tried: list[str] = []
 
-    async def match(self, number: int, event: Event) -> int:
-        self.tried.append(event.id)
-        if event.id == "bad":
-            raise TenutoError("the store refused the data", code="TEN-2004")
-        done = MatchWrite(event_id=event.id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
-        await self._store.commit(turn(f"match {number}", matches=(done,)))
-        return 0
+    async def match_together(self, events: Sequence[StoredEvent]) -> None:
+        for each in events:
+            id = each.event.id
+            self.tried.append(id)
+            if id == "bad":
+                each.refuse(TenutoError("the store refused the data", code="TEN-2004"))
+                continue
+            done = MatchWrite(event_id=id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
+            await self._store.commit(turn(f"match {id}", matches=(done,)))
+            each.matched(done)
 
 
 async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
@@ -50,6 +53,43 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     assert await recovery.run() == 0
     assert sorted(choosy.tried) == ["bad", "fine", "good"]
     assert [each.id for _, each in await store.unmatched_events(10)] == ["bad"]
+
+
+class Counting(MemoryStore):
+    """Counts the questions that events ask, and the turns that record them."""
+
+    questions = turns = 0
+
+    async def waits_for(
+        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
+    ) -> list[WaitRow]:
+        self.questions += 1
+        return await super().waits_for(tenant, terms, limit=limit, after=after)
+
+    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+        self.turns += bool(turn.matches)
+        return await super().commit(turn, lane)
+
+
+async def test_what_a_crash_left_unmatched_is_matched_together() -> None:
+    """A burst of hundreds is one question and a few turns, and not hundreds of either."""
+    disk = MemoryDisk()
+    async with Tenuto(MemoryStore(disk)) as app:
+        await app.deploy(ONE_WAIT)
+        waiting = await app.start("waiting", {"orderId": 7})
+        await app.engine._settle()
+        payloads = [
+            event(f"e{n}", pattern="payment.received", payload={"orderId": n}) for n in range(300)
+        ]
+        await app.engine.store.commit(
+            turn("t", events=tuple(payloads), process_id=app.engine.process_id)
+        )
+    counting = Counting(disk)
+    async with Tenuto(counting) as app:
+        assert await counting.unmatched_events(1) == []
+        assert counting.questions <= 2
+        assert counting.turns <= 10
+        await (await app.instance(waiting.id)).result(5)
 
 
 class Denying(MemoryStore):

@@ -57,7 +57,7 @@ def test_only_the_pattern_is_asked_for() -> None:
 def test_a_cloud_event_is_read_as_what_it_says() -> None:
     assert read_events(CLOUD_EVENT) == [
         GivenEvent(
-            id="https://shop.example/payments p-1",
+            id="cloudevent https://shop.example/payments p-1",
             pattern="payment.received",
             payload={"orderId": 7},
             correlation_id="order-7",
@@ -98,7 +98,7 @@ def test_a_body_is_read_as_what_its_type_says(
         "content-type": content_type,
     }
     assert read_binary(headers, body, json.loads) == GivenEvent(
-        pattern="a b", payload=payload, id="/s 1"
+        pattern="a b", payload=payload, id="cloudevent /s 1"
     )
 
 

@@ -227,6 +227,7 @@ class Scenario:
             cancelled=self.random.randint(0, 3),
             started=self.random.randint(0, 3),
             matched_at=NOON,
+            is_done=self.random.random() < 0.8,
         )
 
     async def commit(self) -> None:

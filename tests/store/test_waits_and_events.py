@@ -104,6 +104,29 @@ async def test_a_duplicate_of_a_matched_event_tells_what_it_did(store: Handle) -
     assert again.events == {"e1": EventResult("duplicate", 2, matched=True, number=1)}
 
 
+async def test_a_part_of_a_matching_leaves_its_event_unmatched(store: Handle) -> None:
+    await store.commit(turn("t1", events=(event("e1"),)))
+    part, last = (
+        MatchWrite(
+            event_id="e1",
+            mail=(mail(f"m{n}", f"i{n}"),),
+            deliveries=(Delivery("e1", f"i{n}", "w", "", "matched"),),
+            resumed=2,
+            matched_at=moment(1),
+            is_done=n == 2,
+        )
+        for n in (1, 2)
+    )
+    await store.commit(turn("t2", matches=(part,)))
+    assert [each.id for _, each in await store.unmatched_events(10)] == ["e1"]
+    assert [each.id for each in await store.mail(10)] == ["m1"]
+    assert await store.prune_events("default", moment(9), 10) == 0
+    await store.commit(turn("t3", matches=(part, last)))
+    assert await store.unmatched_events(10) == []
+    assert [each.id for each in await store.mail(10)] == ["m1", "m2"]
+    assert len(await store.deliveries_of("default", "e1")) == 2
+
+
 async def test_matching_twice_delivers_once(store: Handle) -> None:
     await store.commit(turn("t1", events=(event("e1"),)))
     for number in (3, 4):

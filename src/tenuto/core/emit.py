@@ -12,7 +12,7 @@ from tenuto.model.effects import PublishEvent
 from tenuto.model.events import Event, event_name_problem
 from tenuto.model.failure import INVALID_EVENT, TOO_LARGE, Failure
 from tenuto.model.graph import Emit
-from tenuto.model.ids import NodeKey, idempotency_key, too_long
+from tenuto.model.ids import NodeKey, idempotency_key, too_long, unseen_in
 from tenuto.model.json import JSON, size_of
 from tenuto.model.status import NodeStatus
 
@@ -55,7 +55,7 @@ def _refusal(
     if isinstance(pattern, str):
         problem = event_name_problem(pattern)
     if problem is None and correlation_id is not None:
-        problem = too_long(correlation_id)
+        problem = too_long(correlation_id) or unseen_in(correlation_id)
     if problem is not None:
         return Failure(code=INVALID_EVENT, message=problem, retryable=False)
     size = size_of(payload)

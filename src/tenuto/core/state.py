@@ -286,7 +286,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     deadline: datetime | None = None
     parent: Parent | None = None
     chain: int = 0
-    """How many starts by lifecycle events, one from the other, led to it."""
+    """How many starts by events of instances led to it, as `Event.chain` counts them."""
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None

@@ -177,9 +177,12 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
     if config.correlation_id is None:
         return None
     value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope(key))
-    if value is None or isinstance(value, Undefined | str):
-        return None if isinstance(value, Undefined) else value
-    return _encode(value).decode()
+    if value is None or isinstance(value, Undefined):
+        # Without one it would take what is meant for others.
+        what = "null" if value is None else "undefined"
+        message = f"`correlationId` is {what}, and would fit every event"
+        raise ExpressionError(message, source=config.correlation_id)
+    return value if isinstance(value, str) else _encode(value).decode()
 
 
 def _pattern(d: Deciding, key: NodeKey) -> str:

@@ -14,6 +14,8 @@ from tenuto.store.protocol import LookedBack
 
 MOST_TAKEN = 2_000
 """So many of a kind are taken for one turn; but results, timers and mail all together."""
+MOST_LETTERS, MOST_BYTES = 1_000, 4_000_000
+"""So many letters, and so many bytes of them, matchings may leave in one turn."""
 MOST_BEGINNING = 10_000
 """So many starts and commands may wait, and so many events."""
 
@@ -154,7 +156,7 @@ class Intake:
         return Batch(
             requests + _drained(self._begin, room),
             self._taken_events(),
-            _drained(self._matches, MOST_TAKEN // 10),
+            self._taken_matches(),
             _drained(self._looked_back, MOST_TAKEN),
         )
 
@@ -165,6 +167,19 @@ class Intake:
             request = self._events.popleft()
             taken[request.event.id] = request
         return list(taken.values())
+
+    def _taken_matches(self) -> list[PendingMatch]:
+        """As many as a turn can hold of what each of them leaves to others, and at least one."""
+        taken: list[PendingMatch] = []
+        letters = size = 0
+        while self._matches and len(taken) < MOST_TAKEN // 10:
+            mail = self._matches[0].match.mail
+            letters += len(mail)
+            size += sum(len(letter.input) for letter in mail)
+            if taken and (letters > MOST_LETTERS or size > MOST_BYTES):
+                break
+            taken.append(self._matches.popleft())
+        return taken
 
     def go_first(self, requests: Sequence[Request]) -> None:
         """Requests that were taken already, and go before all others next time."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 import msgspec
 
 from tenuto.core import Rejection
+from tenuto.engine.letters import InboxReader, InInbox
 from tenuto.engine.plans import Plans
 from tenuto.engine.requests import LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
@@ -29,7 +30,7 @@ BATCH = 500
 MOST_ROUNDS = 100
 """So many times BATCH letters one look takes; the others are for the next."""
 _GONE = "TEN-3001"
-_decode = msgspec.json.Decoder(Input | LookAgain).decode
+_decode = msgspec.json.Decoder(Input | LookAgain | InInbox).decode
 
 
 class Mailroom:
@@ -184,7 +185,7 @@ class Mailroom:
         return starting.union(self._may_start())
 
     async def _hand_over(self, letters: list[Mail]) -> None:
-        tenants = _Tenants(self._store)
+        tenants, inbox = _Tenants(self._store), InboxReader(self._store)
         starting = self._starting()
         for letter in letters:
             key = _key(letter)
@@ -197,6 +198,12 @@ class Mailroom:
                 starting.add(letter.instance_id)
                 self._unreadable(key)
                 continue
+            if isinstance(input, InInbox):
+                try:
+                    input = await inbox.complete(input)
+                except StoreUnavailable:
+                    self._in_hand.pop(key, None)
+                    raise
             request = Request(letter.instance_id, input, mail_id=letter.id)
             if isinstance(input, Started):
                 self._in_hand[key] = True

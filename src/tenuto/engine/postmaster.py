@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 import msgspec
@@ -21,19 +20,18 @@ import msgspec
 from tenuto.engine.batch import PendingMatch
 from tenuto.engine.inspector import id_is_taken
 from tenuto.engine.intake import Intake
-from tenuto.engine.looking_back import report_of
+from tenuto.engine.letters import Part, parts_of
 from tenuto.engine.outage import Outage
-from tenuto.engine.recipients import Recipients, Whom, place_of
+from tenuto.engine.recipients import Recipients
 from tenuto.engine.requests import EventRequest
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.wait_finder import WaitFinder
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.inputs import EventMatched, TriggerMatched
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import Delivery, EventResult, Mail, MatchWrite, Store, WaitRow
+from tenuto.store.protocol import EventResult, MatchWrite, Store, WaitRow
 
 log = logging.getLogger("tenuto.events")
 
@@ -41,8 +39,6 @@ MOST_TOGETHER = 500
 """So many events look for waits with one question."""
 _NEEDS_SOMEBODY = frozenset({"TEN-4004", "TEN-4005", "TEN-4006"})
 """A store that denies, is of another version or is damaged is no weather that passes by itself."""
-
-_encode = msgspec.json.Encoder().encode
 
 
 class StoredEvent:
@@ -171,9 +167,13 @@ class Postmaster:
             if whom is None or self._is_guest:
                 others.append(self._match_one(each, fitting))
             else:
-                match, letters = _written(each.event, whom)
-                settled = partial(self._recorded, each, match, letters, recording)
-                self._intake_of(each.event.id).store_match(PendingMatch(match, settled))
+                parts = parts_of(each.event, whom)
+                part = next(parts)
+                if not part.match.is_done:
+                    others.append(self._match_one(each, fitting))
+                    continue
+                settled = partial(self._recorded, each, part, recording)
+                self._intake_of(each.event.id).store_match(PendingMatch(part.match, settled))
                 recording.begun()
         outcomes = await asyncio.gather(*others, return_exceptions=True)
         await recording.over()
@@ -184,16 +184,15 @@ class Postmaster:
     def _recorded(
         self,
         each: StoredEvent,
-        match: MatchWrite,
-        letters: Sequence[SendMail],
+        part: Part,
         recording: _Recording,
         error: Exception | None,
     ) -> None:
         """Whom an event is for is durable, or cannot be kept."""
         if error is None:
-            for letter in letters:
-                self._send(letter, match.tenant)
-            each.matched(match)
+            for letter in part.letters:
+                self._send(letter, part.match.tenant)
+            each.matched(part.match)
         else:
             each.is_settled = True
             each.refuse(error)
@@ -233,16 +232,20 @@ class Postmaster:
 
     async def _match(self, number: int, event: Event, fitting: Sequence[WaitRow]) -> MatchWrite:
         whom = await self._recipients.among(fitting, number, event)
-        match, letters = _written(event, whom)
-        if self._is_guest:
-            # A turn's letters are its author's to hand over, as long as that lives. These go out
-            # before the matching is done: if it never is, it is done again, and they with it.
-            await self._store.send(match.mail)
-            await self._record(msgspec.structs.replace(match, mail=()))
-            return match
-        await self._record(match)
-        for letter in letters:
-            self._send(letter, match.tenant)
+        for start in whom.starts.deliveries:
+            if start.reason is not None:
+                log.warning("event %s does not start %s: %s", event.id, start.node, start.reason)
+        for match, letters in parts_of(event, whom):
+            if self._is_guest:
+                # A turn's letters are its author's to hand over, as long as that lives. These go
+                # out before the matching is done: if it never is, it is done again, and they
+                # with it.
+                await self._store.send(match.mail)
+                await self._record(msgspec.structs.replace(match, mail=()))
+                continue
+            await self._record(match)
+            for letter in letters:
+                self._send(letter, match.tenant)
         return match
 
     def _record(self, match: MatchWrite) -> asyncio.Future[None]:
@@ -279,44 +282,3 @@ def _settle(future: asyncio.Future[None], error: Exception | None) -> None:
         future.set_result(None)
     else:
         future.set_exception(error)
-
-
-def _written(event: Event, whom: Whom) -> tuple[MatchWrite, list[SendMail]]:
-    """What is recorded of an event, and the letters that go out once it is."""
-    for start in whom.starts.deliveries:
-        if start.reason is not None:
-            log.warning("event %s does not start %s: %s", event.id, start.node, start.reason)
-    told = (*whom.waits, *whom.cancelling)
-    letters = [_letter(wait, event, whom.at) for wait in told] + whom.starts.letters
-    match = MatchWrite(
-        tenant=event.tenant,
-        event_id=event.id,
-        mail=tuple(map(_mail, letters)),
-        deliveries=(*(_matched(wait, event) for wait in told), *whom.starts.deliveries),
-        # Those that opened later look back by themselves, and most often take this one.
-        resumed=len(whom.waits) + len(whom.later),
-        cancelled=whom.cancelled,
-        started=len(whom.starts.letters),
-        matched_at=whom.at,
-    )
-    return match, letters
-
-
-def _letter(wait: WaitRow, event: Event, now: datetime) -> SendMail:
-    report: EventMatched | TriggerMatched = report_of(wait, event)
-    if wait.is_cancellation:
-        report = TriggerMatched(trigger=wait.position, event=event)
-    id = f"{event.id}/{wait.instance_id}/{wait.node}/{wait.iteration}"
-    if wait.arm:
-        id += f"/{wait.arm}"
-    return SendMail(to=wait.instance_id, id=id, at=now, input=report)
-
-
-def _mail(letter: SendMail) -> Mail:
-    return Mail(
-        id=letter.id, instance_id=letter.to, input=_encode(letter.input), created_at=letter.at
-    )
-
-
-def _matched(wait: WaitRow, event: Event) -> Delivery:
-    return Delivery(event.id, *place_of(wait), "matched", wait.arm, tenant=event.tenant)

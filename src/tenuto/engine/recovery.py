@@ -11,11 +11,11 @@ import logging
 from collections.abc import Callable
 
 from tenuto.engine.looking_back import LookingBack
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recipients import key_of, place_of
 from tenuto.engine.requests import Request, TakenOver
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.store.protocol import Store, WaitKey, WaitRow
+from tenuto.store.protocol import EventResult, Store, WaitKey, WaitRow
 
 log = logging.getLogger("tenuto.recovery")
 
@@ -64,15 +64,18 @@ class Recovery:
             events = [each for each in found if each[0] not in left_alone]
             if not events:
                 return
-            for number, event in events:
-                try:
-                    await self._postmaster.match(number, event)
-                except StoreUnavailable:
-                    raise
-                except TenutoError as error:
+            loop = asyncio.get_running_loop()
+            stored = [
+                StoredEvent(EventResult("stored", number=number), event, loop.create_future())
+                for number, event in events
+            ]
+            # A crash in a burst leaves thousands: together they are a question and a few turns.
+            await self._postmaster.match_together(stored)
+            for each in stored:
+                if each.future.done() and (error := each.future.exception()) is not None:
                     # One that no store takes must not keep every process from going on.
-                    log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
-                    left_alone.add(number)
+                    log.error("the event %s is left alone: %s", each.event.id, error)
+                    left_alone.add(each.result.number)
 
     async def _finish_looking_back(self) -> None:
         left_alone: set[WaitKey] = set()

@@ -15,7 +15,7 @@ from tenuto.engine.plans import Deployed, Plans
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.events import MOST_CHAINED, Event
+from tenuto.model.events import Event
 from tenuto.model.failure import Failure
 from tenuto.model.family import triggered_id
 from tenuto.model.ids import start_letter
@@ -85,8 +85,8 @@ class Triggers:
 
     async def _started(self, event: Event, row: WaitRow) -> Started | str:
         """The start, or why there is none."""
-        if event.is_lifecycle and event.chain >= MOST_CHAINED:
-            return f"it is the end of a chain of {MOST_CHAINED} starts by lifecycle events"
+        if (problem := event.chain_problem) is not None:
+            return problem
         try:
             deployed = await self._plans.get(row.tenant, row.node, row.attempt)
             trigger = deployed.plan.definition.triggers[row.position]
@@ -104,7 +104,7 @@ class Triggers:
             input=input,
             correlation_id=event.correlation_id,
             cause=EventCause(event_id=event.id, trigger=row.position, tenant=event.tenant),
-            chain=event.chain + event.is_lifecycle,
+            chain=event.chain_of_starts,
         )
 
 

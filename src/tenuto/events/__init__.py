@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from tenuto.events.given import GivenEvent, Reading
+from tenuto.events.ids import given_id_problems, id_problems
 from tenuto.events.names import name_problems
 from tenuto.events.patterns import fits
 from tenuto.events.reading import read_events
 
-__all__ = ["GivenEvent", "Reading", "fits", "name_problems", "read_events"]
+__all__ = [
+    "GivenEvent",
+    "Reading",
+    "fits",
+    "given_id_problems",
+    "id_problems",
+    "name_problems",
+    "read_events",
+]

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from tenuto.events.fields import Fields
 from tenuto.events.given import GivenEvent, Reading
+from tenuto.events.ids import OF_CLOUD_EVENTS
 from tenuto.events.names import name_problems
 from tenuto.model.ids import LONGEST_ID
 from tenuto.model.json import JSON, Object
@@ -61,14 +62,14 @@ def _read(fields: Fields, payload: JSON) -> Reading:
     if version is not None and version != "1.0":
         fields.wrong("specversion", f"CloudEvents {version} is not known", "Send version 1.0.")
     name = fields.text("type", is_required=True) or ""
-    source, id = fields.text("source", is_required=True), fields.text("id", is_required=True)
+    source, id = fields.id("source", is_required=True), fields.id("id", is_required=True)
     if source is not None and " " in source:
         fields.wrong("source", "a URI has no spaces", "Write spaces in a URI as `%20`.")
     given = GivenEvent(
         pattern=name,
         payload=payload,
         id=event_id(source or "", id or ""),
-        correlation_id=fields.text("correlationid"),
+        correlation_id=fields.id("correlationid"),
         timestamp=fields.moment("time"),
     )
     if name:
@@ -78,11 +79,11 @@ def _read(fields: Fields, payload: JSON) -> Reading:
 
 def event_id(source: str, id: str) -> str:
     """The one id that stands for a CloudEvent's two, as short as an id has to be."""
-    # A source has no space, so that no two pairs read the same.
+    # A source has no space, so that no two pairs read the same; nor does a hash.
     both = f"{source} {id}"
-    if len(both) <= LONGEST_ID:
-        return both
-    return f"cloudevent {hashlib.sha256(both.encode()).hexdigest()}"
+    if len(OF_CLOUD_EVENTS) + len(both) > LONGEST_ID:
+        both = hashlib.sha256(both.encode()).hexdigest()
+    return OF_CLOUD_EVENTS + both
 
 
 def _bytes_as_payload(value: Object, fields: Fields) -> JSON:

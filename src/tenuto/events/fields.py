@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from tenuto.events.ids import id_problems
 from tenuto.model.checks import length_problems
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import Problem
@@ -35,6 +36,12 @@ class Fields:
             self.wrong(name, what, f"Write `{name}` as text that is not empty, without NUL.")
             return None
         self.problems += length_problems(value, f"{self.path}.{name}")
+        return value
+
+    def id(self, name: str, *, is_required: bool = False) -> str | None:
+        """The text called `name`, by which events are told apart or belong together."""
+        value = self.text(name, is_required=is_required)
+        self.problems += id_problems(value, f"{self.path}.{name}")
         return value
 
     def moment(self, name: str) -> datetime | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tenuto.events.fields import Fields
 from tenuto.events.given import GivenEvent, Reading
+from tenuto.events.ids import given_id_problems
 from tenuto.events.names import name_problems
 from tenuto.model.json import Object
 
@@ -19,9 +20,10 @@ def read_native(value: Object, path: str = "$") -> Reading:
         pattern=pattern,
         payload=value.get("payload"),
         id=fields.text("id"),
-        correlation_id=fields.text("correlationId"),
+        correlation_id=fields.id("correlationId"),
         timestamp=fields.moment("timestamp"),
     )
+    fields.problems += given_id_problems(given.id, f"{path}.id")
     if pattern:
         fields.problems += name_problems(pattern, f"{path}.pattern")
     return tuple(fields.problems) or given

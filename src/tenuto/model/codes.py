@@ -545,6 +545,13 @@ _REQUESTS = {
         "what Tenuto tells of them: whoever took one first would keep the other from being stored.",
         "Give the event another id, or leave it out.",
     ),
+    "TEN-2014": Code(
+        "Not an id that people can tell from others",
+        "The id of an event and its correlation id have no control characters, and no white space "
+        "at their ends. Ids that begin with `cloudevent ` are made of the source and id of a "
+        "CloudEvent.",
+        "Take out what cannot be seen, or give the event another id.",
+    ),
     "TEN-2020": Code(
         "Not an event",
         "An event is an object with `pattern` and, where it has them, `payload`, `id`, "

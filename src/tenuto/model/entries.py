@@ -89,7 +89,7 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     event_id: str | None = None
     """The event that started it, if one did."""
     chain: int = 0
-    """How many starts by lifecycle events, one from the other, led to it."""
+    """How many starts by events of instances led to it, as `Event.chain` counts them."""
     traceparent: str | None = None
     """The trace that it belongs to, as W3C writes it."""
 

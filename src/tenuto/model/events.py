@@ -7,11 +7,15 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, to_builtins
 
-from tenuto.model.ids import too_long
+from tenuto.model.ids import is_of_an_instance, too_long
 from tenuto.model.json import JSON, Object, json_problem
 
 MOST_CHAINED = 16
 """So many starts by lifecycle events may follow from one another."""
+MOST_EMITTED = 100
+"""So many starts by events that instances emit may follow from one another."""
+_EMITTED = 1_000
+"""What one of those counts in a chain, which every event has one number for: so it holds both."""
 
 _OF_INSTANCE = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):")
 
@@ -52,7 +56,8 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     """When its sender says it happened: shown, never decided on."""
     correlation_id: str | None = None
     chain: int = 0
-    """How many starts by lifecycle events, one from the other, led to it."""
+    """How many starts by events of instances, one from the other, led to it: those by lifecycle
+    events, and a thousand for each by an event that was emitted."""
     tenant: str = "default"
     """Whose it is: nobody else's waits and triggers see it, and ids are the tenant's own."""
 
@@ -60,6 +65,23 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     def stream(self) -> str:
         """What it is told in order with: the instance that it is of, else itself alone."""
         return stream_of(self.tenant, self.id)
+
+    @property
+    def chain_of_starts(self) -> int:
+        """The chain of what it starts."""
+        if self.is_lifecycle:
+            return self.chain + 1
+        return self.chain + _EMITTED if is_of_an_instance(self.id) else self.chain
+
+    @property
+    def chain_problem(self) -> str | None:
+        """Why it starts nothing any more: what follows from itself would never end."""
+        emitted, told = divmod(self.chain, _EMITTED)
+        if self.is_lifecycle and told >= MOST_CHAINED:
+            return f"it is the end of a chain of {MOST_CHAINED} starts by lifecycle events"
+        if not self.is_lifecycle and emitted >= MOST_EMITTED and is_of_an_instance(self.id):
+            return f"it is the end of a chain of {MOST_EMITTED} starts by emitted events"
+        return None
 
     @property
     def is_lifecycle(self) -> bool:

@@ -22,6 +22,7 @@ class NodeKey(Struct, frozen=True, gc=False, order=True, cache_hash=True, array_
     iteration: str = ""
 
 
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
 _OF_AN_INSTANCE = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:", re.IGNORECASE)
 
 
@@ -60,6 +61,13 @@ def too_long(text: str) -> str | None:
     if len(text) <= LONGEST_ID:
         return None
     return f"{len(text):,} characters are more than the limit of {LONGEST_ID} (TOO_LONG)"
+
+
+def unseen_in(text: str) -> str | None:
+    """What of an id nobody sees who looks at it, if anything."""
+    if _CONTROL.search(text) is not None:
+        return f"{text!r} has a control character"
+    return None if text == text.strip() else f"{text!r} begins or ends with white space"
 
 
 def idempotency_key(instance_id: str, key: NodeKey) -> str:

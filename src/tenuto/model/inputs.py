@@ -85,7 +85,7 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     cause: EventCause | None = None
     """The event that starts it, if one does."""
     chain: int = 0
-    """How many starts by lifecycle events, one from the other, led to it."""
+    """How many starts by events of instances led to it, as `Event.chain` counts them."""
     traceparent: str | UnsetType = UNSET
     """The trace that it belongs to, if somebody named one; no part of what makes two starts the
     same, so it is not there where nobody did."""

@@ -65,17 +65,21 @@ def kind_of(value: object) -> str:
             return f"a Python {type(value).__name__}"
 
 
+_MOST_BITS = 14_000
+"""So long an integer may be: from 4,300 digits on Python refuses to write it down."""
+
+
 def json_problem(value: object) -> tuple[str, str] | None:
     """The first place where `value` is not JSON that every store keeps: (path, what is wrong)."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         path, found = pending.pop()
         match found:
-            case None | bool() | int():
+            case None | bool():
                 pass
-            case float():
-                if not isfinite(found):
-                    return path, f"{found} is not a JSON number"
+            case int() | float():
+                if (what := _number_problem(found)) is not None:
+                    return path, what
             case str():
                 if (what := _text_problem(found)) is not None:
                     return path, what
@@ -91,6 +95,13 @@ def json_problem(value: object) -> tuple[str, str] | None:
             case _:
                 return path, f"a {type(found).__name__} is not JSON"
     return None
+
+
+def _number_problem(number: float) -> str | None:
+    if isinstance(number, int):
+        is_long = number.bit_length() > _MOST_BITS
+        return "a number of more than 4,200 digits cannot be kept" if is_long else None
+    return None if isfinite(number) else f"{number} is not a JSON number"
 
 
 def _text_problem(text: str) -> str | None:

@@ -358,7 +358,7 @@ class Delivery(NamedTuple):
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
-    """An event's matching is done: its targets get mail, and it is looked at no more."""
+    """An event's matching, or a part of it: its targets get mail."""
 
     event_id: str
     mail: tuple[Mail, ...]
@@ -367,6 +367,8 @@ class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
     matched_at: datetime
     cancelled: int = 0
     started: int = 0
+    is_done: bool = True
+    """Whether it is looked at no more; else only its mail and deliveries are written."""
     tenant: str = "default"
 
     @property

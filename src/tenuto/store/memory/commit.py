@@ -301,7 +301,7 @@ def _note_time(disk: MemoryDisk, turn: Turn) -> None:
 
 def _write_match(disk: MemoryDisk, turn: Turn, match: MatchWrite) -> None:
     number = disk.event_numbers.get(match.key)
-    if number is not None:
+    if number is not None and match.is_done:
         stored = unpack(StoredEvent, disk.events[number])
         if stored.matched_at is None:
             counts = (match.resumed, match.cancelled, match.started)

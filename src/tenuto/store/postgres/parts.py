@@ -287,7 +287,7 @@ def _mail_parts(won: Sequence[InstanceWrite], matches: Sequence[MatchWrite]) -> 
 
 def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
     # Of two matchings of one event the first counts.
-    first = {match.key: match for match in reversed(turn.matches)}
+    first = {match.key: match for match in reversed(turn.matches) if match.is_done}
     stored = [
         (
             *event_columns(event),

@@ -384,7 +384,7 @@ def _event_result(
 
 def _write_matches(session: Session, matches: Sequence[MatchWrite]) -> None:
     # Of two for one event the first counts, and a statement takes each event once.
-    first = {match.key: match for match in reversed(matches)}
+    first = {match.key: match for match in reversed(matches) if match.is_done}
     session.insert(
         "mark_matched",
         [
