@@ -195,7 +195,7 @@ async def test_an_event_finds_by_its_correlation_id_the_one_that_waits_for_it() 
             seen.extend(each.instance_id for each in found)
             return found
 
-    step = {"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "paid"}
+    step: Object = {"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "paid"}
     async with Tenuto(Seeing(), settings=QUIET) as app:
         await app.deploy({"id": "waiting", "steps": [step | {"correlationId": "{{ctx.input.id}}"}]})
         mine, *_ = [await app.start("waiting", {"id": f"c{n}"}) for n in range(20)]
