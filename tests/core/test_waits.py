@@ -297,6 +297,16 @@ def test_a_wait_asks_for_the_correlation_id_that_it_names() -> None:
     )
 
 
+def test_a_correlation_id_is_looked_up_beside_what_a_condition_compares() -> None:
+    asked = wait(correlationId="{{ctx.input.id}}", eventCondition="event.payload.n === 1")
+    order = play(draw("w", w=asked)).start({"id": "c"}).ledger.waits[NodeKey("w")]
+    paths = msgspec.json.decode(order.term_paths)
+    assert paths == ["correlationId", "payload.n"]
+    mine, other = (event(payload={"n": 1}, correlation_id=id).as_value() for id in "cd")
+    assert list(event_term_values(mine, paths)) == msgspec.json.decode(order.term_values)
+    assert list(event_term_values(other, paths)) != msgspec.json.decode(order.term_values)
+
+
 def test_conditions_of_a_wait_see_what_was_mapped() -> None:
     routes: list[JSON] = [{"when": "ctx.amount > 100", "handle": "large"}]
     node = wait(eventPayloadMapping={"amount": "amount"}, conditions=routes)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tenuto import Conflict, InvalidInput, Settings, Status, Tenuto
 from tenuto.model.json import Object
+from tenuto.store.memory import MemoryStore
+from tenuto.store.protocol import WaitKey, WaitRow, WaitTerm
 from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
 from tests.engine.work import counted_work
 
@@ -173,3 +176,31 @@ async def test_two_events_at_once_with_one_id_and_other_content_leave_the_first_
         assert third.duplicate
         await at_rest(app)
         assert len(await app.instances(status="COMPLETED")) == 1
+
+
+async def test_an_event_finds_by_its_correlation_id_the_one_that_waits_for_it() -> None:
+    """However many wait for others."""
+    seen: list[str] = []
+
+    class Seeing(MemoryStore):
+        async def waits_for(
+            self,
+            tenant: str,
+            terms: Sequence[WaitTerm],
+            *,
+            limit: int,
+            after: WaitKey | None = None,
+        ) -> list[WaitRow]:
+            found = await super().waits_for(tenant, terms, limit=limit, after=after)
+            seen.extend(each.instance_id for each in found)
+            return found
+
+    step: Object = {"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "paid"}
+    async with Tenuto(Seeing(), settings=QUIET) as app:
+        await app.deploy({"id": "waiting", "steps": [step | {"correlationId": "{{ctx.input.id}}"}]})
+        mine, *_ = [await app.start("waiting", {"id": f"c{n}"}) for n in range(20)]
+        await until_waiting(app, 20)
+        assert (await app.publish("paid", correlation_id="c0")).resumed == 1
+        assert seen == [mine.id]
+        assert (await app.publish("paid", correlation_id="nobody")).resumed == 0
+        assert (await app.publish("paid")).resumed == 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tenuto.expr import SplitCondition, is_fixed
+from tenuto.expr import SplitCondition, canonical, is_fixed
 from tenuto.model.json import JSON
 
 _encode = msgspec.json.Encoder().encode
@@ -15,11 +15,24 @@ INDEXED_BYTES = 1_000
 """So many the terms of a wait may take in the index: PostgreSQL bounds the length of its rows."""
 
 
-def indexed_terms(condition: SplitCondition | None, captures: Sequence[JSON]) -> tuple[str, str]:
-    """The terms of a condition, as an index has them: paths, and what they must equal."""
-    if condition is None or not condition.term_paths:
-        return "", ""
-    return _bounded(condition.term_paths, condition.term_values(list(captures)) or ())
+def indexed_terms(
+    condition: SplitCondition | None, captures: Sequence[JSON], correlation_id: str | None = None
+) -> tuple[str, str]:
+    """The terms of a condition, as an index has them: paths, and what they must equal.
+
+    A correlation id is one more of them, which an event has as `event.correlationId`.
+    """
+    paths: list[str] = []
+    values: list[str] = []
+    if correlation_id is not None:
+        # Above all others: by it, most often, an event finds the one wait that it is for.
+        paths.append("correlationId")
+        values.append(canonical(correlation_id))
+    if condition is not None and condition.term_paths:
+        terms = condition.term_values(list(captures)) or ()
+        paths += condition.term_paths[: len(terms)]
+        values += terms
+    return _bounded(paths, values)
 
 
 def fixed_terms(condition: SplitCondition | None, captures: Sequence[JSON]) -> tuple[str, str]:

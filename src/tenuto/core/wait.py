@@ -71,7 +71,8 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
         )
     )
     for position, (arm, captures) in enumerate(zip(arms, captured, strict=True)):
-        paths, values = indexed_terms(d.plan.condition(arm.event_condition), captures)
+        condition = d.plan.condition(arm.event_condition)
+        paths, values = indexed_terms(condition, captures, correlation_id)
         d.order(
             OpenWait(
                 node=key.node,
