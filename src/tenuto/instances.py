@@ -122,6 +122,7 @@ class InstanceRef:
         process that worked for it is silent.
         """
         engine = self._engine
+        await self._refuse_unless_known()
         explainer = Explainer(
             engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
         )
@@ -139,7 +140,7 @@ class InstanceRef:
         path it is null and `ready` is false. InvalidInput lists all that is wrong with the config.
         """
         wanted = read_config(widget_type, config)
-        held = await self._engine.state_of(self.id)
+        held = await self._held()
         context = context_of(held.plan, held.state)
         if held.state.status is Status.COMPLETED:
             context["output"] = output_of(held.plan, held.state)

@@ -48,6 +48,7 @@ _USUAL: tuple[tuple[bytes, bytes], ...] = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 _POLICY_VIOLATION = 1008
+_OFFERED = "tenuto.bearer."
 _NOBODY = Principal(tenant="", name="", role=Role.VIEWER, scopes=frozenset(), kind="system")
 """Whoever asks for what is public: they may do nothing, and belong to nobody."""
 _encode = msgspec.json.Encoder().encode
@@ -99,7 +100,7 @@ class Gate:
             case "websocket":
                 await self._websocket(self._arrived(scope), WebSocket(scope, receive, send))
             case "lifespan":
-                await _lifespan(receive, send)
+                await _lifespan(self.service, receive, send)
             case kind:
                 raise NotImplementedError(f"no {kind} comes in here")
 
@@ -201,6 +202,7 @@ class Gate:
 
     async def _websocket(self, arrival: Arrival, socket: WebSocket) -> None:
         arrival.found = self._routes.find("WEBSOCKET", arrival.path)
+        arrival.headers = with_offered_credential(arrival.headers)
         try:
             self._origins.checked(arrival.headers)
             operation = await self._admitted(arrival)
@@ -232,6 +234,17 @@ class Gate:
             request_id=arrival.request_id,
             details={"code": error.code} if error is not None else {},
         )
+
+
+def with_offered_credential(headers: Headers) -> Headers:
+    """The headers of a socket; a browser, which sets none, offers a credential as subprotocol."""
+    if "authorization" in headers:
+        return headers
+    for offer in headers.get("sec-websocket-protocol", "").split(","):
+        if offer.strip().startswith(_OFFERED):
+            credential = offer.strip().removeprefix(_OFFERED)
+            return {**headers, "authorization": f"Bearer {credential}"}
+    return headers
 
 
 def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
@@ -327,10 +340,12 @@ def _pairs(headers: Mapping[str, str]) -> Pairs:
     return [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Whoever made the app opens and closes it; there is nothing to do here."""
+async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
+    """Whoever made the app opens and closes it; those who watch are let go before."""
     while True:
         message = await receive()
+        if message["type"] == "lifespan.shutdown":
+            await service.stop()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

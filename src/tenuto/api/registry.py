@@ -14,6 +14,8 @@ from tenuto.api.operations import (
     health,
     instances,
     listeners,
+    live,
+    looking_closer,
     starting,
     workflows,
 )
@@ -23,6 +25,8 @@ MODULES: tuple[ModuleType, ...] = (
     starting,
     instances,
     commanding,
+    looking_closer,
+    live,
     events,
     listeners,
     dead_letters,

@@ -13,6 +13,7 @@ from tenuto.api.operation import Operation, Size
 from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
 from tenuto.definition.soundness import MOST_BYTES
+from tenuto.live import LiveHub
 from tenuto.workspace import Workspace
 
 _ENVELOPE = 64_000
@@ -43,6 +44,8 @@ class Service:
         self.rates = Rates(self.clock, config.rate, config.burst)
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
+        self.live = LiveHub(app.engine)
+        """Tells those who watch instances, over sockets and streams."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -53,6 +56,11 @@ class Service:
             }
         )
         """How many bytes a body may have."""
+
+    async def stop(self) -> None:
+        """Let go of those who wait or watch, so that they come back to another process."""
+        self.stopping.set()
+        await self.live.close()
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""

@@ -16,6 +16,9 @@ from tenuto.model.errors import TenutoError
 _LONGEST_IDLE = 75
 """Seconds for which a connection without requests is kept."""
 
+_LONGEST_MESSAGE = 64_000
+"""Bytes that a client may say at once on a socket."""
+
 
 class _Server(uvicorn.Server):
     """Signals are for whoever started it: they stop more than the server."""
@@ -56,6 +59,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         gate,
         http="httptools",
         ws="websockets-sansio",
+        ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -71,6 +75,6 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
             await gate.service.clock.sleep(0.01)
         yield
     finally:
-        gate.service.stopping.set()
+        await gate.service.stop()
         server.should_exit = True
         await running

@@ -682,6 +682,22 @@ _REQUESTS = {
 }
 
 _INSTANCES = {
+    "TEN-2610": Code(
+        "A message that a socket cannot read",
+        "What was said on the socket is no message that it knows; the socket stays open.",
+        'Say `{"event": "workflow_run_join", "runId": "…", "since": 0}`, `workflow_run_leave` with '
+        "a `runId`, or `ping`.",
+    ),
+    "TEN-2611": Code(
+        "Too many instances on one socket",
+        "A socket can watch a hundred instances.",
+        "Leave those that nobody looks at, or open another socket.",
+    ),
+    "TEN-2612": Code(
+        "Not watched here",
+        "The socket does not watch the instance that it was told to leave.",
+        "Nothing is to be done: it is not told of that instance.",
+    ),
     "TEN-3001": Code(
         "Not found",
         "There is no such instance, step or definition.",
