@@ -36,6 +36,7 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import LogRow
+from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.store.columns import DEFAULT_TENANT
 from tenuto.store.protocol import InstanceQuery, InstanceRow
@@ -268,6 +269,8 @@ class InstanceRef:
         """
         engine = self._engine
         earlier = await self._held()
+        if is_rehearsed(earlier.state.definition_id):
+            raise Conflict("a test run is not run again", code="TEN-3071")
         rerun = await plan_rerun(
             engine.store,
             engine.plans,

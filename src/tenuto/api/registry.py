@@ -17,11 +17,13 @@ from tenuto.api.operations import (
     live,
     looking_closer,
     starting,
+    trying_out,
     workflows,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     workflows,
+    trying_out,
     starting,
     instances,
     commanding,

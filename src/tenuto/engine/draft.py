@@ -232,7 +232,7 @@ class Draft(Struct, eq=False):
     @property
     def _lifecycle(self) -> Lifecycle | None:
         """For whom its entries may be."""
-        if not self.rows:
+        if not self.rows or self.held.plan.rehearsal is not None:
             return None
         return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
 
@@ -320,13 +320,16 @@ class Draft(Struct, eq=False):
                 if effect.looks_back:
                     follow_ups.append(effect)
             case PublishEvent():
-                self._obligations.events.append(effect.event)
-                follow_ups.append(effect)
+                if self._is_real:
+                    self._obligations.events.append(effect.event)
+                    follow_ups.append(effect)
             case CloseWait():
                 self._obligations.close_wait(effect)
             case SendMail():
                 self._obligations.send(effect)
                 follow_ups.append(effect)
+            case KeepDeadLetter() if self.held.plan.rehearsal is not None:
+                pass  # Whoever tries a workflow out sees its end; nobody repairs it.
             case KeepDeadLetter():
                 at = self.state.updated_at
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
@@ -335,8 +338,16 @@ class Draft(Struct, eq=False):
 
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
+        if self.held.plan.stand_in(effect.node) is not None:
+            return
         if is_mine and self.is_offered and self.is_offered(effect.task_id):
             self._obligations.offer(effect, self.state.updated_at)
+
+    @property
+    def _is_real(self) -> bool:
+        """Whether what it does reaches others: not where a workflow is only tried out."""
+        rehearsal = self.held.plan.rehearsal
+        return rehearsal is None or rehearsal.allows_effects
 
     def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:

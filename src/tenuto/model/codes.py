@@ -698,6 +698,11 @@ _INSTANCES = {
         "The socket does not watch the instance that it was told to leave.",
         "Nothing is to be done: it is not told of that instance.",
     ),
+    "TEN-2613": Code(
+        "Mocks that do not fit",
+        "A mock of a test run names no step that is run, or has not one of `output` and `error`.",
+        "Mock steps that run a task, a request, a query, a script or a workflow; or compensations.",
+    ),
     "TEN-3001": Code(
         "Not found",
         "There is no such instance, step or definition.",
@@ -787,6 +792,21 @@ _INSTANCES = {
         "Cannot be tried again",
         "A result that came too late is there to be looked at; there is nothing to try again.",
         "Look at what it did, undo that by hand if need be, and discard the letter.",
+    ),
+    "TEN-3070": Code(
+        "No such test run",
+        "There is no test run under this id: it was stopped, or erased after an hour.",
+        "Start another: `POST /api/v1/workflows/test`.",
+    ),
+    "TEN-3071": Code(
+        "Not with a test run",
+        "A test run is stopped and started anew; it is not run again from a step.",
+        "Start another: `POST /api/v1/workflows/test`.",
+    ),
+    "TEN-3072": Code(
+        "No such bulk operation",
+        "There is no bulk operation under this id.",
+        "List those that there are: `GET /api/v1/instances/bulk`.",
     ),
     "TEN-3100": Code(
         "The workflow failed",

@@ -95,6 +95,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0009 listening",
         "0010 access",
         "0011 workers",
+        "0015 bulk_and_erasing",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

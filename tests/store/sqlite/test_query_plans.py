@@ -36,6 +36,11 @@ IN_INDEX_ORDER = {
     "unmatched_events": "reads the partial index of events that are not matched",
 }
 
+WALKED = {
+    "erase_mail": "as many letters as nobody has taken yet, when something is erased",
+    "erase_outbox": "as many rows as nobody was told of yet, when something is erased",
+}
+
 SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
     "positions_by_id": "as many rows as ids were asked for",
@@ -72,7 +77,7 @@ def test_no_query_walks_a_table_that_grows(session: Session, query: Query) -> No
     for line in plan(session, query):
         scanned = re.match(r"SCAN (\w+)", line)
         table = aliases(query.sql).get(scanned.group(1)) if scanned else None
-        if table in tables and table not in SMALL:
+        if table in tables and table not in SMALL and query.name not in WALKED:
             assert query.name in IN_INDEX_ORDER, line
             assert " INDEX " in line, line
         if "TEMP B-TREE" in line:
@@ -95,6 +100,7 @@ def test_every_exception_is_needed(session: Session) -> None:
     }
     assert all(re.search(r"SCAN \w+ USING", plans[name]) for name in IN_INDEX_ORDER)
     assert all("TEMP B-TREE" in plans[name] for name in SORTED)
+    assert all(plans[name].startswith("SCAN") for name in WALKED)
 
 
 def test_every_query_is_described_and_used() -> None:

@@ -103,7 +103,7 @@ def unpack(kind: type[T], row: bytes) -> T:
 class MemoryDisk:
     """The tables. Any number of stores may stand on one disk, as engines stand on one database."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915 - a line for each table
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
         self.guests: set[str] = set()
@@ -148,6 +148,9 @@ class MemoryDisk:
         self.audit_log: dict[tuple[str, int], bytes] = {}
         self.audit_numbers: dict[tuple[str, str], int] = {}
         self.audit_heads: dict[str, AuditHead] = {}
+        self.bulks: dict[tuple[str, str], bytes] = {}
+        self.bulks_held: dict[tuple[str, str], int] = {}
+        """Until when somebody goes on with them."""
         self.listening = 0
         """How often it has changed who listens, and for what."""
         self.shares: dict[str, str] = {}

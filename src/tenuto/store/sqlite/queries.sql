@@ -1493,3 +1493,117 @@ SELECT
     tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
     previous_hash, hash
 FROM audit_log WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?;
+
+------------------------------------------------------------------------------------- for good
+-- What is erased is named in every table that mentions instances.
+
+-- name: erase_instance_row
+-- Forget an instance of a tenant; its id, if it was there.
+DELETE FROM workflow_instances WHERE id = :id AND tenant = :tenant RETURNING id;
+
+-- name: erase_steps
+-- Forget where it is.
+DELETE FROM workflow_current_steps WHERE instance_id = ?;
+
+-- name: erase_snapshot
+-- Forget its fold.
+DELETE FROM workflow_snapshots WHERE instance_id = ?;
+
+-- name: erase_log
+-- Forget its log.
+DELETE FROM workflow_execution_history WHERE instance_id = ?;
+
+-- name: erase_keys
+-- Let its idempotency key be used again.
+DELETE FROM idempotency_keys WHERE instance_id = ?;
+
+-- name: erase_waits
+-- Forget what it waits for.
+DELETE FROM workflow_event_subscriptions WHERE instance_id = ?;
+
+-- name: erase_deliveries
+-- Forget which events went to it.
+DELETE FROM event_deliveries WHERE instance_id = ?;
+
+-- name: erase_timers
+-- Forget its timers.
+DELETE FROM timers WHERE instance_id = ?;
+
+-- name: erase_mail
+-- Forget letters to it. A walk over what nobody has taken yet.
+DELETE FROM mailbox WHERE instance_id = ?;
+
+-- name: erase_owner
+-- Nobody works for it.
+DELETE FROM owners WHERE instance_id = ?;
+
+-- name: erase_jobs
+-- Nobody runs its attempts.
+DELETE FROM jobs WHERE instance_id = ?;
+
+-- name: erase_dead_letters
+-- Forget what it could not do.
+DELETE FROM dead_letters WHERE instance_id = ?;
+
+-- name: erase_outbox
+-- Forget what was to be told of it. A walk over what nobody was told yet.
+DELETE FROM outbox WHERE instance_id = ?;
+
+-- name: erase_postings
+-- Forget what is on its way to those who listen.
+DELETE FROM webhook_deliveries
+WHERE stream = ? AND listener_id IN (SELECT DISTINCT listeners.id FROM listeners);
+
+-- name: erase_definition
+-- Forget all versions of a definition.
+DELETE FROM workflow_definitions WHERE tenant = :tenant AND id = :id;
+
+-- name: old_rehearsals
+-- Definitions that are only tried out, oldest first.
+SELECT tenant, id FROM workflow_definitions INDEXED BY workflow_definitions_rehearsed
+WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
+ORDER BY created_at LIMIT :limit;
+
+---------------------------------------------------------------------------- actions over many things
+
+-- name: insert_bulk
+-- Keep a new one, unless it is there.
+INSERT INTO bulk_operations (
+    tenant, id, content, progress, created_at, is_open, is_stopped, token, held_until
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: bulk
+-- One of them.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM bulk_operations WHERE tenant = ? AND id = ?;
+
+-- name: bulks
+-- Those of a tenant, newest first.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM bulk_operations
+WHERE tenant = :tenant AND (created_at, id) < (:below_created, :below_id)
+ORDER BY created_at DESC, id DESC LIMIT :limit;
+
+-- name: claim_bulks
+-- Take open ones that nobody holds.
+UPDATE bulk_operations SET token = token + 1, held_until = :until
+WHERE
+    (tenant, id) IN (
+        SELECT free.tenant, free.id FROM bulk_operations AS free
+        WHERE free.is_open = 1 AND free.held_until <= :now
+        ORDER BY free.held_until LIMIT :limit
+    )
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+-- name: save_bulk
+-- How far one has come, by whoever holds it.
+UPDATE bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
+WHERE tenant = :tenant AND id = :id AND token = :token
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+-- name: stop_bulk
+-- Ask that nobody goes on with it.
+UPDATE bulk_operations SET is_stopped = 1 WHERE tenant = ? AND id = ?
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
