@@ -50,6 +50,16 @@ def test_by_default_a_wait_looks_back_to_the_start_of_the_instance() -> None:
     assert opened(run).since == BEGIN - timedelta(hours=19), "even before the instance"
 
 
+def test_a_wait_that_opens_in_the_first_millisecond_of_its_instance_looks_back() -> None:
+    run = play(draw("a>w", w=wait())).start().succeed("a")
+    assert opened(run).since == opened(run).at
+    assert all(each.looks_back for each in run.ledger.waits.values()), (
+        "an event may have come in between"
+    )
+    run = play(draw("a>w", w=wait(lookback="PT0S"))).start().succeed("a")
+    assert not any(each.looks_back for each in run.ledger.waits.values())
+
+
 def test_a_past_event_is_taken_once_by_the_waits_of_an_instance() -> None:
     run = play(draw("w>v v>a", w=wait(), v=wait())).start()
     run.hand("w", event("e1"), by_lookback=True)

@@ -86,8 +86,9 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
                 correlation_id=correlation_id,
                 arm=arm.id,
                 position=position,
-                # Clocks differ by a little: what looks back no further is not to find that little.
-                looks_back=since < d.now,
+                # Clocks differ by a little: what is to look back at nothing must not find that
+                # little. One that opens in its instance's first millisecond does look back.
+                looks_back=config.lookback is None or since < d.now,
             )
         )
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 KEPT = frozenset(
     {
+        "access_keys",
+        "audit_heads",
+        "audit_log",
         "dead_letters",
         "event_deliveries",
         "events",
         "idempotency_keys",
         "listeners",
+        "listening",
         "moments",
         "processes",
         "schema_info",
+        "secrets",
         "shares",
         "workflow_definitions",
         "workflow_execution_history",
@@ -37,11 +42,13 @@ OWED = {
 """Table → the column that says for which instance a row is there."""
 
 IN_MEMORY = {
+    "audit_numbers": "audit_log",
     "claims": "shares",
     "deliveries": "event_deliveries",
     "definition_versions": "workflow_definitions",
     "definitions": "workflow_definitions",
     "event_numbers": "events",
+    "followed": "workflow_instances",
     "instances": "workflow_instances",
     "keys": "idempotency_keys",
     "log": "workflow_execution_history",

@@ -454,7 +454,8 @@ RETURNING instance_id;
 -- name: events_stored
 -- Part: events that were not there before. One turn after the other, so that the order of their numbers
 -- is that of their commits: a wait may then say which was the newest when it opened. One that is known
--- already takes no number.
+-- already takes no number. It is looked for by its id alone, lest a plan that was made while the table
+-- was empty walk all events of a tenant.
 INSERT INTO tenuto.events (
     tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
     turn_id, matched_at, resumed, cancelled, started
@@ -474,7 +475,7 @@ CROSS JOIN unnest(
 WHERE
     (
         SELECT true FROM tenuto.events AS known
-        WHERE known.tenant = event.tenant AND known.id = event.id
+        WHERE known.id = event.id AND known.tenant IS NOT DISTINCT FROM event.tenant
     ) IS NULL
 ON CONFLICT (tenant, id) DO NOTHING
 RETURNING id, number;
@@ -499,7 +500,7 @@ FROM unnest(
 ) AS done (tenant, id, matched_at, resumed, cancelled, started)
 CROSS JOIN LATERAL (
     SELECT stored.number FROM tenuto.events AS stored
-    WHERE stored.tenant = done.tenant AND stored.id = done.id
+    WHERE stored.id = done.id AND stored.tenant IS NOT DISTINCT FROM done.tenant
     LIMIT 1
 ) AS known
 WHERE event.number = known.number AND coalesce(event.matched_at, -1) = -1;
@@ -520,7 +521,7 @@ SELECT
 FROM unnest(:ids::text[]) AS wanted (id)
 CROSS JOIN LATERAL (
     SELECT known.* FROM tenuto.events AS known
-    WHERE known.tenant = :tenant AND known.id = wanted.id
+    WHERE known.id = wanted.id AND known.tenant IS NOT DISTINCT FROM :tenant
     LIMIT 1
 ) AS event;
 
@@ -1068,7 +1069,7 @@ ORDER BY received_at DESC, number DESC LIMIT :limit;
 SELECT
     number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
     chain, matched_at, resumed, cancelled, started
-FROM tenuto.events WHERE tenant = :tenant AND id = :id;
+FROM tenuto.events WHERE id = :id AND tenant IS NOT DISTINCT FROM :tenant;
 
 -- name: have_come
 -- Whether there is any event of a name that a wait may look back at, for each that asks, in order.
@@ -2083,17 +2084,20 @@ WHERE
     );
 
 -- name: events_stored_then
--- Part: those of them that somebody outside listens for, and that Tenuto itself does not tell.
+-- Part: those of them that somebody outside listens for, and that Tenuto itself does not tell. Their
+-- numbers are looked up in one value: a join with what was stored would be a loop in a loop.
 INSERT INTO tenuto.outbox (
     tenant, share, instance_id, first_seq, last_seq, status, event_number
 )
-SELECT event.tenant, event.share, event.stream, 0, 0, '', stored.number
-FROM unnest(
+SELECT
+    event.tenant, event.share, event.stream, 0, 0, '', (stored.numbers ->> event.id)::bigint
+FROM (SELECT jsonb_object_agg(id, number) AS numbers FROM events_stored) AS stored
+CROSS JOIN unnest(
     :tenant::text[], :id::text[], :pattern::text[], :stream::text[], :share::bigint[]
 ) AS event (tenant, id, pattern, stream, share)
-INNER JOIN events_stored AS stored ON stored.id = event.id
 WHERE
     event.pattern NOT LIKE 'workflow.%'
+    AND jsonb_exists(stored.numbers, event.id)
     AND (
         SELECT true FROM tenuto.listeners AS listener
         WHERE listener.tenant = event.tenant AND listener.hears_inbox = 1
