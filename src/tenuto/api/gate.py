@@ -344,7 +344,9 @@ async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
     """Whoever made the app opens and closes it; those who watch are let go before."""
     while True:
         message = await receive()
-        if message["type"] == "lifespan.shutdown":
+        if message["type"] == "lifespan.startup":
+            service.start()
+        else:
             await service.stop()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":

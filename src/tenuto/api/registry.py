@@ -7,6 +7,7 @@ from types import ModuleType
 
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
+    bulk,
     commanding,
     dead_letters,
     documents,
@@ -27,6 +28,7 @@ MODULES: tuple[ModuleType, ...] = (
     starting,
     instances,
     commanding,
+    bulk,
     looking_closer,
     live,
     events,

@@ -12,6 +12,7 @@ from tenuto.api.config import ServiceConfig
 from tenuto.api.operation import Operation, Size
 from tenuto.api.rates import Rates
 from tenuto.app import Tenuto
+from tenuto.bulk import BulkOffice
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.live import LiveHub
 from tenuto.workspace import Workspace
@@ -46,6 +47,8 @@ class Service:
         """Set when the service stops: who waits for something is told that it is not there yet."""
         self.live = LiveHub(app.engine)
         """Tells those who watch instances, over sockets and streams."""
+        self.bulk = BulkOffice(app.engine, app.tasks)
+        """Goes on with actions over many things."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -57,10 +60,15 @@ class Service:
         )
         """How many bytes a body may have."""
 
+    def start(self) -> None:
+        """Go on with what was asked for and is not done; the app is open."""
+        self.bulk.start()
+
     async def stop(self) -> None:
         """Let go of those who wait or watch, so that they come back to another process."""
         self.stopping.set()
         await self.live.close()
+        await self.bulk.stop()
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""

@@ -73,6 +73,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
     try:
         while not server.started and not running.done():
             await gate.service.clock.sleep(0.01)
+        gate.service.start()
         yield
     finally:
         await gate.service.stop()

@@ -703,6 +703,11 @@ _INSTANCES = {
         "A mock of a test run names no step that is run, or has not one of `output` and `error`.",
         "Mock steps that run a task, a request, a query, a script or a workflow; or compensations.",
     ),
+    "TEN-2614": Code(
+        "A filter that says nothing",
+        "An action over many things needs a filter: without one it would be done to everything.",
+        "Say at least one thing: a status, a workflow, ids.",
+    ),
     "TEN-3001": Code(
         "Not found",
         "There is no such instance, step or definition.",
@@ -807,6 +812,11 @@ _INSTANCES = {
         "No such bulk operation",
         "There is no bulk operation under this id.",
         "List those that there are: `GET /api/v1/instances/bulk`.",
+    ),
+    "TEN-3073": Code(
+        "The key of a bulk operation was used for something else",
+        "A bulk operation with this `Idempotency-Key` was asked for with other content.",
+        "Use another key, or look at the first: `GET /api/v1/instances/bulk/{id}`.",
     ),
     "TEN-3100": Code(
         "The workflow failed",
