@@ -18,6 +18,7 @@ from tenuto.api.operations import (
     live,
     looking_closer,
     starting,
+    stats,
     trying_out,
     workflows,
 )
@@ -34,6 +35,7 @@ MODULES: tuple[ModuleType, ...] = (
     events,
     listeners,
     dead_letters,
+    stats,
     health,
     documents,
 )

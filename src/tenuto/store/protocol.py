@@ -34,6 +34,7 @@ from tenuto.store.bulk_protocol import BulkStore
 from tenuto.store.erasing_protocol import Erasing
 from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
+from tenuto.store.stats_protocol import StatsStore
 
 BEAT_EVERY = timedelta(seconds=3)
 """How often a process beats unless its store says otherwise."""
@@ -543,7 +544,7 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, BulkStore, Erasing, Jobs, OutboxStore, Protocol):
+class Store(AccessStore, BulkStore, Erasing, Jobs, OutboxStore, StatsStore, Protocol):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int

@@ -65,6 +65,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
 
@@ -384,6 +385,14 @@ class FaultyStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._read(lambda: self._inner.audit_head(tenant))
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await self._read(lambda: self._inner.tallies(tenant, since, apart_from, most))
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await self._read(lambda: self._inner.waiting_jobs(tenant, most))
 
     async def erase_instance(self, tenant: str, instance_id: str) -> bool:
         return await self._write(

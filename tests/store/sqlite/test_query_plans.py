@@ -44,6 +44,7 @@ WALKED = {
 SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
     "positions_by_id": "as many rows as ids were asked for",
+    "tallies": "as many rows as its bound",
     "wait_terms": "as many rows as there are distinct terms",
 }
 

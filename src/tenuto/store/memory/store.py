@@ -50,7 +50,7 @@ from tenuto.store.job_protocol import (
     Lease,
     WorkerClaim,
 )
-from tenuto.store.memory import access, bulk as bulk_operations, erasing, jobs, outbox
+from tenuto.store.memory import access, bulk as bulk_operations, erasing, jobs, outbox, stats
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -92,6 +92,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 
 _wait_key = attrgetter("key")
 
@@ -669,6 +670,14 @@ class MemoryStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return access.audit_head(self.disk, tenant)
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return stats.tallies(self.disk, tenant, since, apart_from, most)
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return stats.waiting_jobs(self.disk, tenant, most)
 
     async def erase_instance(self, tenant: str, instance_id: str) -> bool:
         self._require_open()

@@ -2666,3 +2666,28 @@ RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
 -- Ask that nobody goes on with it.
 UPDATE tenuto.bulk_operations SET is_stopped = 1 WHERE tenant = :tenant AND id = :id
 RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+------------------------------------------------------------------------------------------- numbers
+
+-- name: tallies
+-- The newest instances of some statuses, counted by definition and by the minutes of start and end.
+SELECT
+    found.definition_id,
+    wanted.status,
+    CASE WHEN found.created_at >= :apart_from::bigint THEN found.created_at / 60000 ELSE 0 END,
+    CASE WHEN found.completed_at >= :apart_from::bigint THEN found.completed_at / 60000 ELSE 0 END,
+    count(*)
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.definition_id, i.created_at, i.completed_at FROM tenuto.workflow_instances AS i
+    WHERE i.tenant = :tenant AND i.status = wanted.status AND i.created_at >= :since
+    ORDER BY i.created_at DESC LIMIT :most
+) AS found
+GROUP BY 1, 2, 3, 4;
+
+-- name: waiting_jobs
+-- How many jobs of a tenant nobody has claimed, and since when.
+SELECT count(*), min(waiting.offered_at)
+FROM (
+    SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+) AS waiting;

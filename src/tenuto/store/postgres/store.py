@@ -58,7 +58,7 @@ from tenuto.store.outbox_protocol import (
     Settlement,
     Stretch,
 )
-from tenuto.store.postgres import access, bulk as bulk_operations, erasing, outbox, reads
+from tenuto.store.postgres import access, bulk as bulk_operations, erasing, outbox, reads, stats
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -98,6 +98,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -676,6 +677,14 @@ class PostgresStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await access.audit_head(self._connections, tenant)
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await stats.tallies(self._connections, tenant, since, apart_from, most)
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await stats.waiting_jobs(self._connections, tenant, most)
 
     async def erase_instance(self, tenant: str, instance_id: str) -> bool:
         self._require_writer()

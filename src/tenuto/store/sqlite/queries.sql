@@ -1607,3 +1607,26 @@ RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
 -- Ask that nobody goes on with it.
 UPDATE bulk_operations SET is_stopped = 1 WHERE tenant = ? AND id = ?
 RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+------------------------------------------------------------------------------------------- numbers
+
+-- name: tallies
+-- The newest instances of a status, counted by definition and by the minutes of their start and end.
+SELECT
+    definition_id,
+    CASE WHEN created_at >= :apart_from THEN created_at / 60000 ELSE 0 END AS started,
+    CASE WHEN completed_at >= :apart_from THEN completed_at / 60000 ELSE 0 END AS ended,
+    count(*)
+FROM (
+    SELECT definition_id, created_at, completed_at FROM workflow_instances
+    WHERE tenant = :tenant AND status = :status AND created_at >= :since
+    ORDER BY created_at DESC LIMIT :most
+)
+GROUP BY 1, 2, 3;
+
+-- name: waiting_jobs
+-- How many jobs of a tenant nobody has claimed, and since when.
+SELECT count(*), min(offered_at)
+FROM (
+    SELECT offered_at FROM jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+);

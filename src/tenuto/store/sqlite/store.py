@@ -83,7 +83,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import access, bulk as bulk_operations, erasing, jobs, outbox, reads
+from tenuto.store.sqlite import access, bulk as bulk_operations, erasing, jobs, outbox, reads, stats
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
@@ -93,6 +93,7 @@ from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 
 T = TypeVar("T")
 
@@ -625,6 +626,16 @@ class SqliteStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._look(lambda session: access.audit_head(session, tenant))
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await self._read(
+            lambda session: stats.tallies(session, tenant, since, apart_from, most)
+        )
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await self._look(lambda session: stats.waiting_jobs(session, tenant, most))
 
     async def erase_instance(self, tenant: str, instance_id: str) -> bool:
         self._require_writer()
