@@ -36,6 +36,7 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import LogRow
+from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.protocol import InstanceQuery, InstanceRow
@@ -122,6 +123,7 @@ class InstanceRef:
         process that worked for it is silent.
         """
         engine = self._engine
+        await self._refuse_unless_known()
         explainer = Explainer(
             engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
         )
@@ -267,6 +269,8 @@ class InstanceRef:
         """
         engine = self._engine
         earlier = await self._held()
+        if is_rehearsed(earlier.state.definition_id):
+            raise Conflict("a test run is not run again", code="TEN-3071")
         rerun = await plan_rerun(
             engine.store,
             engine.plans,

@@ -14,11 +14,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from tenuto.definition import parse_document
+from tenuto.definition import parse_document, unavailable
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
 from tenuto.engine.plans import is_there
+from tenuto.engine.rehearsed import not_run
 from tenuto.engine.requests import Answer
 from tenuto.engine.starting import (
     has_found_another,
@@ -30,10 +31,11 @@ from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, TenutoError
+from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.rehearsal import Rehearsal, is_rehearsed
 from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.published import Published, dry_published, published
@@ -44,6 +46,7 @@ from tenuto.store.protocol import (
     DefinitionRow,
     InstancePage,
     InstanceQuery,
+    InstanceRow,
 )
 from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
@@ -76,6 +79,15 @@ class Saved(NamedTuple):
     id: str
     version: int
     is_new: bool
+
+
+class Rehearsed(NamedTuple):
+    """A test run that has started."""
+
+    instance: InstanceRef
+    status: Status
+    not_run: list[str]
+    """Steps that are neither mocked nor run: each gives an empty object."""
 
 
 class Workspace:
@@ -130,7 +142,9 @@ class Workspace:
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition as it was saved, without a version the newest; NotFound."""
-        found = await self.engine.store.definition(self.tenant, id, version)
+        found = None
+        if not is_rehearsed(id):
+            found = await self.engine.store.definition(self.tenant, id, version)
         if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
@@ -172,7 +186,8 @@ class Workspace:
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        return await self.engine.store.definition_ids(self.tenant)
+        ids = await self.engine.store.definition_ids(self.tenant)
+        return [id for id in ids if not is_rehearsed(id)]
 
     # -- instances
 
@@ -214,6 +229,8 @@ class Workspace:
         """
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
         engine = self.engine
+        if is_rehearsed(asked.workflow):
+            raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
         deployed = await engine.plans.for_start(
             self.tenant, asked.workflow, version or asked.version
         )
@@ -300,9 +317,54 @@ class Workspace:
         return [Summary.of(row) for row in page.items]
 
     async def page(self, query: InstanceQuery) -> InstancePage:
-        """A page of this tenant's instances, whatever tenant the query names."""
+        """A page of this tenant's instances, whatever tenant the query names.
+
+        Test runs are shown to who names them by their ids.
+        """
+        rows: list[InstanceRow] = []
         query = msgspec.structs.replace(query, tenant=self.tenant)
-        return await self.engine.store.instances(query)
+        wanted = query.limit
+        while True:
+            page = await self.engine.store.instances(query)
+            if query.ids:
+                return page
+            rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
+            if page.next_after is None or len(rows) >= wanted:
+                return InstancePage(rows, page.next_after)
+            query = msgspec.structs.replace(query, after=page.next_after, limit=wanted - len(rows))
+
+    # -- what is only tried out
+
+    async def rehearse(self, document: JSON, input: JSON, rehearsal: Rehearsal) -> Rehearsed:
+        """Run a definition that is not saved; when this returns, it is durable.
+
+        It runs as a saved one does, with stand-ins for what it may not do. No list shows it, and
+        nobody is told of it. Whoever started it stops it; otherwise it is erased after an hour.
+        """
+        engine = self.engine
+        id = engine.ids.instance_id(engine.clock.now())
+        plan = engine.plans.rehearse(document, rehearsal, id)
+        missing = unavailable(plan.definition)
+        if missing:
+            message = "the definition uses something this version does not run"
+            raise NotAvailable(message, missing)
+        if engine.settings.unknown_tasks == "fail":
+            refuse_unknown_tasks(plan, self.tasks)
+        refuse_bad_input(plan, input, engine.settings.limits)
+        started = await engine.rehearsals.started(self.tenant, document, plan, input)
+        answer = await engine.start(plan, started, instance_id=id, tenant=self.tenant)
+        raise_rejection(answer)
+        return Rehearsed(self._own(id), answer.status, not_run(plan))
+
+    async def stop_rehearsal(self, id: str) -> None:
+        """End a test run and erase every trace of it; NotFound where there is none."""
+        try:
+            held = await self.held(id)
+        except NotFound:
+            held = None
+        if held is None or not is_rehearsed(held.state.definition_id):
+            raise NotFound(f"there is no test run {id}", code="TEN-3070")
+        await self.engine.rehearsals.stop(self.tenant, id)
 
     # -- what could not be done
 

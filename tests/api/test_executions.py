@@ -139,7 +139,7 @@ async def test_a_claim_that_waits_ends_when_the_service_stops(serve: Serve) -> N
     async with serve() as call:
         waiting = asyncio.create_task(call.post("/executions/claim", {**CLAIM, "wait": 60}))
         await until(lambda: _has_line(call))
-        call.gate.service.stop()
+        await call.gate.service.stop()
         assert (await waiting).json == {"tasks": []}
 
 

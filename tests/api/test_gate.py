@@ -84,6 +84,8 @@ async def test_every_operation_refuses_who_is_not_known_or_may_not(serve: Serve)
     notes = Notes()
     async with serve(admission=KEYS, audit=notes) as call:
         for each in OPERATIONS:
+            if each.method == "WEBSOCKET":
+                continue
             path = each.path.replace(":path}", "}").format(**IDS)
             for headers, status in (({}, 401), (bearing("nobody"), 401)):
                 reply = await call(each.method, path, headers=headers)
@@ -200,14 +202,14 @@ async def test_every_answer_has_the_headers_that_keep_browsers_in_check(serve: S
 @pytest.mark.asyncio
 async def test_sockets_come_through_the_same_gate(serve: Serve) -> None:
     async with serve(admission=KEYS) as call:
-        for headers, status in (
-            ({}, 401),
-            (bearing("nobody"), 401),
-            (bearing("ann"), 404),
-            (bearing("ann") | {"origin": "https://evil.example.com"}, 403),
+        for path, headers, status in (
+            ("/ws", {}, 401),
+            ("/ws", bearing("nobody"), 401),
+            ("/nothing", bearing("ann"), 404),
+            ("/ws", bearing("ann") | {"origin": "https://evil.example.com"}, 403),
         ):
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-                await call.session.ws_connect(f"{call.url}/ws", headers=headers)
+                await call.session.ws_connect(f"{call.url}{path}", headers=headers)
             assert refused.value.status == status
 
 

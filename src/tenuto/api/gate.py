@@ -7,7 +7,6 @@ operation declares is checked before any of its code runs; what declares nothing
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +17,6 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tenuto.access.principal import Principal, refuse_unless
-from tenuto.access.rates import RateLimiter
 from tenuto.access.roles import Role
 from tenuto.api.bodies import (
     WRONG_FIELD,
@@ -54,6 +52,7 @@ _USUAL: tuple[tuple[bytes, bytes], ...] = (
 _POLICY_VIOLATION = 1008
 _FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
 """Refusals for where a request comes from."""
+_OFFERED = "tenuto.bearer."
 _NOBODY = Principal(tenant="", name="", role=Role.VIEWER, scopes=frozenset(), kind="system")
 """Whoever asks for what is public: they may do nothing, and belong to nobody."""
 _encode = msgspec.json.Encoder().encode
@@ -107,7 +106,7 @@ class Gate:
                 with self.service.metrics.requests.connection("socket"):
                     await self._websocket(self._arrived(scope), WebSocket(scope, receive, send))
             case "lifespan":
-                await _lifespan(receive, send)
+                await _lifespan(self.service, receive, send)
             case kind:
                 raise NotImplementedError(f"no {kind} comes in here")
 
@@ -169,8 +168,7 @@ class Gate:
 
     def _from_where(self, arrival: Arrival) -> Pairs:
         """What the answer tells a browser, unless it comes too often or from the wrong place."""
-        if self.service.source_rates is not None:
-            _take(self.service.source_rates, arrival.source or "")
+        self.service.count_source(arrival.source or "")
         return self._browsers.checked(arrival.scope["scheme"], arrival.headers)
 
     async def _preflight(self, arrival: Arrival, send: Send, around: Pairs) -> None:
@@ -187,9 +185,7 @@ class Gate:
             arrival.principal = principal = await self.service.admission.admit(
                 authorization, self.service.clock.now(), tenant=headers.get("tenuto-tenant")
             )
-            if self.service.rates is not None:
-                who = f"{principal.tenant} {principal.kind} {principal.name}"
-                _take(self.service.rates, who)
+            self.service.count_request(principal)
         if found is None:
             raise self._nowhere(arrival)
         if not is_public:
@@ -228,6 +224,8 @@ class Gate:
     # -- sockets
 
     async def _websocket(self, arrival: Arrival, socket: WebSocket) -> None:
+        arrival.found = self._routes.find("WEBSOCKET", arrival.path)
+        arrival.headers = with_offered_credential(arrival.headers)
         try:
             call, operation = await self._connected(arrival)
         except TenutoError as error:
@@ -300,12 +298,15 @@ class _Sending:
         await self._send(message)
 
 
-def _take(limiter: RateLimiter, who: str) -> None:
-    """Count a request; 429 where there have been too many."""
-    seconds = limiter.take(who)
-    if seconds > 0:
-        headers = {"retry-after": str(math.ceil(seconds))}
-        raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)
+def with_offered_credential(headers: Headers) -> Headers:
+    """The headers of a socket; a browser, which sets none, offers a credential as subprotocol."""
+    if "authorization" in headers:
+        return headers
+    for offer in headers.get("sec-websocket-protocol", "").split(","):
+        if offer.strip().startswith(_OFFERED):
+            credential = offer.strip().removeprefix(_OFFERED)
+            return {**headers, "authorization": f"Bearer {credential}"}
+    return headers
 
 
 def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
@@ -401,10 +402,14 @@ def _pairs(headers: Mapping[str, str]) -> Pairs:
     return [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Whoever made the app opens and closes it; there is nothing to do here."""
+async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
+    """Whoever made the app opens and closes it; those who watch are let go before."""
     while True:
         message = await receive()
+        if message["type"] == "lifespan.startup":
+            service.start()
+        else:
+            await service.stop()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

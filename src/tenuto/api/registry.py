@@ -8,6 +8,7 @@ from types import ModuleType
 from tenuto.api.operation import Operation
 from tenuto.api.operations import (
     audit,
+    bulk,
     callbacks,
     commanding,
     dead_letters,
@@ -18,17 +19,25 @@ from tenuto.api.operations import (
     instances,
     keys,
     listeners,
+    live,
+    looking_closer,
     metrics,
     starting,
+    stats,
     tasks,
+    trying_out,
     workflows,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     workflows,
+    trying_out,
     starting,
     instances,
     commanding,
+    bulk,
+    looking_closer,
+    live,
     events,
     listeners,
     tasks,
@@ -37,6 +46,7 @@ MODULES: tuple[ModuleType, ...] = (
     dead_letters,
     keys,
     audit,
+    stats,
     health,
     metrics,
     documents,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,11 +16,14 @@ from tenuto.access.rates import RateLimiter
 from tenuto.api.admission import Admission, Audited
 from tenuto.api.config import ServiceConfig
 from tenuto.api.operation import Operation, Size
+from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
+from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
+from tenuto.live import LiveHub
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace
@@ -73,6 +77,10 @@ class Service:
         """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
+        self.live = LiveHub(app.engine)
+        """Tells those who watch instances, over sockets and streams."""
+        self.bulk = BulkOffice(app.engine, app.tasks)
+        """Goes on with actions over many things."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -84,10 +92,24 @@ class Service:
         )
         """How many bytes a body may have."""
 
-    def stop(self) -> None:
-        """Send those who wait away; requests that are under way may end."""
+    def start(self) -> None:
+        """Go on with what was asked for and is not done; the app is open."""
+        self.bulk.start()
+
+    async def stop(self) -> None:
+        """Let go of those who wait or watch, so that they come back to another process."""
         self.stopping.set()
         self.desk.close()
+        await self.live.close()
+        await self.bulk.stop()
+
+    def count_request(self, principal: Principal) -> None:
+        """Count what a principal asks for; 429 where there has been too much."""
+        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.name}")
+
+    def count_source(self, address: str) -> None:
+        """Count a request from an address, whoever asks; 429 where there have been too many."""
+        _take(self.source_rates, address)
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""
@@ -103,6 +125,13 @@ class Service:
     def _key_changed(self, id: str) -> None:
         if isinstance(self.admission, Gatekeeper):
             self.admission.ring.forget(id)
+
+
+def _take(limiter: RateLimiter | None, who: str) -> None:
+    seconds = 0.0 if limiter is None else limiter.take(who)
+    if seconds > 0:
+        headers = {"retry-after": str(math.ceil(seconds))}
+        raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)
 
 
 def _limiter(clock: Clock, rate: float | None, burst: int) -> RateLimiter | None:

@@ -18,6 +18,9 @@ from tenuto.model.errors import TenutoError
 _LONGEST_IDLE = 75
 """Seconds for which a connection without requests is kept."""
 
+_LONGEST_MESSAGE = 64_000
+"""Bytes that a client may say at once on a socket."""
+
 
 class _Server(uvicorn.Server):
     """Signals are for whoever started it: they stop more than the server."""
@@ -58,6 +61,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         gate,
         http=BoundedHttp,
         ws="websockets-sansio",
+        ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -73,6 +77,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
         while not server.started and not running.done():
             await gate.service.clock.sleep(0.01)
         service.url = service.config.public_url or url_of(listener)
+        service.start()
         pushing = asyncio.ensure_future(service.pushing.run())
         try:
             async with service.metrics.loop_lag.watching():
@@ -93,4 +98,4 @@ async def _leave(service: Service) -> None:
     service.leaving.set()
     if service.config.linger_seconds > 0:
         await service.clock.sleep(service.config.linger_seconds)
-    service.stop()
+    await service.stop()

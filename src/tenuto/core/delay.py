@@ -42,6 +42,12 @@ def fired(d: Deciding, key: NodeKey) -> None:
 
 
 def _due(d: Deciding, key: NodeKey, config: Delay) -> datetime:
+    due = _wanted(d, key, config)
+    rehearsal = d.plan.rehearsal
+    return d.now if rehearsal is not None and rehearsal.skips_delays else due
+
+
+def _wanted(d: Deciding, key: NodeKey, config: Delay) -> datetime:
     if isinstance(config.duration, Duration):
         return config.duration.after(d.now)
     field, text = (

@@ -45,6 +45,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
+from tenuto.model.rehearsal import Mock, Rehearsal
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -92,8 +93,11 @@ class Plan:
         tasks: TaskPolicies | None = None,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
+        rehearsal: Rehearsal | None = None,
     ) -> None:
+        """`rehearsal` says what stands in for what, where the definition is only tried out."""
         self.definition = definition
+        self.rehearsal = rehearsal
         self.limits = limits
         self._policies = tasks or _NoPolicies()
         self._retry = definition.options.retry or retry
@@ -112,6 +116,10 @@ class Plan:
         self.undoable_loops = _undoable_loops(self.nodes, self.undone_by)
         """Loops in which something may have to be undone after its iteration has ended."""
         self._undo_inputs: dict[str, Expression | Template] = {}
+
+    def stand_in(self, step_id: str) -> Mock | None:
+        """How a step ends without being run, where the definition is only tried out."""
+        return None if self.rehearsal is None else self.rehearsal.stand_in(step_id)
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]

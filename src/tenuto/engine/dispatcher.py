@@ -25,6 +25,7 @@ from tenuto.model.effects import (
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
 from tenuto.model.policy import NEAR
+from tenuto.model.rehearsal import Mock
 from tenuto.store.job_protocol import JobKey
 from tenuto.store.protocol import WaitRow
 from tenuto.tasks.context import Facts
@@ -60,6 +61,7 @@ class Dispatcher:
         send: Callable[[SendMail, str], None],
         match: Callable[[int, Event], None],
         others: Others,
+        stand_in: Callable[[str, StartAttempt, Mock], None],
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -68,6 +70,7 @@ class Dispatcher:
         self._send = send
         self._match = match
         self._others = others
+        self._stand_in = stand_in
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -103,7 +106,11 @@ class Dispatcher:
             # What was called off before it began here is ended by its grace.
             if place in under_way or place in held.jobs or _is_called_off(draft, effect):
                 continue
-            if isinstance(effect, StartAttempt) and self._others.is_offered(effect.task_id):
+            if (
+                isinstance(effect, StartAttempt)
+                and self._others.is_offered(effect.task_id)
+                and held.plan.stand_in(effect.node) is None
+            ):
                 self._others.offer(draft.instance_id, effect)
             else:
                 self._perform(draft.instance_id, draft, effect, facts)
@@ -123,12 +130,18 @@ class Dispatcher:
         if place in draft.held.jobs:
             self._others.withdraw(JobKey(draft.instance_id, *place))
 
+    def _start(self, instance_id: str, draft: Draft, order: StartAttempt, facts: Facts) -> None:
+        plan = draft.held.plan
+        if plan.rehearsal is not None and (mock := plan.stand_in(order.node)) is not None:
+            self._stand_in(instance_id, order, mock)
+        elif not self._others.is_offered(order.task_id):
+            known = facts_for(plan, draft.state, order, facts)
+            self._runner.start(instance_id, order, known)
+
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
         match effect:
             case StartAttempt():
-                if not self._others.is_offered(effect.task_id):
-                    known = facts_for(draft.held.plan, draft.state, effect, facts)
-                    self._runner.start(instance_id, effect, known)
+                self._start(instance_id, draft, effect, facts)
             case StopAttempt():
                 self._stop(draft, effect, effect.grace.total_seconds())
             case SetTimer():

@@ -236,7 +236,7 @@ class Draft(Struct, eq=False):
     @property
     def _lifecycle(self) -> Lifecycle | None:
         """For whom its entries may be."""
-        if not self.rows:
+        if not self.rows or self.held.plan.rehearsal is not None:
             return None
         return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
 
@@ -324,15 +324,18 @@ class Draft(Struct, eq=False):
                 if effect.looks_back:
                     follow_ups.append(effect)
             case PublishEvent():
-                # Whose an instance is is no matter of its decisions: only here it is known.
-                event = replace(effect.event, tenant=self.held.tenant)
-                self._obligations.events.append(event)
-                follow_ups.append(PublishEvent(event=event))
+                if self._is_real:
+                    # Whose an instance is is no matter of its decisions: only here it is known.
+                    event = replace(effect.event, tenant=self.held.tenant)
+                    self._obligations.events.append(event)
+                    follow_ups.append(PublishEvent(event=event))
             case CloseWait():
                 self._obligations.close_wait(effect)
             case SendMail():
                 self._obligations.send(effect)
                 follow_ups.append(effect)
+            case KeepDeadLetter() if self.held.plan.rehearsal is not None:
+                pass  # Whoever tries a workflow out sees its end; nobody repairs it.
             case KeepDeadLetter():
                 at = self.state.updated_at
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
@@ -341,8 +344,16 @@ class Draft(Struct, eq=False):
 
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
+        if self.held.plan.stand_in(effect.node) is not None:
+            return
         if is_mine and self.is_offered and self.is_offered(effect.task_id):
             self._obligations.offer(effect, self.state.updated_at)
+
+    @property
+    def _is_real(self) -> bool:
+        """Whether what it does reaches others: not where a workflow is only tried out."""
+        rehearsal = self.held.plan.rehearsal
+        return rehearsal is None or rehearsal.allows_effects
 
     def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:

@@ -34,6 +34,8 @@ from tenuto.engine.outbox import Drainer
 from tenuto.engine.plans import Plans
 from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
+from tenuto.engine.rehearsals import Rehearsals
+from tenuto.engine.rehearsed import mocked
 from tenuto.engine.requests import Answer, EventRequest, OfferJob, Request, StartFacts
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.retention import Pruner
@@ -47,6 +49,7 @@ from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
+from tenuto.model.rehearsal import Mock
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.job_protocol import JobKey, Lease
 from tenuto.store.protocol import EventResult, MailKey, Orphan, Store, WaitRow
@@ -155,6 +158,7 @@ class Engine:
             send=self._mailroom.send,
             match=self._match,
             others=Others(self._is_offered, self._offer, self._withdraw_job),
+            stand_in=self._stand_in,
         )
         self._jobs = JobOffice(
             store=store,
@@ -194,6 +198,15 @@ class Engine:
             plans=self.plans,
             clock=clock,
             keep=None if keep is None else timedelta(seconds=keep),
+        )
+        self.rehearsals = Rehearsals(
+            store=store,
+            plans=self.plans,
+            clock=clock,
+            ask=self.ask,
+            end_of=self.final_state,
+            forget=self._forget,
+            keep_for=timedelta(seconds=self.settings.test_run_retention),
         )
         self._later = Later(clock, self._report)
         self._watchers = Watchers(store, self.loader, self._run_here)
@@ -258,6 +271,7 @@ class Engine:
         every = max(every, self.settings.jobs_every)
         self._loops.start("jobs", self._jobs.run(every, self._outage))
         self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
+        self._loops.tick("test runs", self.settings.erase_every, self.rehearsals.run_once)
         self._loops.tick("retention", self.settings.prune_every, self._prune)
         if self.store.is_shared:
             await self.store.listen(self._heard)
@@ -533,6 +547,12 @@ class Engine:
     def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         self._report(self._jobs.request_of(instance_id, report))
 
+    def _forget(self, instance_id: str) -> None:
+        self.runner.abandon(instance_id)
+        self.timekeeper.forget(instance_id)
+        self._jobs.forget(instance_id)
+        self._caches[self._number_of(instance_id)].forget(instance_id)
+
     def _offer(self, instance_id: str, order: StartAttempt) -> None:
         offer = OfferJob(
             order.node,
@@ -543,6 +563,12 @@ class Engine:
             order.heartbeat_timeout,
         )
         self._report(Request(instance_id, offer))
+
+    def _stand_in(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
+        report = mocked(order, mock)
+        # Like any other result it comes after the turn, never from within it.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._report, Request(instance_id, report))
 
     def _withdraw_job(self, key: JobKey) -> None:
         if self._jobs.withdraw(key):

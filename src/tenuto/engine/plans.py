@@ -16,11 +16,13 @@ from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.listening import STILL_WANTED, listener_of
+from tenuto.engine.rehearsed import Stored, read_stored, refuse_bad_mocks, rehearsed, with_stand_ins
 from tenuto.engine.trigger_rows import trigger_rows
 from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
-from tenuto.model.graph import SubWorkflow
+from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.rehearsal import PREFIX, Rehearsal, is_rehearsed
 from tenuto.ports import Clock
 from tenuto.store.protocol import DataRefused, DefinitionRow, Store, Superseded
 
@@ -114,9 +116,7 @@ class Plans:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
-        return known or self._keep(
-            row, self.compile(msgspec.json.decode(row.content), is_saved=True)
-        )
+        return known or self._keep(row, self._compiled(row))
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -173,6 +173,50 @@ class Plans:
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
+
+    def rehearse(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+        """The plan of a document that is tried out, in one instance.
+
+        InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
+        """
+        definition = self.compile(document).definition
+        refuse_bad_mocks(definition, rehearsal)
+        return self._rehearsed(definition, rehearsal, instance_id)
+
+    async def keep_rehearsal(self, tenant: str, document: JSON, plan: Plan) -> int:
+        """Keep a document that is tried out, for as long as its instance is there; its version.
+
+        Nothing starts it but who tries it out, and nobody is told of it.
+        """
+        assert plan.rehearsal is not None
+        content = msgspec.json.encode(Stored(definition=document, rehearsal=plan.rehearsal))
+        digest = hashlib.sha256(content).digest()
+        now = self._clock.now()
+        row = await self._store.save_definition(tenant, plan.definition.id, content, digest, now)
+        self._keep(row, plan)
+        return row.version
+
+    def forget(self, tenant: str, id: str) -> None:
+        """Keep nothing of a definition that is there no more."""
+        for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
+            del self._deployed[key]
+
+    def _compiled(self, row: DefinitionRow) -> Plan:
+        if not is_rehearsed(row.id):
+            return self.compile(msgspec.json.decode(row.content), is_saved=True)
+        stored = read_stored(row.content)
+        definition = compile_definition(stored.definition, is_saved=True)
+        return self._rehearsed(definition, stored.rehearsal, row.id.removeprefix(PREFIX))
+
+    def _rehearsed(self, definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Plan:
+        rehearsal = with_stand_ins(definition, rehearsal)
+        return Plan(
+            rehearsed(definition, rehearsal, instance_id),
+            tasks=self._tasks,
+            retry=self._retry,
+            limits=self._limits,
+            rehearsal=rehearsal,
+        )
 
     async def hide(self, tenant: str, id: str) -> None:
         """Let a definition be as if it were not there, its triggers too; NotFound.

@@ -27,7 +27,7 @@ def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
             advice=_task_advice(tasks, task_id),
         )
         for task_id, name in plan.tasks.items()
-        if task_id not in tasks
+        if task_id not in tasks and plan.stand_in(name) is None
     ]
     if problems:
         raise InvalidInput("the workflow uses tasks that nobody has registered", problems)

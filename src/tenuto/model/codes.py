@@ -731,6 +731,32 @@ _REQUESTS = {
 }
 
 _INSTANCES = {
+    "TEN-2610": Code(
+        "A message that a socket cannot read",
+        "What was said on the socket is no message that it knows; the socket stays open.",
+        'Say `{"event": "workflow_run_join", "runId": "…", "since": 0}`, `workflow_run_leave` with '
+        "a `runId`, or `ping`.",
+    ),
+    "TEN-2611": Code(
+        "Too many instances on one socket",
+        "A socket can watch a hundred instances.",
+        "Leave those that nobody looks at, or open another socket.",
+    ),
+    "TEN-2612": Code(
+        "Not watched here",
+        "The socket does not watch the instance that it was told to leave.",
+        "Nothing is to be done: it is not told of that instance.",
+    ),
+    "TEN-2613": Code(
+        "Mocks that do not fit",
+        "A mock of a test run names no step that is run, or has not one of `output` and `error`.",
+        "Mock steps that run a task, a request, a query, a script or a workflow; or compensations.",
+    ),
+    "TEN-2614": Code(
+        "A filter that says nothing",
+        "An action over many things needs a filter: without one it would be done to everything.",
+        "Say at least one thing: a status, a workflow, ids.",
+    ),
     "TEN-3001": Code(
         "Not found",
         "There is no such instance, step or definition.",
@@ -846,6 +872,26 @@ _INSTANCES = {
         "No such task",
         "Nobody has declared a task of this id.",
         "List those that there are, or declare it.",
+    ),
+    "TEN-3070": Code(
+        "No such test run",
+        "There is no test run under this id: it was stopped, or erased after an hour.",
+        "Start another: `POST /api/v1/workflows/test`.",
+    ),
+    "TEN-3071": Code(
+        "Not with a test run",
+        "A test run is stopped and started anew; it is not run again from a step.",
+        "Start another: `POST /api/v1/workflows/test`.",
+    ),
+    "TEN-3072": Code(
+        "No such bulk operation",
+        "There is no bulk operation under this id.",
+        "List those that there are: `GET /api/v1/instances/bulk`.",
+    ),
+    "TEN-3073": Code(
+        "The key of a bulk operation was used for something else",
+        "A bulk operation with this `Idempotency-Key` was asked for with other content.",
+        "Use another key, or look at the first: `GET /api/v1/instances/bulk/{id}`.",
     ),
     "TEN-3100": Code(
         "The workflow failed",

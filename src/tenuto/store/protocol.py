@@ -30,8 +30,11 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.access_protocol import AccessStore
+from tenuto.store.bulk_protocol import BulkStore
+from tenuto.store.erasing_protocol import Erasing
 from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
+from tenuto.store.stats_protocol import StatsStore
 from tenuto.store.task_protocol import TaskStore
 from tenuto.store.upkeep_protocol import Upkeep
 
@@ -553,7 +556,9 @@ class Pulse(NamedTuple):
     """Whether a process is gone and has left something to take over that is not passed over."""
 
 
-class Store(AccessStore, Jobs, OutboxStore, TaskStore, Upkeep, Protocol):
+class Store(
+    AccessStore, BulkStore, Erasing, Jobs, OutboxStore, StatsStore, TaskStore, Upkeep, Protocol
+):
     """The verbs of a store. All of them are safe to repeat."""
 
     lanes: int

@@ -18,6 +18,8 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.store.erasing_protocol import DefinitionKey
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -63,6 +65,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.upkeep_protocol import Depths
 from tenuto.testing.virtual_loop import VirtualLoop
@@ -432,6 +435,45 @@ class FaultyStore:
                 tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
             ),
         )
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await self._read(lambda: self._inner.tallies(tenant, since, apart_from, most))
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await self._read(lambda: self._inner.waiting_jobs(tenant, most))
+
+    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+        return await self._write(
+            "erase instance", lambda: self._inner.erase_instance(tenant, instance_id)
+        )
+
+    async def erase_definition(self, tenant: str, id: str) -> None:
+        await self._write("erase definition", lambda: self._inner.erase_definition(tenant, id))
+
+    async def old_rehearsals(self, before: datetime, limit: int) -> list[DefinitionKey]:
+        return await self._read(lambda: self._inner.old_rehearsals(before, limit))
+
+    async def put_bulk(self, row: BulkRow) -> BulkRow:
+        return await self._write("put bulk", lambda: self._inner.put_bulk(row))
+
+    async def bulk(self, tenant: str, id: str) -> BulkRow | None:
+        return await self._read(lambda: self._inner.bulk(tenant, id))
+
+    async def bulks(
+        self, tenant: str, limit: int, *, below: BulkPlace | None = None
+    ) -> list[BulkRow]:
+        return await self._read(lambda: self._inner.bulks(tenant, limit, below=below))
+
+    async def claim_bulks(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
+        return await self._write("claim bulks", lambda: self._inner.claim_bulks(now, until, limit))
+
+    async def save_bulk(self, row: BulkRow, until: datetime) -> BulkRow | None:
+        return await self._write("save bulk", lambda: self._inner.save_bulk(row, until))
+
+    async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
+        return await self._write("stop bulk", lambda: self._inner.stop_bulk(tenant, id))
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))

@@ -10,6 +10,7 @@ KEPT = frozenset(
         "access_keys",
         "audit_heads",
         "audit_log",
+        "bulk_operations",
         "dead_letters",
         "event_deliveries",
         "events",
@@ -43,6 +44,8 @@ OWED = {
 
 IN_MEMORY = {
     "audit_numbers": "audit_log",
+    "bulks": "bulk_operations",
+    "bulks_held": "bulk_operations",
     "claims": "shares",
     "deliveries": "event_deliveries",
     "definition_versions": "workflow_definitions",

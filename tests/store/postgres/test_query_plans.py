@@ -119,6 +119,9 @@ FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_log
 SELECT 't' || n % 50, n, 'a' || n, n, '', '', '', '', '', '', '', NULL, NULL, '', ''
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.bulk_operations
+SELECT 't' || n % 50, 'b' || n, '', '', n, CASE WHEN n % 99 = 0 THEN 1 ELSE 0 END, 0, 0, n
+FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """

@@ -97,6 +97,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0011 workers",
         "0013 tenants_of_deliveries",
         "0014 tasks",
+        "0015 bulk_and_erasing",
         "0016 forgetting",
     ]
     assert await store.migrate() == []

@@ -159,6 +159,9 @@ class MemoryDisk:
         self.audit_heads: dict[str, AuditHead] = {}
         self.tasks: dict[tuple[str, str], bytes] = {}
         self.push_targets: dict[tuple[str, str], TargetRow] = {}
+        self.bulks: dict[tuple[str, str], bytes] = {}
+        self.bulks_held: dict[tuple[str, str], int] = {}
+        """Until when somebody goes on with them."""
         self.listening = 0
         """How often it has changed who listens, and for what."""
         self.shares: dict[str, str] = {}

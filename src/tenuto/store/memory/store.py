@@ -21,6 +21,7 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.store.columns import (
     DeadLetterColumns,
     DefinitionColumns,
@@ -39,6 +40,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
+from tenuto.store.erasing_protocol import DefinitionKey
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -48,7 +50,16 @@ from tenuto.store.job_protocol import (
     Lease,
     WorkerClaim,
 )
-from tenuto.store.memory import access, jobs, outbox, tasks, upkeep
+from tenuto.store.memory import (
+    access,
+    bulk as bulk_operations,
+    erasing,
+    jobs,
+    outbox,
+    stats,
+    tasks,
+    upkeep,
+)
 from tenuto.store.memory.commit import commit_turn, put_mail, put_waits
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, StoredEvent, pack, unpack
 from tenuto.store.memory.listing import list_instances
@@ -90,6 +101,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.upkeep_protocol import Depths
 
@@ -721,6 +733,49 @@ class MemoryStore:
         return upkeep.erase_instances(
             self.disk, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
         )
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return stats.tallies(self.disk, tenant, since, apart_from, most)
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return stats.waiting_jobs(self.disk, tenant, most)
+
+    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+        self._require_open()
+        return erasing.erase_instance(self.disk, tenant, instance_id)
+
+    async def erase_definition(self, tenant: str, id: str) -> None:
+        self._require_open()
+        erasing.erase_definition(self.disk, tenant, id)
+
+    async def old_rehearsals(self, before: datetime, limit: int) -> list[DefinitionKey]:
+        return erasing.old_rehearsals(self.disk, before, limit)
+
+    async def put_bulk(self, row: BulkRow) -> BulkRow:
+        self._require_open()
+        return bulk_operations.put_bulk(self.disk, row)
+
+    async def bulk(self, tenant: str, id: str) -> BulkRow | None:
+        return bulk_operations.bulk(self.disk, tenant, id)
+
+    async def bulks(
+        self, tenant: str, limit: int, *, below: BulkPlace | None = None
+    ) -> list[BulkRow]:
+        return bulk_operations.bulks(self.disk, tenant, limit, below)
+
+    async def claim_bulks(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
+        self._require_open()
+        return bulk_operations.claim_bulks(self.disk, now, until, limit)
+
+    async def save_bulk(self, row: BulkRow, until: datetime) -> BulkRow | None:
+        self._require_open()
+        return bulk_operations.save_bulk(self.disk, row, until)
+
+    async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
+        self._require_open()
+        return bulk_operations.stop_bulk(self.disk, tenant, id)
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_open()

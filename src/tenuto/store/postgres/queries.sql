@@ -2834,3 +2834,152 @@ letters AS (
 )
 
 DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);
+
+------------------------------------------------------------------------------------- for good
+
+-- name: erase_instance
+-- Forget an instance of a tenant with all rows that are about it; its id, if it was there.
+WITH gone AS (
+    DELETE FROM tenuto.workflow_instances WHERE id = :id AND tenant = :tenant RETURNING id
+),
+
+steps AS (
+    DELETE FROM tenuto.workflow_current_steps AS about USING gone WHERE about.instance_id = gone.id
+),
+
+snapshots AS (
+    DELETE FROM tenuto.workflow_snapshots AS about USING gone WHERE about.instance_id = gone.id
+),
+
+log AS (
+    DELETE FROM tenuto.workflow_execution_history AS about USING gone
+    WHERE about.instance_id = gone.id
+),
+
+keys AS (
+    DELETE FROM tenuto.idempotency_keys AS about USING gone WHERE about.instance_id = gone.id
+),
+
+waits AS (
+    DELETE FROM tenuto.workflow_event_subscriptions AS about USING gone
+    WHERE about.instance_id = gone.id
+),
+
+deliveries AS (
+    DELETE FROM tenuto.event_deliveries AS about USING gone WHERE about.instance_id = gone.id
+),
+
+timers AS (
+    DELETE FROM tenuto.timers AS about USING gone WHERE about.instance_id = gone.id
+),
+
+mail AS (
+    DELETE FROM tenuto.mailbox AS about USING gone WHERE about.instance_id = gone.id
+),
+
+owner AS (
+    DELETE FROM tenuto.owners AS about USING gone WHERE about.instance_id = gone.id
+),
+
+jobs AS (
+    DELETE FROM tenuto.jobs AS about USING gone WHERE about.instance_id = gone.id
+),
+
+dead_letters AS (
+    DELETE FROM tenuto.dead_letters AS about USING gone WHERE about.instance_id = gone.id
+),
+
+outbox AS (
+    DELETE FROM tenuto.outbox AS about USING gone
+    WHERE about.share = :share AND about.instance_id = gone.id
+),
+
+postings AS (
+    DELETE FROM tenuto.webhook_deliveries AS about USING gone, tenuto.listeners AS listener
+    WHERE about.listener_id = listener.id AND about.stream = gone.id
+)
+
+SELECT id FROM gone;
+
+-- name: erase_definition
+-- Forget all versions of a definition.
+DELETE FROM tenuto.workflow_definitions WHERE tenant = :tenant AND id = :id;
+
+-- name: old_rehearsals
+-- Definitions that are only tried out, oldest first.
+SELECT tenant, id FROM tenuto.workflow_definitions
+WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
+ORDER BY created_at LIMIT :limit;
+
+---------------------------------------------------------------------------- actions over many things
+
+-- name: insert_bulk
+-- Keep a new one, unless it is there.
+INSERT INTO tenuto.bulk_operations (
+    tenant, id, content, progress, created_at, is_open, is_stopped, token, held_until
+)
+VALUES (:tenant, :id, :content, :progress, :created_at, :is_open, :is_stopped, :token, 0)
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: bulk
+-- One of them.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM tenuto.bulk_operations WHERE tenant = :tenant AND id = :id;
+
+-- name: bulks
+-- Those of a tenant, newest first.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM tenuto.bulk_operations
+WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
+ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
+
+-- name: claim_bulks
+-- Take open ones that nobody holds.
+WITH free AS MATERIALIZED (
+    SELECT tenant, id FROM tenuto.bulk_operations
+    WHERE is_open = 1 AND held_until <= :now
+    ORDER BY held_until LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+
+UPDATE tenuto.bulk_operations AS taken SET token = taken.token + 1, held_until = :until
+FROM free WHERE taken.tenant = free.tenant AND taken.id = free.id
+RETURNING
+    taken.tenant, taken.id, taken.content, taken.progress, taken.created_at, taken.is_open,
+    taken.is_stopped, taken.token;
+
+-- name: save_bulk
+-- How far one has come, by whoever holds it.
+UPDATE tenuto.bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
+WHERE tenant = :tenant AND id = :id AND token = :token
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+-- name: stop_bulk
+-- Ask that nobody goes on with it.
+UPDATE tenuto.bulk_operations SET is_stopped = 1 WHERE tenant = :tenant AND id = :id
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+------------------------------------------------------------------------------------------- numbers
+
+-- name: tallies
+-- The newest instances of some statuses, counted by definition and by the minutes of start and end.
+SELECT
+    found.definition_id,
+    wanted.status,
+    CASE WHEN found.created_at >= :apart_from::bigint THEN found.created_at / 60000 ELSE 0 END,
+    CASE WHEN found.completed_at >= :apart_from::bigint THEN found.completed_at / 60000 ELSE 0 END,
+    count(*)
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.definition_id, i.created_at, i.completed_at FROM tenuto.workflow_instances AS i
+    WHERE i.tenant = :tenant AND i.status = wanted.status AND i.created_at >= :since
+    ORDER BY i.created_at DESC LIMIT :most
+) AS found
+GROUP BY 1, 2, 3, 4;
+
+-- name: waiting_jobs
+-- How many jobs of a tenant nobody has claimed, and since when.
+SELECT count(*), min(waiting.offered_at)
+FROM (
+    SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+) AS waiting;

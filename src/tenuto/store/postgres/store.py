@@ -24,6 +24,7 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.store.columns import (
     DefinitionColumns,
     MailColumns,
@@ -35,6 +36,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_columns,
 )
+from tenuto.store.erasing_protocol import DefinitionKey
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -56,7 +58,16 @@ from tenuto.store.outbox_protocol import (
     Settlement,
     Stretch,
 )
-from tenuto.store.postgres import access, outbox, reads, tasks, upkeep
+from tenuto.store.postgres import (
+    access,
+    bulk as bulk_operations,
+    erasing,
+    outbox,
+    reads,
+    stats,
+    tasks,
+    upkeep,
+)
 from tenuto.store.postgres.address import LISTEN_URL, read_address
 from tenuto.store.postgres.commit import commit_turn
 from tenuto.store.postgres.driver import Row
@@ -96,6 +107,7 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.upkeep_protocol import Depths
 
@@ -725,6 +737,53 @@ class PostgresStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await access.audit_head(self._connections, tenant)
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await stats.tallies(self._connections, tenant, since, apart_from, most)
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await stats.waiting_jobs(self._connections, tenant, most)
+
+    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+        self._require_writer()
+        return await erasing.erase_instance(self._pool, tenant, instance_id)
+
+    async def erase_definition(self, tenant: str, id: str) -> None:
+        self._require_writer()
+        await erasing.erase_definition(self._pool, tenant, id)
+
+    async def old_rehearsals(self, before: datetime, limit: int) -> list[DefinitionKey]:
+        return await looked_for(
+            erasing.old_rehearsals(self._connections, before, limit), nothing=[]
+        )
+
+    async def put_bulk(self, row: BulkRow) -> BulkRow:
+        self._require_writer()
+        return await bulk_operations.put_bulk(self._pool, row)
+
+    async def bulk(self, tenant: str, id: str) -> BulkRow | None:
+        return await looked_for(bulk_operations.bulk(self._connections, tenant, id), nothing=None)
+
+    async def bulks(
+        self, tenant: str, limit: int, *, below: BulkPlace | None = None
+    ) -> list[BulkRow]:
+        return await looked_for(
+            bulk_operations.bulks(self._connections, tenant, limit, below), nothing=[]
+        )
+
+    async def claim_bulks(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
+        self._require_writer()
+        return await bulk_operations.claim_bulks(self._pool, now, until, limit)
+
+    async def save_bulk(self, row: BulkRow, until: datetime) -> BulkRow | None:
+        self._require_writer()
+        return await bulk_operations.save_bulk(self._pool, row, until)
+
+    async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
+        self._require_writer()
+        return await bulk_operations.stop_bulk(self._pool, tenant, id)
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""

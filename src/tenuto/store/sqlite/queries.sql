@@ -1739,3 +1739,140 @@ DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
 -- name: erase_instances
 -- Forget instances.
 DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));
+
+------------------------------------------------------------------------------------- for good
+-- What is erased is named in every table that mentions instances.
+
+-- name: erase_instance_row
+-- Forget an instance of a tenant; its id, if it was there.
+DELETE FROM workflow_instances WHERE id = :id AND tenant = :tenant RETURNING id;
+
+-- name: erase_steps
+-- Forget where it is.
+DELETE FROM workflow_current_steps WHERE instance_id = ?;
+
+-- name: erase_snapshot
+-- Forget its fold.
+DELETE FROM workflow_snapshots WHERE instance_id = ?;
+
+-- name: erase_log
+-- Forget its log.
+DELETE FROM workflow_execution_history WHERE instance_id = ?;
+
+-- name: erase_keys
+-- Let its idempotency key be used again.
+DELETE FROM idempotency_keys WHERE instance_id = ?;
+
+-- name: erase_waits
+-- Forget what it waits for.
+DELETE FROM workflow_event_subscriptions WHERE instance_id = ?;
+
+-- name: erase_deliveries
+-- Forget which events went to it.
+DELETE FROM event_deliveries WHERE instance_id = ?;
+
+-- name: erase_timers
+-- Forget its timers.
+DELETE FROM timers WHERE instance_id = ?;
+
+-- name: erase_mail
+-- Forget letters to it. A walk over what nobody has taken yet.
+DELETE FROM mailbox WHERE instance_id = ?;
+
+-- name: erase_owner
+-- Nobody works for it.
+DELETE FROM owners WHERE instance_id = ?;
+
+-- name: erase_jobs
+-- Nobody runs its attempts.
+DELETE FROM jobs WHERE instance_id = ?;
+
+-- name: erase_dead_letters
+-- Forget what it could not do.
+DELETE FROM dead_letters WHERE instance_id = ?;
+
+-- name: erase_outbox
+-- Forget what was to be told of it. A walk over what nobody was told yet.
+DELETE FROM outbox WHERE instance_id = ?;
+
+-- name: erase_postings
+-- Forget what is on its way to those who listen.
+DELETE FROM webhook_deliveries
+WHERE stream = ? AND listener_id IN (SELECT DISTINCT listeners.id FROM listeners);
+
+-- name: erase_definition
+-- Forget all versions of a definition.
+DELETE FROM workflow_definitions WHERE tenant = :tenant AND id = :id;
+
+-- name: old_rehearsals
+-- Definitions that are only tried out, oldest first.
+SELECT tenant, id FROM workflow_definitions INDEXED BY workflow_definitions_rehearsed
+WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
+ORDER BY created_at LIMIT :limit;
+
+---------------------------------------------------------------------------- actions over many things
+
+-- name: insert_bulk
+-- Keep a new one, unless it is there.
+INSERT INTO bulk_operations (
+    tenant, id, content, progress, created_at, is_open, is_stopped, token, held_until
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: bulk
+-- One of them.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM bulk_operations WHERE tenant = ? AND id = ?;
+
+-- name: bulks
+-- Those of a tenant, newest first.
+SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
+FROM bulk_operations
+WHERE tenant = :tenant AND (created_at, id) < (:below_created, :below_id)
+ORDER BY created_at DESC, id DESC LIMIT :limit;
+
+-- name: claim_bulks
+-- Take open ones that nobody holds.
+UPDATE bulk_operations SET token = token + 1, held_until = :until
+WHERE
+    (tenant, id) IN (
+        SELECT free.tenant, free.id FROM bulk_operations AS free
+        WHERE free.is_open = 1 AND free.held_until <= :now
+        ORDER BY free.held_until LIMIT :limit
+    )
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+-- name: save_bulk
+-- How far one has come, by whoever holds it.
+UPDATE bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
+WHERE tenant = :tenant AND id = :id AND token = :token
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+-- name: stop_bulk
+-- Ask that nobody goes on with it.
+UPDATE bulk_operations SET is_stopped = 1 WHERE tenant = ? AND id = ?
+RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+
+------------------------------------------------------------------------------------------- numbers
+
+-- name: tallies
+-- The newest instances of a status, counted by definition and by the minutes of their start and end.
+SELECT
+    definition_id,
+    CASE WHEN created_at >= :apart_from THEN created_at / 60000 ELSE 0 END AS started,
+    CASE WHEN completed_at >= :apart_from THEN completed_at / 60000 ELSE 0 END AS ended,
+    count(*)
+FROM (
+    SELECT definition_id, created_at, completed_at FROM workflow_instances
+    WHERE tenant = :tenant AND status = :status AND created_at >= :since
+    ORDER BY created_at DESC LIMIT :most
+)
+GROUP BY 1, 2, 3;
+
+-- name: waiting_jobs
+-- How many jobs of a tenant nobody has claimed, and since when.
+SELECT count(*), min(offered_at)
+FROM (
+    SELECT offered_at FROM jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+);

@@ -27,6 +27,7 @@ from tenuto.store.access_protocol import (
     AuditRow,
     KeyRow,
 )
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.store.columns import (
     DefinitionColumns,
     TimerColumns,
@@ -35,6 +36,7 @@ from tenuto.store.columns import (
     refuse_superseded,
     timer_row,
 )
+from tenuto.store.erasing_protocol import DefinitionKey
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -81,7 +83,17 @@ from tenuto.store.protocol import (
     WaitRow,
     WaitTerm,
 )
-from tenuto.store.sqlite import access, jobs, outbox, reads, tasks, upkeep
+from tenuto.store.sqlite import (
+    access,
+    bulk as bulk_operations,
+    erasing,
+    jobs,
+    outbox,
+    reads,
+    stats,
+    tasks,
+    upkeep,
+)
 from tenuto.store.sqlite.commit import commit_turn, put_waits
 from tenuto.store.sqlite.faults import translated
 from tenuto.store.sqlite.lock import EngineLock, is_locked
@@ -91,6 +103,7 @@ from tenuto.store.sqlite.ownership import claim_orphans, enter, leave
 from tenuto.store.sqlite.reads import OwnerRow
 from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
+from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.upkeep_protocol import Depths
 
@@ -678,6 +691,58 @@ class SqliteStore:
 
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._look(lambda session: access.audit_head(session, tenant))
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        return await self._read(
+            lambda session: stats.tallies(session, tenant, since, apart_from, most)
+        )
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        return await self._look(lambda session: stats.waiting_jobs(session, tenant, most))
+
+    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+        self._require_writer()
+        return await self._write(
+            lambda session: erasing.erase_instance(session, tenant, instance_id)
+        )
+
+    async def erase_definition(self, tenant: str, id: str) -> None:
+        self._require_writer()
+        await self._write(lambda session: erasing.erase_definition(session, tenant, id))
+
+    async def old_rehearsals(self, before: datetime, limit: int) -> list[DefinitionKey]:
+        look = self._look(lambda session: erasing.old_rehearsals(session, before, limit))
+        return await looked_for(look, nothing=[])
+
+    async def put_bulk(self, row: BulkRow) -> BulkRow:
+        self._require_writer()
+        return await self._write(lambda session: bulk_operations.put_bulk(session, row))
+
+    async def bulk(self, tenant: str, id: str) -> BulkRow | None:
+        look = self._look(lambda session: bulk_operations.bulk(session, tenant, id))
+        return await looked_for(look, nothing=None)
+
+    async def bulks(
+        self, tenant: str, limit: int, *, below: BulkPlace | None = None
+    ) -> list[BulkRow]:
+        look = self._look(lambda session: bulk_operations.bulks(session, tenant, limit, below))
+        return await looked_for(look, nothing=[])
+
+    async def claim_bulks(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
+        self._require_writer()
+        return await self._write(
+            lambda session: bulk_operations.claim_bulks(session, now, until, limit)
+        )
+
+    async def save_bulk(self, row: BulkRow, until: datetime) -> BulkRow | None:
+        self._require_writer()
+        return await self._write(lambda session: bulk_operations.save_bulk(session, row, until))
+
+    async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
+        self._require_writer()
+        return await self._write(lambda session: bulk_operations.stop_bulk(session, tenant, id))
 
     async def settings(self) -> dict[str, str]:
         """The settings that decide how fast and how safe this is, for people to see."""

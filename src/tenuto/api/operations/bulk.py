@@ -1,0 +1,258 @@
+"""Actions over many instances or dead letters: asked for, followed, cancelled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.operation import API, operation
+from tenuto.api.operations.workflows import PageQuery
+from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
+from tenuto.bulk.asked import Action, BulkAsked, Target, Which
+from tenuto.bulk.office import read_row
+from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.status import Status
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+
+TAG = "bulk"
+
+Ids = Annotated[tuple[str, ...], Meta(max_length=MOST_ITEMS)]
+
+
+class InstanceFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which instances; what is not said does not count."""
+
+    ids: Ids = ()
+    status: tuple[Status, ...] = ()
+    """Without it those with which the action can do something."""
+    workflow_id: str | None = None
+    correlation_id: str | None = None
+    current_step: str | None = None
+    created_from: Moment | None = None
+    created_before: Moment | None = None
+
+
+class LetterFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Which dead letters; what is not said does not count."""
+
+    ids: Ids = ()
+    kind: str | None = None
+    task_id: str | None = None
+    created_from: Moment | None = None
+    created_before: Moment | None = None
+
+
+class BulkRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An action over all instances that a filter finds."""
+
+    action: Literal["cancel", "pause", "resume", "retry"]
+    filter: InstanceFilter
+    reason: str | None = None
+    should_compensate: bool = True
+    dry_run: bool = False
+    """Only count them."""
+
+
+class LettersRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """An action over all dead letters that a filter finds."""
+
+    action: Literal["retry", "discard"]
+    filter: LetterFilter
+    dry_run: bool = False
+    """Only count them."""
+
+
+class FailureItem(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Why it could not be done to one."""
+
+    id: str
+    code: str
+    message: str
+
+
+class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
+    """An action over many things, and how far it has come."""
+
+    id: str | UnsetType = UNSET
+    """Not of a dry run."""
+    target: Target
+    action: Action
+    status: Literal["running", "done", "cancelled", "dry-run"]
+    matched: int
+    """How many were found so far; of a dry run up to 100,000."""
+    done: int
+    failed: int
+    failures: list[FailureItem]
+    """Of the first hundred."""
+    created_at: str | None = None
+    ended_at: str | None = None
+    requested_by: str
+
+
+class Place(NamedTuple):
+    """Where a page ends."""
+
+    at_ms: int
+    id: str
+
+
+@operation(
+    "POST",
+    f"{API}/instances/bulk",
+    summary="Cancel, pause, resume or retry all instances that a filter finds, with progress.",
+    tag=TAG,
+    permission=Permission.INSTANCES_CONTROL,
+    request=BulkRequest,
+    response=BulkView,
+    status=202,
+    other_statuses=(200, 409),
+    size="value",
+)
+async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
+    given = body.filter
+    refuse_bad_text(reason=body.reason)
+    asked = BulkAsked(
+        target="instances",
+        action=body.action,
+        which=Which(
+            ids=given.ids,
+            statuses=given.status,
+            workflow_id=given.workflow_id,
+            correlation_id=given.correlation_id,
+            current_step=given.current_step,
+            created_from=given.created_from,
+            created_before=given.created_before,
+        ),
+        by=call.principal.name,
+        reason=body.reason,
+        should_compensate=body.should_compensate,
+    )
+    return await _asked_for(call, asked, is_dry=body.dry_run)
+
+
+@operation(
+    "POST",
+    f"{API}/dead-letters/bulk",
+    summary="Retry or discard all dead letters that a filter finds, with progress.",
+    tag=TAG,
+    permission=Permission.DEAD_LETTERS_WRITE,
+    request=LettersRequest,
+    response=BulkView,
+    status=202,
+    other_statuses=(200, 409),
+    size="value",
+)
+async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
+    given = body.filter
+    asked = BulkAsked(
+        target="dead-letters",
+        action=body.action,
+        which=Which(
+            ids=given.ids,
+            kind=given.kind,
+            task_id=given.task_id,
+            created_from=given.created_from,
+            created_before=given.created_before,
+        ),
+        by=call.principal.name,
+    )
+    return await _asked_for(call, asked, is_dry=body.dry_run)
+
+
+@operation(
+    "GET",
+    f"{API}/instances/bulk",
+    summary="List actions over many instances or dead letters, newest first.",
+    tag=TAG,
+    permission=Permission.INSTANCES_READ,
+    query=PageQuery,
+    response=Page[BulkView],
+)
+async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
+    place = read_cursor(call.query.cursor, Place)
+    below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
+    rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
+    is_full = len(rows) == call.query.limit
+    last = Place(epoch_ms(rows[-1].created_at), rows[-1].id) if rows else None
+    return Page(
+        items=[_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
+    )
+
+
+@operation(
+    "GET",
+    f"{API}/instances/bulk/{{id}}",
+    summary="See how far an action over many instances or dead letters has come.",
+    tag=TAG,
+    permission=Permission.INSTANCES_READ,
+    response=BulkView,
+)
+async def get_bulk(call: Call[NoQuery]) -> BulkView:
+    return _view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
+
+
+@operation(
+    "DELETE",
+    f"{API}/instances/bulk/{{id}}",
+    summary="Go no further with an action over many instances or dead letters.",
+    tag=TAG,
+    permission=Permission.INSTANCES_CONTROL,
+    response=BulkView,
+)
+async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
+    return _view(await call.service.bulk.cancel(call.principal.tenant, call.path["id"]))
+
+
+async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> BulkView:
+    if asked.which == Which():
+        problem = Problem(
+            code="TEN-2614",
+            path="$.filter",
+            message="the filter says nothing, so that it would find everything",
+            advice="Say at least one thing: a status, a workflow, ids.",
+        )
+        raise InvalidInput("an action over everything is not taken", [problem])
+    office, tenant = call.service.bulk, call.principal.tenant
+    if is_dry:
+        call.status = 200
+        return BulkView(
+            target=asked.target,
+            action=asked.action,
+            status="dry-run",
+            matched=await office.count(tenant, asked),
+            done=0,
+            failed=0,
+            failures=[],
+            requested_by=asked.by,
+        )
+    key = call.headers.get("idempotency-key")
+    refuse_bad_ids(key=key)
+    row = await office.ask(tenant, asked, key)
+    call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
+    return _view(row)
+
+
+def _view(row: BulkRow) -> BulkView:
+    asked, progress = read_row(row)
+    return BulkView(
+        id=row.id,
+        target=asked.target,
+        action=asked.action,
+        status=progress.status,
+        matched=progress.matched,
+        done=progress.done,
+        failed=progress.failed,
+        failures=[
+            FailureItem(id=each.id, code=each.code, message=each.message)
+            for each in progress.failures
+        ],
+        created_at=iso(row.created_at),
+        ended_at=moment(progress.ended_at),
+        requested_by=asked.by,
+    )

@@ -1,0 +1,72 @@
+"""Instances as they go: a socket, and a stream for each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+from starlette.websockets import WebSocket
+
+from tenuto.access.permissions import Permission
+from tenuto.api.bodies import WRONG_FIELD
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.live.event_stream import MEDIA, EventStream
+from tenuto.api.live.socket import LiveSocket
+from tenuto.api.operation import API, operation
+from tenuto.api.problems import Refusal
+from tenuto.api.shapes import Query
+
+TAG = "live"
+_FARTHEST = 2**53
+
+
+class StreamQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """From where on."""
+
+    since: Annotated[int, Meta(ge=0, lt=_FARTHEST)] | None = None
+    """The seq of the last entry that is known; the header `Last-Event-ID` says it again after a
+    break, and wins."""
+    until_end: bool = False
+    """Whether the stream ends with the instance; else it waits for what may follow."""
+
+
+@operation(
+    "WEBSOCKET",
+    "/ws",
+    summary="Watch instances: join and leave them, and hear what happens to them.",
+    tag=TAG,
+    permission=Permission.INSTANCES_READ,
+)
+async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
+    await LiveSocket(call.service, call.principal, call.headers, socket).run()
+
+
+@operation(
+    "GET",
+    f"{API}/instances/{{id}}/stream",
+    summary="Hear what happens to an instance, as server-sent events; their ids are seqs.",
+    tag=TAG,
+    permission=Permission.INSTANCES_READ,
+    query=StreamQuery,
+    response=str,
+    response_media=MEDIA,
+)
+async def stream_instance(call: Call[StreamQuery]) -> EventStream:
+    since = _last_id(call.headers.get("last-event-id"))
+    room = call.service.live.follow(
+        call.principal.tenant,
+        call.path["id"],
+        since if since is not None else call.query.since or 0,
+        until_end=call.query.until_end,
+    )
+    return EventStream(call.service, call.principal, call.headers, room)
+
+
+def _last_id(given: str | None) -> int | None:
+    if given is None:
+        return None
+    text = given.strip()
+    if not (text.isascii() and text.isdecimal()) or int(text) >= _FARTHEST:
+        message = f"{given[:80]!r} is no id of an event of this stream"
+        raise Refusal(422, WRONG_FIELD, message, "Send the id of the last event that came.")
+    return int(text)

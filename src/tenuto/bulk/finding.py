@@ -1,0 +1,66 @@
+"""What a filter finds, page by page: new ones that come meanwhile are not among it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from tenuto.bulk.asked import SENSIBLE, BulkAsked, Found
+from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
+from tenuto.workspace import Workspace
+
+
+async def find(
+    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+) -> Found:
+    """The page that begins at a cursor, of what was there before a moment."""
+    if asked.target == "instances":
+        return await _instances(workspace, asked, before, cursor, limit)
+    return await _dead_letters(workspace, asked, before, cursor, limit)
+
+
+async def _instances(
+    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+) -> Found:
+    which = asked.which
+    query = InstanceQuery(
+        ids=which.ids,
+        statuses=which.statuses or SENSIBLE[asked.action],
+        definition_id=which.workflow_id,
+        correlation_id=which.correlation_id,
+        current_step=which.current_step,
+        created_from=which.created_from,
+        created_before=min(before, which.created_before or before),
+        limit=limit,
+        after=cursor,
+    )
+    page = await workspace.page(query)
+    return Found(tuple(row.id for row in page.items), page.next_after)
+
+
+async def _dead_letters(
+    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+) -> Found:
+    below = None
+    if cursor is not None:
+        below = msgspec.json.decode(cursor, type=DeadLetterPlace)
+    rows = await workspace.dead_letters(limit, below=below)
+    ids = tuple(row.id for row in rows if _fits(row, asked, before))
+    if len(rows) < limit:
+        return Found(ids, None)
+    last = rows[-1]
+    place = DeadLetterPlace(last.at, last.id, last.instance_id)
+    return Found(ids, msgspec.json.encode(place).decode())
+
+
+def _fits(row: DeadLetterRow, asked: BulkAsked, before: datetime) -> bool:
+    which = asked.which
+    return (
+        row.at < before
+        and (not which.ids or row.id in which.ids)
+        and which.kind in (None, row.kind)
+        and which.task_id in (None, row.task_id)
+        and (which.created_from is None or row.at >= which.created_from)
+        and (which.created_before is None or row.at < which.created_before)
+    )

@@ -1,0 +1,210 @@
+"""Goes on with actions over many things, whichever process was asked for them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from datetime import timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from tenuto.bulk.acting import act
+from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
+from tenuto.bulk.finding import find
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.tasks.registry import Registry
+from tenuto.workspace import Workspace
+
+log = logging.getLogger("tenuto.bulk")
+
+PAGE = 100
+"""So many are done between two notes of how far it has come."""
+AT_ONCE = 20
+"""So many of them together."""
+HELD_FOR = timedelta(seconds=60)
+"""After so long without a note another process takes over."""
+LOOK_EVERY = 5.0
+"""Seconds between looks for what nobody goes on with."""
+MOST_COUNTED = 100_000
+"""A dry run counts no further."""
+
+_A_MOMENT = timedelta(milliseconds=1)
+_asked = msgspec.json.Decoder(BulkAsked).decode
+_progress = msgspec.json.Decoder(Progress).decode
+
+
+class BulkOffice:
+    """Accepts actions over many things, and goes on with them one after the other."""
+
+    def __init__(self, engine: Engine, tasks: Registry) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._hint = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Go on with whatever there is, from now on."""
+        if self._running is None:
+            self._running = asyncio.ensure_future(self._run())
+
+    async def stop(self) -> None:
+        """Leave what is not done to others, or to the next start."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def ask(self, tenant: str, asked: BulkAsked, key: str | None) -> BulkRow:
+        """Accept an action; when this returns it is durable. The same key again finds the first.
+
+        Conflict where the key was used for something else.
+        """
+        engine = self._engine
+        content = msgspec.json.encode(asked)
+        row = BulkRow(
+            tenant=tenant,
+            id=_id_of(key) if key is not None else engine.ids.instance_id(engine.clock.now()),
+            content=content,
+            progress=msgspec.json.encode(Progress()),
+            created_at=engine.clock.now(),
+        )
+        there = await engine.store.put_bulk(row)
+        if there.content != content:
+            raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
+        self._hint.set()
+        return there
+
+    async def count(self, tenant: str, asked: BulkAsked) -> int:
+        """How many the filter finds now, up to `MOST_COUNTED`."""
+        engine = self._engine
+        workspace = self._workspace(tenant, asked)
+        count, cursor, before = 0, None, engine.clock.now() + _A_MOMENT
+        while True:
+            found = await find(workspace, asked, before, cursor, 1_000)
+            count, cursor = count + len(found.ids), found.cursor
+            if cursor is None or count >= MOST_COUNTED:
+                return min(count, MOST_COUNTED)
+
+    async def get(self, tenant: str, id: str) -> BulkRow:
+        """One of them; NotFound."""
+        found = await self._engine.store.bulk(tenant, id)
+        if found is None:
+            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+        return found
+
+    async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
+        """Those of a tenant, newest first."""
+        return await self._engine.store.bulks(tenant, limit, below=below)
+
+    async def cancel(self, tenant: str, id: str) -> BulkRow:
+        """Go no further with one; what is done stays. NotFound."""
+        found = await self._engine.store.stop_bulk(tenant, id)
+        if found is None:
+            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+        self._hint.set()
+        return found
+
+    # -- inner
+
+    async def _run(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                worked = await self.run_once()
+            except (StoreUnavailable, Overloaded) as error:
+                log.warning("actions over many things go on later: %s", error)
+                worked = False
+            except Exception:
+                log.exception("an action over many things did not go on")
+                worked = False
+            if not worked:
+                await clock.wait(self._hint, LOOK_EVERY)
+                self._hint.clear()
+
+    async def run_once(self) -> bool:
+        """Go on with one that nobody has in hand, until it is over; whether there was one."""
+        engine = self._engine
+        now = engine.clock.now()
+        claimed = await engine.store.claim_bulks(now, now + HELD_FOR, 1)
+        for row in claimed:
+            await self._go_on(row)
+        return bool(claimed)
+
+    async def _go_on(self, row: BulkRow) -> None:
+        asked, progress = _asked(row.content), _progress(row.progress)
+        workspace = self._workspace(row.tenant, asked)
+        is_repeat = bool(progress.pending)
+        while progress.status == "running":
+            if row.is_stopped:
+                progress = self._ended(progress, "cancelled")
+            elif progress.pending:
+                progress = await self._done(workspace, asked, progress, is_repeat=is_repeat)
+            elif progress.is_found:
+                progress = self._ended(progress, "done")
+            else:
+                before = row.created_at + _A_MOMENT
+                found = await find(workspace, asked, before, progress.cursor, PAGE)
+                progress = replace(
+                    progress,
+                    pending=found.ids,
+                    cursor=found.cursor,
+                    is_found=found.cursor is None,
+                )
+            is_repeat = is_repeat and bool(progress.pending)
+            saved = await self._saved(row, progress)
+            if saved is None:
+                return  # Somebody else goes on with it.
+            row = saved
+
+    async def _saved(self, row: BulkRow, progress: Progress) -> BulkRow | None:
+        changed = replace(
+            row,
+            progress=msgspec.json.encode(progress),
+            is_open=progress.status == "running",
+        )
+        return await self._engine.store.save_bulk(changed, self._engine.clock.now() + HELD_FOR)
+
+    async def _done(
+        self, workspace: Workspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
+    ) -> Progress:
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def one(id: str) -> ItemFailure | None:
+            async with room:
+                return await act(workspace, asked, id, is_repeat=is_repeat)
+
+        outcomes = await asyncio.gather(*map(one, progress.pending))
+        failures = [each for each in outcomes if each is not None]
+        return replace(
+            progress,
+            pending=(),
+            done=progress.done + len(outcomes) - len(failures),
+            failed=progress.failed + len(failures),
+            failures=(*progress.failures, *failures)[:MOST_FAILURES],
+        )
+
+    def _ended(self, progress: Progress, status: str) -> Progress:
+        is_done = status == "done"
+        return replace(
+            progress,
+            status="done" if is_done else "cancelled",
+            pending=(),
+            ended_at=self._engine.clock.now(),
+        )
+
+    def _workspace(self, tenant: str, asked: BulkAsked) -> Workspace:
+        return Workspace(self._engine, self._tasks, tenant=tenant, actor=asked.by)
+
+
+def _id_of(key: str) -> str:
+    """The id under which a key finds what it was used for, fit for a path whatever the key is."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def read_row(row: BulkRow) -> tuple[BulkAsked, Progress]:
+    """What was asked for, and how far it has come."""
+    return _asked(row.content), _progress(row.progress)

@@ -1,0 +1,89 @@
+"""Test runs: unsaved workflows that run as any other does, and are gone when they are stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from tenuto.core import Plan
+from tenuto.engine.held import Held
+from tenuto.engine.plans import Plans
+from tenuto.engine.requests import Answer
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.inputs import CancelAsked, Input, Started
+from tenuto.model.json import JSON
+from tenuto.model.rehearsal import PREFIX
+from tenuto.ports import Clock
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.engine")
+
+_BATCH = 100
+_PATIENCE = 10.0
+"""Seconds that what is under way has to end when a test run is stopped."""
+
+
+class Rehearsals:
+    """Keeps what is tried out for as long as it is, and then erases every trace of it."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        plans: Plans,
+        clock: Clock,
+        ask: Callable[[str, Input], Awaitable[Answer]],
+        end_of: Callable[[str], Awaitable[Held]],
+        forget: Callable[[str], None],
+        keep_for: timedelta,
+    ) -> None:
+        self._store = store
+        self._plans = plans
+        self._clock = clock
+        self._ask = ask
+        self._end_of = end_of
+        self._forget = forget
+        """Has this process hold nothing of an instance any more."""
+        self._keep_for = keep_for
+
+    async def started(self, tenant: str, document: JSON, plan: Plan, input: JSON) -> Started:
+        """Keep the document; what starts its one instance."""
+        version = await self._plans.keep_rehearsal(tenant, document, plan)
+        return Started(
+            definition_id=plan.definition.id,
+            definition_version=version,
+            input=input,
+            correlation_id=None,
+            priority=0,
+            deadline=None,
+        )
+
+    async def stop(self, tenant: str, instance_id: str) -> None:
+        """End a test run and erase it; safe to repeat."""
+        asked = CancelAsked(by="system", reason="the test run was stopped", should_compensate=False)
+        # One that has ended needs no cancelling, and one that never began is not there.
+        with suppress(NotFound):
+            await self._ask(instance_id, asked)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._end_of(instance_id)
+        self._forget(instance_id)
+        await self._store.erase_instance(tenant, instance_id)
+        await self._store.erase_definition(tenant, f"{PREFIX}{instance_id}")
+        self._plans.forget(tenant, f"{PREFIX}{instance_id}")
+
+    async def run_once(self) -> int:
+        """Erase test runs that nobody has stopped; how many."""
+        before = self._clock.now() - self._keep_for
+        old = await self._store.old_rehearsals(before, _BATCH)
+        for tenant, id in old:
+            try:
+                await self.stop(tenant, id.removeprefix(PREFIX))
+            except StoreUnavailable:
+                raise
+            except TenutoError as error:
+                log.warning("test run %s is erased later: %s", id, error)
+        return len(old)

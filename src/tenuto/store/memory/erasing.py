@@ -1,0 +1,64 @@
+"""Forgetting for good, on a disk in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from tenuto.model.durations import epoch_ms
+from tenuto.store.columns import DefinitionColumns, InstanceColumns, MailColumns
+from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.memory.disk import MemoryDisk, UsedKey, unpack
+from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def erase_instance(disk: MemoryDisk, tenant: str, id: str) -> bool:
+    row = disk.instances.get(id)
+    if row is None or unpack(InstanceColumns, row).tenant != tenant:
+        return False
+    with disk.transaction():
+        for table in (disk.instances, disk.snapshots, disk.owners):
+            disk.drop(table, id)
+        for numbers in (disk.followed, disk.log_ends):
+            disk.drop(numbers, id)
+        _drop(disk, disk.log, lambda key, _: key[0] == id)
+        _drop(disk, disk.turn_ids, lambda key, _: key[0] == id)
+        _drop(disk, disk.node_rows, lambda key, _: key[0] == id)
+        _drop(disk, disk.waits, lambda key, _: key[0] == id)
+        _drop(disk, disk.timers, lambda key, _: key[0] == id)
+        _drop(disk, disk.deliveries, lambda key, _: key[0] == id)
+        _drop(disk, disk.jobs, lambda key, _: key.instance_id == id)
+        _drop(disk, disk.dead_letters, lambda key, _: key[0] == id)
+        _drop(disk, disk.keys, lambda _, row: unpack(UsedKey, row).instance_id == id)
+        _drop(disk, disk.mail, lambda _, row: unpack(MailColumns, row).instance_id == id)
+        _drop(disk, disk.mail_numbers, lambda key, _: key[1] == id)
+        _drop(disk, disk.outbox, lambda _, row: unpack(StoredNotice, row).stretch.instance_id == id)
+        _drop(disk, disk.postings, lambda _, row: unpack(StoredPosting, row).posting.stream == id)
+        _drop(
+            disk,
+            disk.posting_numbers,
+            lambda key, _: disk.posting_numbers[key] not in disk.postings,
+        )
+    return True
+
+
+def erase_definition(disk: MemoryDisk, tenant: str, id: str) -> None:
+    with disk.transaction():
+        _drop(disk, disk.definitions, lambda key, _: key[:2] == (tenant, id))
+        disk.drop(disk.definition_versions, (tenant, id))
+
+
+def old_rehearsals(disk: MemoryDisk, before: datetime, limit: int) -> list[DefinitionKey]:
+    rows = [unpack(DefinitionColumns, row) for row in disk.definitions.values()]
+    old = [row for row in rows if row.id.startswith("~test:") and row.created_at < epoch_ms(before)]
+    old.sort(key=lambda row: row.created_at)
+    return [DefinitionKey(row.tenant, row.id) for row in old[:limit]]
+
+
+def _drop(disk: MemoryDisk, table: dict[K, V], is_about_it: Callable[[K, V], bool]) -> None:
+    for key in [key for key, row in table.items() if is_about_it(key, row)]:
+        disk.drop(table, key)

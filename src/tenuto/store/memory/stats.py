@@ -1,0 +1,49 @@
+"""Numbers about what is on a disk in memory."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.status import Status
+from tenuto.store.columns import InstanceColumns, from_ms
+from tenuto.store.memory.disk import Job, MemoryDisk, unpack
+from tenuto.store.stats_protocol import Tally, WaitingJobs
+
+_MINUTE = 60_000
+
+
+def tallies(
+    disk: MemoryDisk, tenant: str, since: datetime, apart_from: datetime, most: int
+) -> list[Tally]:
+    apart = epoch_ms(apart_from)
+    by_status: defaultdict[str, list[InstanceColumns]] = defaultdict(list)
+    for row in disk.instances.values():
+        columns = unpack(InstanceColumns, row)
+        if columns.tenant == tenant and columns.created_at >= epoch_ms(since):
+            by_status[columns.status].append(columns)
+    counts = Counter(
+        (
+            row.definition_id,
+            status,
+            _minute(row.created_at, apart),
+            _minute(row.completed_at, apart),
+        )
+        for status, rows in by_status.items()
+        for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:most]
+    )
+    return [
+        Tally(id, Status(status), started, ended, count)
+        for (id, status, started, ended), count in counts.items()
+    ]
+
+
+def waiting_jobs(disk: MemoryDisk, tenant: str, most: int) -> WaitingJobs:
+    jobs = [unpack(Job, row) for row in disk.jobs.values()]
+    offered = [job.offered_at for job in jobs if job.tenant == tenant and job.leased_by is None]
+    return WaitingJobs(len(offered[:most]), from_ms(min(offered, default=None)))
+
+
+def _minute(at: int | None, apart_from: int) -> int:
+    return 0 if at is None or at < apart_from else at // _MINUTE

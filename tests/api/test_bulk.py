@@ -1,0 +1,192 @@
+"""Actions over many instances and dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
+from tenuto.store.bulk_protocol import BulkRow
+from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
+from tests.api.test_gate import KEYS, bearing
+
+
+async def over(call: Caller, id: str, **headers: str) -> Any:  # noqa: ANN401 - a view
+    view: Any = None
+
+    async def is_over() -> bool:
+        nonlocal view
+        view = (await call.get(f"/instances/bulk/{id}", **headers)).json
+        return bool(view["status"] != "running")
+
+    await until(is_over)
+    return view
+
+
+async def waiting(call: Caller, count: int) -> list[str]:
+    await call.app.deploy(WAIT)
+    return [(await call.app.start("wait", {"orderId": number})).id for number in range(count)]
+
+
+@pytest.mark.asyncio
+async def test_an_action_reaches_all_that_a_filter_finds(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "PAGE", 2)
+    async with serve() as call:
+        ids = await waiting(call, 5)
+        await call.app.deploy({**WAIT, "id": "other"})
+        other = (await call.app.start("other", {"orderId": 1})).id
+        pause = {"action": "pause", "filter": {"workflowId": "wait"}, "reason": "a fire"}
+        counted = await call.post("/instances/bulk", pause | {"dryRun": True})
+        assert (counted.status, counted.json["matched"]) == (200, 5)
+        assert "id" not in counted.json
+        asked = await call.post("/instances/bulk", pause)
+        assert asked.status == 202
+        view = await over(call, asked.json["id"])
+        assert (view["status"], view["matched"], view["done"], view["failed"]) == ("done", 5, 5, 0)
+        paused = (await call.get("/instances?status=PAUSED")).json["items"]
+        assert {each["id"] for each in paused} == set(ids)
+        assert (await (await call.app.instance(other)).status()) != "PAUSED"
+        assert view["requestedBy"] == "local"
+        listed = (await call.get("/instances/bulk?limit=1")).json
+        assert listed["items"] == [view]
+
+
+@pytest.mark.asyncio
+async def test_what_could_not_be_done_is_said(serve: Serve) -> None:
+    async with serve() as call:
+        ids = await waiting(call, 2)
+        await (await call.app.instance(ids[0])).pause()
+        body = {
+            "action": "resume",
+            "filter": {"ids": ids, "status": ["PAUSED", "RUNNING", "WAITING_FOR_EVENT"]},
+        }
+        view = await over(call, (await call.post("/instances/bulk", body)).json["id"])
+        assert (view["matched"], view["done"], view["failed"]) == (2, 1, 1)
+        [failure] = view["failures"]
+        assert (failure["id"], failure["code"].startswith("TEN-3")) == (ids[1], True)
+        assert failure["message"]
+
+
+@pytest.mark.asyncio
+async def test_the_same_key_is_one_action_and_another_content_a_conflict(serve: Serve) -> None:
+    async with serve() as call:
+        await waiting(call, 1)
+        body = {"action": "cancel", "filter": {"workflowId": "wait"}}
+        first = await call.post("/instances/bulk", body, Idempotency_Key="a/b")
+        again = await call.post("/instances/bulk", body, Idempotency_Key="a/b")
+        assert first.json["id"] == again.json["id"]
+        other = body | {"action": "pause"}
+        reply = await call.post("/instances/bulk", other, Idempotency_Key="a/b")
+        assert (reply.status, reply.json["code"]) == (409, "TEN-3073")
+        assert (await over(call, first.json["id"]))["done"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_filter_that_says_nothing_is_refused(serve: Serve) -> None:
+    async with serve() as call:
+        reply = await call.post("/instances/bulk", {"action": "cancel", "filter": {}})
+        assert (reply.status, reply.codes) == (422, {"TEN-2614"})
+        reply = await call.post("/instances/bulk", {"action": "explode", "filter": {"ids": ["x"]}})
+        assert reply.status == 422
+
+
+@pytest.mark.asyncio
+async def test_an_action_stays_within_its_tenant(serve: Serve) -> None:
+    async with serve(admission=KEYS) as call:
+        [id] = await waiting(call, 1)
+        body = {"action": "cancel", "filter": {"ids": [id]}}
+        theirs = bearing("bob")
+        asked = await call("POST", "/instances/bulk", body, headers=theirs)
+        view = await over(call, asked.json["id"], **theirs)
+        assert (view["matched"], view["status"]) == (0, "done")
+        where = f"/instances/bulk/{asked.json['id']}"
+        for method in ("GET", "DELETE"):
+            reply = await call(method, where, headers=bearing("ann"))
+            assert (reply.status, reply.json["code"]) == (404, "TEN-3072")
+        assert (await call("POST", "/instances/bulk", body, headers=bearing("vic"))).status == 403
+        status = (await call("GET", f"/instances/{id}", headers=bearing("ann"))).json["status"]
+        assert status != "CANCELLED"
+
+
+@pytest.mark.asyncio
+async def test_dead_letters_are_retried_and_discarded_together(serve: Serve) -> None:
+    async with serve() as call:
+        await call.app.deploy(REFUSE)
+        for _ in range(3):
+            await call.start("refuse", {}, "?wait=30")
+        retry = {"action": "retry", "filter": {"taskId": "refuse"}}
+        view = await over(call, (await call.post("/dead-letters/bulk", retry)).json["id"])
+        assert (view["target"], view["done"], view["failed"]) == ("dead-letters", 3, 0)
+
+        async def have_come_again() -> bool:
+            return len((await call.get("/dead-letters")).json["items"]) == 3
+
+        await until(have_come_again)
+        discard = {"action": "discard", "filter": {"kind": "task-failed"}}
+        view = await over(call, (await call.post("/dead-letters/bulk", discard)).json["id"])
+        assert (view["done"], (await call.get("/dead-letters")).json["items"]) == (3, [])
+
+
+def a_row(call: Caller, progress: Progress, *ids: str) -> BulkRow:
+    asked = BulkAsked(target="instances", action="pause", which=Which(ids=ids), by="ann")
+    return BulkRow(
+        tenant="default",
+        id="b",
+        content=msgspec.json.encode(asked),
+        progress=msgspec.json.encode(progress),
+        created_at=call.app.engine.clock.now(),
+    )
+
+
+@pytest.mark.asyncio
+async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve) -> None:
+    """It was killed after it had paused one of a page, and before it could say so."""
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 2)
+        await (await call.app.instance(ids[0])).pause()
+        progress = Progress(done=7, pending=tuple(ids), is_found=True)
+        await call.app.engine.store.put_bulk(a_row(call, progress, *ids))
+        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["done"], view["failed"]) == ("done", 9, 0)
+        assert len((await call.get("/instances?status=PAUSED")).json["items"]) == 2
+        assert not await BulkOffice(call.app.engine, call.app.tasks).run_once()
+
+
+@pytest.mark.asyncio
+async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None:
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 1)
+        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+        assert (await call("DELETE", "/instances/bulk/b")).status == 200
+        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["matched"]) == ("cancelled", 0)
+        assert view["endedAt"]
+        assert (await call.get("/instances?status=PAUSED")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 1)
+        store = call.app.engine.store
+        await store.put_bulk(a_row(call, Progress(), *ids))
+
+        async def taken_over(*_: object, **__: object) -> None:
+            later = call.app.engine.clock.now() + office.HELD_FOR * 2
+            await store.claim_bulks(later, later + office.HELD_FOR, 1)
+
+        monkeypatch.setattr(office, "act", taken_over)
+        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["done"], view["matched"]) == ("running", 0, 1)

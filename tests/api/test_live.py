@@ -1,0 +1,310 @@
+"""Instances as they go: over a socket, and as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tenuto.access.principal import LOCAL, Principal
+from tenuto.access.roles import Role
+from tenuto.api.live import credential, event_stream, socket as live_socket
+from tenuto.api.live.words import GOING, SLOW, UNAUTHENTICATED
+from tenuto.model.errors import Unauthenticated
+from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
+
+MISSING = "0190f0f0-0000-7000-8000-000000000000"
+
+
+class Door:
+    """Knows people by the word after Bearer, until they are shown out."""
+
+    def __init__(self, **tenants: str) -> None:
+        self.tenants = tenants
+
+    async def admit(
+        self, authorization: str | None, now: datetime, *, tenant: str | None = None
+    ) -> Principal:
+        name = (authorization or "").removeprefix("Bearer ")
+        if name not in self.tenants:
+            raise Unauthenticated("not known here", code="TEN-5011")
+        return Principal(tenant=self.tenants[name], name=name, role=Role.ADMIN, kind="key")
+
+
+Socket = aiohttp.ClientWebSocketResponse
+
+
+@asynccontextmanager
+async def socket_of(call: Caller, *protocols: str, **headers: str) -> AsyncIterator[Socket]:
+    async with call.session.ws_connect(
+        call.url + "/ws", headers=headers, protocols=protocols
+    ) as socket:
+        yield socket
+
+
+async def said(socket: Socket) -> Any:  # noqa: ANN401 - whatever was said
+    return await socket.receive_json(timeout=30)
+
+
+async def heard_until(socket: Socket, status: str) -> list[Any]:
+    found = []
+    while True:
+        found.append(await said(socket))
+        if (found[-1]["event"], found[-1].get("status")) == ("workflow_status_update", status):
+            return found
+
+
+@pytest.mark.asyncio
+async def test_a_socket_tells_what_happens_to_an_instance_it_joined(serve: Serve) -> None:
+    async with serve() as call, socket_of(call) as socket:
+        await call.app.deploy(WAIT)
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+        await socket.send_json({"event": "workflow_run_join", "runId": id})
+        joined = await said(socket)
+        assert joined == {"event": "workflow_run_joined", "instanceID": id, "cursor": 0}
+        await heard_until(socket, "WAITING_FOR_EVENT")
+        await call.app.publish("payment.received", {"orderId": 7})
+        told = await heard_until(socket, "COMPLETED")
+        node = next(each for each in told if each["event"] == "workflow_node_update")
+        assert (node["nodeID"], node["instanceID"], node["iteration"]) == ("paid", id, "")
+        assert told[-1]["contextData"]["input"] == {"orderId": 7}
+        assert [each["seq"] for each in told] == sorted({each["seq"] for each in told})
+        # Who comes back with the last seq hears only what they have not heard.
+        await socket.send_json({"event": "workflow_run_leave", "runId": id})
+        assert (await said(socket))["event"] == "workflow_run_left"
+        again = {"event": "workflow_run_join", "runId": id, "since": told[-1]["seq"] - 1}
+        await socket.send_json(again)
+        assert (await said(socket))["cursor"] == told[-1]["seq"] - 1
+        assert await said(socket) == told[-1]
+
+
+@pytest.mark.asyncio
+async def test_a_message_that_is_wrong_gets_an_error_and_the_socket_stays(serve: Serve) -> None:
+    async with serve() as call, socket_of(call) as socket:
+        for text in ("{", "[]", "{}", '{"event": "?"}', '{"event": "workflow_run_join"}', "\0"):
+            await socket.send_str(text)
+            answer = await said(socket)
+            assert (answer["event"], answer["code"]) == ("error", "TEN-2610"), text
+        await socket.send_json({"event": "workflow_run_leave", "runId": "x"})
+        assert (await said(socket))["code"] == "TEN-2612"
+        await socket.send_json({"event": "workflow_run_join", "runId": MISSING})
+        answer = await said(socket)
+        assert (answer["code"], answer["instanceID"]) == ("TEN-3001", MISSING)
+        await socket.send_json({"event": "ping"})
+        assert await said(socket) == {"event": "pong"}
+
+
+@pytest.mark.asyncio
+async def test_a_socket_watches_a_bounded_number_of_instances(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_socket, "MOST_ROOMS", 2)
+    async with serve() as call, socket_of(call) as socket:
+        await call.app.deploy(WAIT)
+        answer: dict[str, str] = {}
+        for number in range(3):
+            id = (await call.start("wait", {"orderId": number}))["instanceId"]
+            await socket.send_json({"event": "workflow_run_join", "runId": id, "since": 1000})
+            answer = await said(socket)
+            expected = "workflow_run_joined" if number < 2 else "error"
+            assert answer["event"] == expected
+        assert answer["code"] == "TEN-2611"
+
+
+@pytest.mark.asyncio
+async def test_a_socket_joins_no_instance_of_another_tenant(serve: Serve) -> None:
+    door = Door(ann="default", bob="other")
+    async with serve(admission=door) as call:
+        await call.app.deploy(WAIT)
+        id = (await call.app.start("wait", {"orderId": 1})).id
+        async with socket_of(call, authorization="Bearer bob") as socket:
+            answers = []
+            for each in (id, MISSING):
+                await socket.send_json({"event": "workflow_run_join", "runId": each})
+                answer = await said(socket)
+                answers.append(json.dumps(answer).replace(each, "ID"))
+            assert answers[0] == answers[1]
+            assert "TEN-3001" in answers[0]
+        async with call.session.get(
+            f"{call.url}/api/v1/instances/{id}/stream", headers={"authorization": "Bearer bob"}
+        ) as response:
+            assert response.status == 404
+
+
+@pytest.mark.asyncio
+async def test_a_socket_needs_a_credential_in_a_header_or_offered_by_a_browser(
+    serve: Serve,
+) -> None:
+    async with serve(admission=Door(ann="default")) as call:
+        for headers, protocols in (
+            ({}, ()),
+            ({"authorization": "Bearer eve"}, ()),
+            ({}, ("tenuto", "tenuto.bearer.eve")),
+        ):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+                async with socket_of(call, *protocols, **headers):
+                    pass
+            assert caught.value.status in (401, 403)
+        async with socket_of(call, "tenuto", "tenuto.bearer.ann") as socket:
+            assert socket.protocol == "tenuto"
+            await socket.send_json({"event": "ping"})
+            assert await said(socket) == {"event": "pong"}
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await call.session.ws_connect(call.url + "/ws?authorization=Bearer%20ann")
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            async with socket_of(call, authorization="Bearer ann", origin="https://evil.example"):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_a_credential_that_ends_ends_its_sockets_and_streams(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credential, "CHECK_EVERY", 0.01)
+    door = Door(ann="default", bob="default")
+    async with serve(admission=door) as call:
+        await call.app.deploy(WAIT)
+        id = (await call.app.start("wait", {"orderId": 1})).id
+        url = f"{call.url}/api/v1/instances/{id}/stream"
+        async with (
+            socket_of(call, authorization="Bearer ann") as gone,
+            socket_of(call, authorization="Bearer bob") as stays,
+            call.session.get(url, headers={"authorization": "Bearer ann"}) as stream,
+        ):
+            assert stream.status == 200
+            del door.tenants["ann"]
+            assert (await said(gone))["code"] == "TEN-5011"
+            assert (await gone.receive(timeout=30)).data == UNAUTHENTICATED
+            async with asyncio.timeout(30):
+                await stream.read()
+            await stays.send_json({"event": "ping"})
+            assert await said(stays) == {"event": "pong"}
+
+
+@pytest.mark.asyncio
+async def test_when_the_service_stops_each_is_told_where_to_go_on(serve: Serve) -> None:
+    async with serve() as call, socket_of(call) as socket:
+        await call.app.deploy(WAIT)
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+        await socket.send_json({"event": "workflow_run_join", "runId": id})
+        cursor = (await heard_until(socket, "WAITING_FOR_EVENT"))[-1]["seq"]
+        async with call.session.get(
+            f"{call.url}/api/v1/instances/{id}/stream?since={cursor}"
+        ) as stream:
+            await call.gate.service.stop()
+            dropped = await said(socket)
+            assert dropped["event"] == "workflow_run_dropped"
+            assert (dropped["cursor"] >= cursor, dropped["reason"]) == (True, "stopping")
+            assert (await socket.receive(timeout=30)).data == GOING
+            assert b"event: workflow_run_dropped\n" in await stream.read()
+        reply = await call.get(f"/instances/{id}/stream")
+        assert (reply.status, "retry-after" in reply.headers) == (503, True)
+
+
+class NeverTakes:
+    """A client that has stopped reading."""
+
+    def __init__(self) -> None:
+        self.scope: dict[str, object] = {}
+        self.closed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def accept(self, subprotocol: str | None) -> None: ...
+
+    async def receive(self) -> dict[str, str]:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    async def send_text(self, text: str) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def close(self, code: int, reason: str) -> None:
+        self.closed.set_result(code)
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_takes_nothing_is_dropped(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_socket, "SEND_SECONDS", 0.01)
+    async with serve() as call:
+        client = NeverTakes()
+        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        running = asyncio.ensure_future(socket.run())
+        await socket._take('{"event": "ping"}')
+        async with asyncio.timeout(30):
+            assert await client.closed == SLOW
+            await running
+
+
+async def events_of(stream: aiohttp.ClientResponse) -> AsyncIterator[dict[str, str]]:
+    event: dict[str, str] = {}
+    async for line in stream.content:
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if not name and not value and event:
+            yield event
+            event = {}
+        elif name or value:
+            event[name] = value
+
+
+@pytest.mark.asyncio
+async def test_a_stream_tells_an_instance_from_where_its_reader_was(serve: Serve) -> None:
+    async with serve() as call:
+        await call.app.deploy(DOUBLE)
+        id = (await call.start("double", {"number": 4}, "?wait=10"))["instanceId"]
+        url = f"{call.url}/api/v1/instances/{id}/stream?untilEnd=true"
+        async with call.session.get(url) as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            assert stream.headers["x-content-type-options"] == "nosniff"
+            told = [each async for each in events_of(stream)]
+        assert told[-1]["event"] == "workflow_status_update"
+        assert json.loads(told[-1]["data"])["status"] == "COMPLETED"
+        assert [json.loads(each["data"])["seq"] for each in told] == [int(e["id"]) for e in told]
+        for query, headers in (
+            ("&since=1", {"last-event-id": told[-2]["id"]}),
+            ("&since=" + told[-2]["id"], {}),
+        ):
+            async with call.session.get(url + query, headers=headers) as stream:
+                assert [each async for each in events_of(stream)] == told[-1:]
+        async with call.session.head(url) as head:
+            assert head.status == 200
+        reply = await call("GET", f"/instances/{id}/stream", headers={"last-event-id": "x"})
+        assert reply.status == 422
+        assert (await call.get(f"/instances/{MISSING}/stream")).status == 404
+
+
+@pytest.mark.asyncio
+async def test_a_silent_stream_is_kept_alive(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "KEEP_ALIVE", 0.01)
+    async with serve() as call:
+        await call.app.deploy(WAIT)
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+        url = f"{call.url}/api/v1/instances/{id}/stream?since=1000000"
+        async with call.session.get(url) as stream:
+            async with asyncio.timeout(30):
+                assert await stream.content.readline() == b": still here\n"
+        await call.app.publish("payment.received", {"orderId": 7})
+
+
+@pytest.mark.asyncio
+async def test_an_instance_is_explained_and_shaped_for_a_widget(serve: Serve) -> None:
+    async with serve(admission=Door(ann="default", bob="other")) as call:
+        await call.app.deploy(WAIT)
+        id = (await call.app.start("wait", {"orderId": 7})).id
+        ours, theirs = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))
+        reply = await call("GET", f"/instances/{id}/explain", headers=ours)
+        assert reply.json["causes"][0]["kind"]
+        body = {"widgetType": "number", "widgetConfig": {"path": "input.orderId"}}
+        reply = await call("POST", f"/instances/{id}/widget", body, headers=ours)
+        assert reply.json["data"] == {"value": 7}
+        wrong = {"widgetType": "number", "widgetConfig": {"path": 3, "x": 1}}
+        reply = await call("POST", f"/instances/{id}/widget", wrong, headers=ours)
+        assert reply.status == 422
+        assert (await call("GET", f"/instances/{id}/explain", headers=theirs)).status == 404
+        assert (await call("POST", f"/instances/{id}/widget", body, headers=theirs)).status == 404

@@ -1,0 +1,208 @@
+"""Test runs: an unsaved workflow runs as a saved one does, and leaves nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tenuto import Context, Tenuto
+from tenuto.engine.settings import Settings
+from tenuto.model.json import Object
+from tenuto.tasks.registry import Registry
+from tests.api.conftest import Caller, Serve, until
+from tests.api.test_gate import Notes
+
+GRAPH: dict[str, Any] = {
+    "nodes": [
+        {"id": "begin", "type": "start"},
+        {"id": "pay", "type": "task", "config": {"taskId": "charge", "outputVariable": "paid"}},
+        {"id": "nap", "type": "delay", "config": {"duration": "PT1H"}},
+        {
+            "id": "each",
+            "type": "loop",
+            "config": {"source": "{{ctx.paid.items}}", "outputVariable": "all"},
+        },
+        {"id": "ship", "type": "task", "config": {"taskId": "ship", "input": "{{ctx.item}}"}},
+        {
+            "id": "finish",
+            "type": "end",
+            "config": {"outputParameters": {"paid": "{{ctx.paid.sum}}"}},
+        },
+    ],
+    "edges": [
+        {"source": "begin", "target": "pay"},
+        {"source": "pay", "target": "nap"},
+        {"source": "nap", "target": "each"},
+        {"source": "each", "target": "ship", "sourceHandle": "loop"},
+        {"source": "each", "target": "finish", "sourceHandle": "done"},
+    ],
+}
+MOCKS: dict[str, Any] = {"pay": {"output": {"sum": 7, "items": [1, 2]}}, "ship": {"output": "sent"}}
+
+
+def test_run(**more: object) -> dict[str, object]:
+    return {**GRAPH, "inputParams": {"order": 1}, **more}
+
+
+test_run.__test__ = False  # type: ignore[attr-defined]
+
+
+async def ended(call: Caller, id: str) -> Any:  # noqa: ANN401 - an instance
+    await call.app.engine.final_state(id)
+    return (await call.get(f"/instances/{id}")).json
+
+
+@pytest.mark.asyncio
+async def test_an_unsaved_graph_runs_with_mocks_and_without_its_delays(serve: Serve) -> None:
+    async with serve() as call:
+        reply = await call.post("/workflows/test", test_run(mocks=MOCKS, skipDelays=True))
+        assert (reply.status, reply.json["notRun"]) == (201, [])
+        id = reply.json["instanceId"]
+        instance = await ended(call, id)
+        assert (instance["status"], instance["output"]) == ("COMPLETED", {"paid": 7})
+        assert instance["state"]["variables"]["all"] == ["sent", "sent"]
+        # Nothing of it shows but under its own id.
+        assert (await call.get("/instances")).json["items"] == []
+        assert (await call.get("/workflows")).json["items"] == []
+        own = instance["workflowDefinitionId"]
+        assert (await call.get(f"/workflows/{own}")).status == 404
+        assert (await call.post(f"/workflows/{own}/start", {})).status == 404
+        assert (await call.post(f"/instances/{id}/rerun", {})).json["code"] == "TEN-3071"
+
+
+@pytest.mark.asyncio
+async def test_a_step_without_a_mock_runs_only_where_effects_are_allowed(serve: Serve) -> None:
+    ran: list[str] = []
+    registry = Registry()
+
+    @registry.task
+    async def charge(ctx: Context) -> dict[str, object]:
+        ran.append("charge")
+        return {"sum": 1, "items": []}
+
+    app = Tenuto(tasks=registry, settings=Settings(unknown_tasks="wait"))
+    async with serve(app=app) as call:
+        without = {**MOCKS, "each": {"output": 1}}
+        del without["each"], without["pay"]
+        graph = test_run(mocks=without, skipDelays=True)
+        reply = await call.post("/workflows/test", graph)
+        assert reply.json["notRun"] == ["pay"]
+        instance = await ended(call, reply.json["instanceId"])
+        assert (instance["state"]["steps"]["pay"]["output"], ran) == ({}, [])
+        reply = await call.post("/workflows/test", graph | {"allowEffects": True})
+        assert reply.json["notRun"] == []
+        instance = await ended(call, reply.json["instanceId"])
+        assert (instance["output"], ran) == ({"paid": 1}, ["charge"])
+
+
+@pytest.mark.asyncio
+async def test_a_mock_may_be_a_failure(serve: Serve) -> None:
+    async with serve() as call:
+        mocks = {"pay": {"error": {"code": "NO_MONEY", "message": "none left"}}}
+        reply = await call.post("/workflows/test", test_run(mocks=mocks))
+        instance = await ended(call, reply.json["instanceId"])
+        assert (instance["status"], instance["lastError"]["code"]) == ("FAILED", "NO_MONEY")
+        assert (await call.get("/dead-letters")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_workflow_that_a_step_starts_is_not_started(serve: Serve) -> None:
+    steps = [{"stepId": "inner", "type": "SUB_WORKFLOW", "workflowId": "other"}]
+    async with serve() as call:
+        body = {"steps": steps, "mocks": {"inner": {"output": 5}}, "allowEffects": True}
+        for mocks, output in ((body["mocks"], 5), ({}, {})):
+            reply = await call.post("/workflows/test", body | {"mocks": mocks})
+            assert (await ended(call, reply.json["instanceId"]))["output"] == output
+
+
+@pytest.mark.asyncio
+async def test_everything_that_is_wrong_with_a_test_run_is_said(serve: Serve) -> None:
+    async with serve() as call:
+        mocks = {"nap": {"output": 1}, "pay": {}, "ship": {"output": 1, "error": {"code": "X"}}}
+        reply = await call.post("/workflows/test", test_run(mocks=mocks))
+        assert (reply.status, reply.codes) == (422, {"TEN-2613"})
+        assert len(reply.json["problems"]) == 3
+        assert (await call.post("/workflows/test", test_run(skipDelays=3))).status == 422
+        reply = await call.post("/workflows/test", {"nodes": [{"id": "a", "type": "?"}]})
+        assert reply.status == 422
+        assert await call.app.engine.store.definition_ids("default") == []
+
+
+@pytest.mark.asyncio
+async def test_a_test_run_that_is_stopped_leaves_an_audit_line_and_nothing_else(
+    serve: Serve,
+) -> None:
+    notes = Notes()
+    wait: Object = {"steps": [{"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "never"}]}
+    async with serve(audit=notes) as call:
+        store = call.app.engine.store
+        running = (await call.post("/workflows/test", wait)).json["instanceId"]
+        over = (await call.post("/workflows/test", test_run(mocks=MOCKS, skipDelays=True))).json[
+            "instanceId"
+        ]
+        await call.app.engine.final_state(over)
+        notes.kept.clear()
+        for id in (running, over):
+            assert (await call("DELETE", f"/workflows/test/{id}")).status == 204
+            assert (await call.get(f"/instances/{id}")).status == 404
+            assert await store.entries(id) == []
+        assert await store.definition_ids("default") == []
+        assert await store.waits(running) == []
+        assert notes.kept == [("local", "stop_test_run", "done")] * 2
+        for id in (running, str(uuid4())):
+            reply = await call("DELETE", f"/workflows/test/{id}")
+            assert (reply.status, reply.json["code"]) == (404, "TEN-3070")
+        await call.app.deploy({"id": "saved", **wait})
+        saved = (await call.start("saved"))["instanceId"]
+        assert (await call("DELETE", f"/workflows/test/{saved}")).status == 404
+        assert (await call.get(f"/instances/{saved}")).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_test_run_that_nobody_stops_is_erased(serve: Serve) -> None:
+    settings = Settings(unknown_tasks="wait", test_run_retention=0.0, erase_every=0.01)
+    async with serve(app=Tenuto(tasks=Registry(), settings=settings)) as call:
+        id = (await call.post("/workflows/test", test_run())).json["instanceId"]
+
+        async def is_gone() -> bool:
+            return (await call.get(f"/instances/{id}")).status == 404
+
+        await until(is_gone)
+
+
+@pytest.mark.asyncio
+async def test_a_test_run_writes_the_log_that_the_saved_workflow_writes(serve: Serve) -> None:
+    """Z17: one path, whether it is saved or tried out."""
+    registry = Registry()
+
+    @registry.task
+    async def charge(ctx: Context) -> object:
+        return MOCKS["pay"]["output"]
+
+    @registry.task
+    async def ship(ctx: Context) -> object:
+        return MOCKS["ship"]["output"]
+
+    nap = {"id": "nap", "type": "delay", "config": {"duration": "PT0.01S"}}
+    graph = {**GRAPH, "nodes": [nap if each["id"] == "nap" else each for each in GRAPH["nodes"]]}
+    async with serve(app=Tenuto(tasks=registry)) as call:
+        await call.app.deploy({"id": "saved", **graph})
+        saved = (await call.start("saved", {"order": 1}, "?wait=30"))["instanceId"]
+        body = {**graph, "inputParams": {"order": 1}, "mocks": MOCKS}
+        tried = (await call.post("/workflows/test", body)).json["instanceId"]
+        await call.app.engine.final_state(tried)
+        logs = [await log_of(call, id) for id in (saved, tried)]
+        assert logs[0] == logs[1]
+        assert len(logs[0]) > 10
+
+
+async def log_of(call: Caller, id: str) -> list[Object]:
+    """A log without what is never the same twice: ids and moments."""
+    items = (await call.get(f"/instances/{id}/history?limit=1000")).json["items"]
+    for item in items:
+        del item["at"]
+        for name in ("due", "definitionId", "failAt"):
+            item["payload"].pop(name, None)
+    return list(items)

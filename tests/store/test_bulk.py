@@ -1,0 +1,60 @@
+"""Actions over many things: kept once, taken by one at a time, taken over after a silence."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tests.store.conftest import Handle
+from tests.store.situations import moment
+
+pytestmark = pytest.mark.asyncio
+
+
+def row(id: str = "b1", at: int = 0, tenant: str = "default") -> BulkRow:
+    return BulkRow(tenant=tenant, id=id, content=b'{"x":1}', progress=b"{}", created_at=moment(at))
+
+
+async def test_one_that_is_asked_for_twice_is_there_once(store: Handle) -> None:
+    assert await store.put_bulk(row()) == row()
+    assert await store.put_bulk(replace(row(), content=b"other")) == row()
+    assert await store.bulk("default", "b1") == row()
+    assert await store.bulk("other", "b1") is None
+
+
+async def test_those_of_a_tenant_are_listed_newest_first(store: Handle) -> None:
+    rows = [row(f"b{number}", number) for number in range(3)]
+    for each in (*rows, row("theirs", 9, "other")):
+        await store.put_bulk(each)
+    assert await store.bulks("default", 9) == rows[::-1]
+    assert await store.bulks("default", 2, below=BulkPlace(moment(2), "b2")) == rows[1::-1]
+    assert await store.bulks("default", 1) == rows[2:]
+
+
+async def test_one_is_held_until_it_lapses_and_who_held_it_writes_no_more(store: Handle) -> None:
+    await store.put_bulk(row())
+    [first] = await store.claim_bulks(moment(0), moment(100), 9)
+    assert first.token == 1
+    assert await store.claim_bulks(moment(50), moment(150), 9) == []
+    further = replace(first, progress=b'{"done":1}')
+    assert await store.save_bulk(further, moment(120)) == further
+    assert await store.claim_bulks(moment(110), moment(200), 9) == []
+    [second] = await store.claim_bulks(moment(130), moment(200), 9)
+    assert (second.token, second.progress) == (2, b'{"done":1}')
+    assert await store.save_bulk(further, moment(300)) is None
+    over = replace(second, is_open=False)
+    assert await store.save_bulk(over, moment(0)) == over
+    assert await store.claim_bulks(moment(999), moment(1000), 9) == []
+
+
+async def test_who_holds_one_hears_that_it_was_stopped(store: Handle) -> None:
+    await store.put_bulk(row())
+    [held] = await store.claim_bulks(moment(0), moment(100), 9)
+    stopped = await store.stop_bulk("default", "b1")
+    assert stopped is not None
+    assert stopped.is_stopped
+    assert await store.stop_bulk("other", "b1") is None
+    saved = await store.save_bulk(held, moment(100))
+    assert saved is not None
+    assert saved.is_stopped
