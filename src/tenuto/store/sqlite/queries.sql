@@ -1712,31 +1712,31 @@ FROM (
 CROSS JOIN workflow_instances AS instance
 WHERE instance.id = member.id;
 
--- name: erase_log
+-- name: forget_log
 -- Forget the logs of instances.
 DELETE FROM workflow_execution_history WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_snapshots
+-- name: forget_snapshots
 -- Forget snapshots.
 DELETE FROM workflow_snapshots WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_current_steps
+-- name: forget_current_steps
 -- Forget where instances were.
 DELETE FROM workflow_current_steps WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_keys
+-- name: forget_keys
 -- Forget the keys that instances were started with.
 DELETE FROM idempotency_keys WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_deliveries
+-- name: forget_deliveries
 -- Forget which events went to instances.
 DELETE FROM event_deliveries WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_dead_letters
+-- name: forget_dead_letters
 -- Forget what could not be done.
 DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_instances
+-- name: forget_instances
 -- Forget instances.
 DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));
 

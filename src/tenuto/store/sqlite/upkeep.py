@@ -12,13 +12,13 @@ from tenuto.store.sqlite.session import Column, Session, as_json
 from tenuto.store.upkeep_protocol import COUNTED, Depths
 
 _FORGOTTEN = (
-    "erase_log",
-    "erase_snapshots",
-    "erase_current_steps",
-    "erase_keys",
-    "erase_deliveries",
-    "erase_dead_letters",
-    "erase_instances",
+    "forget_log",
+    "forget_snapshots",
+    "forget_current_steps",
+    "forget_keys",
+    "forget_deliveries",
+    "forget_dead_letters",
+    "forget_instances",
 )
 
 

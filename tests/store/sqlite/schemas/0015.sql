@@ -73,7 +73,7 @@ CREATE TABLE "event_deliveries" (
     arm TEXT NOT NULL,
     event_id TEXT NOT NULL,
     outcome TEXT NOT NULL,
-    reason TEXT,
+    reason TEXT, tenant TEXT NOT NULL DEFAULT 'default',
     PRIMARY KEY (instance_id, node, iteration, arm, event_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -164,6 +164,14 @@ CREATE TABLE processes (
     is_clean INTEGER NOT NULL DEFAULT 0
 , seen_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
+CREATE TABLE push_targets (
+    tenant TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    state BLOB NOT NULL,
+    PRIMARY KEY (tenant, task_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     version INTEGER NOT NULL,
@@ -173,6 +181,17 @@ CREATE TABLE schema_info (
 CREATE TABLE secrets (
     name TEXT PRIMARY KEY,
     value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task_definitions (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    document BLOB NOT NULL,
+    is_pushed INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE timers (
@@ -291,7 +310,7 @@ CREATE INDEX bulk_operations_open ON bulk_operations (held_until) WHERE is_open 
 
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
-CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id);
+CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
 
 CREATE INDEX events_by_pattern ON events (tenant, pattern, number);
 
@@ -312,6 +331,8 @@ CREATE INDEX listeners_by_id ON listeners (id);
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
 
 CREATE INDEX owners_by_process ON owners (process_id);
+
+CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
 
 CREATE INDEX timers_by_due ON timers (due);
 

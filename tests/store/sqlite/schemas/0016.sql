@@ -37,6 +37,19 @@ CREATE TABLE audit_log (
     PRIMARY KEY (tenant, number)
 ) STRICT;
 
+CREATE TABLE bulk_operations (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    content BLOB NOT NULL,
+    progress BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,
+    is_stopped INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    held_until INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE dead_letters (
     instance_id TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -291,6 +304,10 @@ CREATE INDEX access_keys_by_tenant ON access_keys (tenant, created_at, id);
 
 CREATE UNIQUE INDEX audit_log_by_id ON audit_log (tenant, id);
 
+CREATE INDEX bulk_operations_newest ON bulk_operations (tenant, created_at, id);
+
+CREATE INDEX bulk_operations_open ON bulk_operations (held_until) WHERE is_open = 1;
+
 CREATE INDEX dead_letters_newest ON dead_letters (tenant, at, id, instance_id);
 
 CREATE INDEX event_deliveries_by_event ON event_deliveries (event_id, tenant);
@@ -326,6 +343,9 @@ WHERE due IS NOT NULL;
 
 CREATE INDEX workflow_current_steps_by_step
     ON workflow_current_steps (tenant, step_id, created_at, instance_id);
+
+CREATE INDEX workflow_definitions_rehearsed ON workflow_definitions (created_at)
+WHERE id >= '~test:' AND id < '~tesu';
 
 CREATE INDEX workflow_event_subscriptions_by_term
     ON workflow_event_subscriptions
