@@ -11,7 +11,7 @@ from tenuto import Context, Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
-from tests.api.conftest import Caller, Serve, until
+from tests.api.conftest import DOUBLE, Caller, Serve, until
 from tests.api.test_gate import Notes
 
 GRAPH: dict[str, Any] = {
@@ -162,7 +162,7 @@ async def test_a_test_run_that_is_stopped_leaves_an_audit_line_and_nothing_else(
 
 @pytest.mark.asyncio
 async def test_a_test_run_that_nobody_stops_is_erased(serve: Serve) -> None:
-    settings = Settings(unknown_tasks="wait", test_run_retention=0.0, erase_every=0.01)
+    settings = Settings(unknown_tasks="wait", test_run_retention=0.0, prune_every=0.01)
     async with serve(app=Tenuto(tasks=Registry(), settings=settings)) as call:
         id = (await call.post("/workflows/test", test_run())).json["instanceId"]
 
@@ -206,3 +206,35 @@ async def log_of(call: Caller, id: str) -> list[Object]:
         for name in ("due", "definitionId", "failAt"):
             item["payload"].pop(name, None)
     return list(items)
+
+
+@pytest.mark.asyncio
+async def test_nobody_is_told_of_a_test_run(serve: Serve) -> None:
+    """Test runs send no lifecycle events and no webhooks."""
+    heard: Object = {
+        "id": "heard",
+        "triggers": [
+            {
+                "eventPattern": "workflow.completed",
+                "eventCondition": "event.payload.workflowId !== 'heard'",
+                "inputMapping": {"of": "workflowId"},
+            }
+        ],
+        "steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}],
+    }
+    async with serve() as call:
+        await call.app.deploy(heard)
+        body = test_run(mocks=MOCKS, skipDelays=True)
+        tried = (await call.post("/workflows/test", body)).json["instanceId"]
+        await call.app.engine.final_state(tried)
+        await call.app.deploy(DOUBLE)
+        await call.start("double", {"number": 1}, "?wait=30")
+        found: list[Any] = []
+
+        async def has_heard() -> bool:
+            found[:] = (await call.get("/instances?workflowId=heard")).json["items"]
+            return bool(found)
+
+        await until(has_heard)
+        instance = (await call.get(f"/instances/{found[0]['id']}")).json
+        assert (len(found), instance["input"]) == (1, {"of": "double"})

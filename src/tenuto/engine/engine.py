@@ -271,8 +271,7 @@ class Engine:
         every = max(every, self.settings.jobs_every)
         self._loops.start("jobs", self._jobs.run(every, self._outage))
         self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
-        self._loops.tick("test runs", self.settings.erase_every, self.rehearsals.run_once)
-        self._loops.tick("retention", self.settings.prune_every, self._prune)
+        self._loops.tick("retention", self.settings.prune_every, self._forget_what_is_old)
         if self.store.is_shared:
             await self.store.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
@@ -656,8 +655,12 @@ class Engine:
                 log.warning("a wait of %s did not look back: %s", arms[0].instance_id, error)
                 return False
 
-    async def _prune(self) -> int:
-        return await self._pruner.run_once() + await self.forgetter.run_once()
+    async def _forget_what_is_old(self) -> int:
+        return (
+            await self._pruner.run_once()
+            + await self.forgetter.run_once()
+            + await self.rehearsals.run_once()
+        )
 
     async def _project(self) -> int:
         return sum(lane.project() for lane in self.lanes)

@@ -40,11 +40,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds for which instances are kept after their end; None: for ever. A definition may say
     otherwise (`options.retention`)."""
     prune_every: float = 3_600.0
-    """Seconds between looks for events and instances that are kept no longer."""
+    """Seconds between looks for events, instances and test runs that are kept no longer."""
     test_run_retention: float = 3_600.0
-    """Seconds for which a test run is kept that nobody stops."""
-    erase_every: float = 300.0
-    """Seconds between looks for test runs that are kept no longer."""
+    """Seconds for which a test run is kept at least that nobody stops."""
     longest_nap: float = 30.0
     """Seconds after which timers look at the clock again, since it may be set."""
     report_block_after: float = 1.0
