@@ -14,12 +14,13 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import inspect
 
-from tenuto import NotAvailable, Tenuto
+from tenuto import Tenuto
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.operation import Operation
 from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import SystemIds
 
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
@@ -77,11 +78,9 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     subscription = await workspace.subscriptions.add(
         f"https://hooks.example.com/{mark}", "never.told", subscriber_id=mark
     )
-    event_id = f"event-{tenant}"
-    try:
-        await workspace.publish("never.heard", {"note": mark}, id=event_id)
-    except NotAvailable:
-        event_id = "none"
+    event_id, task = f"event-{tenant}", f"task-{tenant}"
+    await workspace.publish("never.heard", {"note": mark}, id=event_id)
+    await workspace.task_definitions.add(TaskDefinition(id=task, kind="pull", description=mark))
     ids = {
         "workflows": flow,
         "instances": waiting.id,
@@ -90,6 +89,7 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
         "subscriptions": subscription.id,
         "events": event_id,
         "keys": key.row.id,
+        "tasks": task,
     }
     return Things(tenant, key.text, ids)
 
@@ -123,6 +123,7 @@ def _queries(things: Things) -> Mapping[str, Mapping[str, str]]:
         "list_instances": {"ids": things.id_of("instances")},
         "list_audit": {"target": f"/api/v1/workflows/{things.id_of('workflows')}"},
         "list_events": {"pattern": "never.heard"},
+        "task_callback": {"token": "made-up"},
     }
 
 
@@ -144,6 +145,8 @@ def _bodies(things: Things) -> Mapping[str, object]:
             "patterns": ["never.told"],
         },
         "create_key": {"name": "mine", "role": "viewer"},
+        "shape_widget": {"widgetType": "text", "widgetConfig": {"path": "input"}},
+        "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 
 

@@ -31,7 +31,7 @@ from tests.api.store_rows import is_of, rows_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 OURS, THEIRS = "default", "acme"
-_OWN = frozenset({"save_workflow", "put_workflow", "validate_workflow"})
+_OWN = frozenset({"save_workflow", "put_task", "put_workflow", "validate_workflow"})
 """In one's own tenant a name is free, whoever else has it."""
 
 
@@ -177,6 +177,8 @@ async def test_every_cell_of_the_table_of_permissions_holds() -> None:
     async with two_tenants(counted(calls, is_stub=True)) as (call, ours, _):
         keys = {role: await key_of(call, role) for role in Role}
         for operation in OPERATIONS:
+            if operation.is_public:
+                continue  # whoever asks: some want a token of their own
             example = example_of(operation, ours)
             for role, key in keys.items():
                 calls.clear()
@@ -204,8 +206,7 @@ async def test_what_is_another_tenant_s_is_not_there_and_stays_as_it_is(victim: 
             assert answer.status < 500, (operation.name, answer)
             assert owner.mark not in answer.text, (operation.name, answer)
             if example.names and operation.name not in _OWN:
-                is_absent = answer.status == 404 or "TEN-1900" in answer.text
-                assert is_absent, (operation.name, answer)
+                assert answer.status == 404, (operation.name, answer)
         after = rows_of(call.app)
         changed = {
             place

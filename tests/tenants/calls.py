@@ -38,6 +38,7 @@ OF_INSTANCE: dict[str, OfInstance] = {
 BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
     "held": lambda mine, id: mine.held(id),
+    "stop_rehearsal": lambda mine, id: mine.stop_rehearsal(id),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
     "dead_letter": lambda mine, id: mine.dead_letter(id),
@@ -72,7 +73,9 @@ ONLY_OWN = frozenset(
         "publish",
         "publish_all",
         "publish_given",
+        "rehearse",
         "save",
+        "start_many",
         "versions",
     }
 )
