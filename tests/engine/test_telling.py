@@ -196,6 +196,51 @@ def test_what_one_address_never_takes_goes_after_days_so_that_the_rest_can_come(
     world.life(work)
 
 
+def test_what_got_old_while_nothing_ran_is_tried_before_it_is_given_up() -> None:
+    world = World()
+
+    async def begin(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "workflow.completed")
+        await app.deploy(steps("a"))
+        world.hook.answer = lambda _: 503
+        await app.start("flow")
+        await quiet(app)
+
+    async def go_on(app: Tenuto) -> None:
+        await quiet(app, 600)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending, shown.gaps) == ("failing", 1, ())
+        world.hook.answer = lambda _: 200
+        await quiet(app, DAY)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending, shown.gaps) == ("active", 0, ())
+
+    world.life(begin)
+    world.passed += 20 * DAY
+    world.life(go_on)
+
+
+def test_an_old_event_that_fails_beside_others_is_tried_before_it_is_given_up() -> None:
+    world = World()
+
+    async def begin(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "order.**")
+        await app.publish("order.placed", {}, id="old")
+        world.hook.answer = lambda _: None
+        await quiet(app, 1)
+
+    async def go_on(app: Tenuto) -> None:
+        world.hook.answer = lambda each: 503 if each.id == "old" else 200
+        await app.publish("order.placed", {}, id="new")
+        await quiet(app, 600)
+        [shown] = await app.webhooks.list()
+        assert (shown.pending, shown.gaps) == (1, ())
+
+    world.life(begin)
+    world.passed += 20 * DAY
+    world.life(go_on)
+
+
 def test_an_address_that_takes_nothing_is_not_asked_for_each_instance() -> None:
     world = World()
 
