@@ -259,6 +259,32 @@ def test_an_address_that_takes_nothing_is_not_asked_for_each_instance() -> None:
     world.life(work)
 
 
+def test_what_an_address_refuses_holds_up_nothing_else_for_it() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        accepted: list[str] = []
+
+        def answer(each: Received) -> int:
+            if each.id.startswith("bad"):
+                return 400
+            accepted.append(each.id)
+            return 200
+
+        world.hook.answer = answer
+        await app.webhooks.add("https://example.com", "order.**")
+        for n in range(200):
+            await app.publish("order.placed", {}, id=f"bad{n}")
+        await app.publish("order.placed", {}, id="fine")
+        await quiet(app, 5)
+        assert accepted == ["fine"]
+        # Not asked without end either: each has its own pause.
+        await quiet(app, 595)
+        assert len(world.hook.received) <= 200 * 6
+
+    world.life(work)
+
+
 def test_an_end_is_told_once_however_it_is_raced_for() -> None:
     world = World()
     ends = {"workflow.completed", "workflow.failed", "workflow.cancelled"}

@@ -39,6 +39,8 @@ MOST_EACH = 10
 _LONGEST_REST = 60.0
 """Seconds for which an address that takes nothing is left alone, at most."""
 _ACCEPTED = range(200, 300)
+_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
+"""Answers about what was sent: whoever gives them takes other things, and needs no rest."""
 _MOST_GAPS = 20
 _PATIENCE = 5.0
 """Seconds until a store that was away is asked again to record what has arrived."""
@@ -67,7 +69,7 @@ class Deliverer:
         self._busy: dict[str, asyncio.Task[None]] = {}
         """Addresses that are being sent to."""
         self._failures: dict[str, int] = {}
-        """Addresses that took nothing of what they were sent last → how often in a row."""
+        """Addresses that took and judged nothing of what they were sent last → times in a row."""
         self._slow: set[str] = set()
         """Addresses that are being sent to, and have not answered for a while."""
         self._has_looked = False
@@ -164,7 +166,8 @@ class Deliverer:
             for posting, reply in zip(postings, replies, strict=True)
             if reply.status not in _ACCEPTED
         ]
-        self._let_rest(id, has_failed=not delivered)
+        is_judging = any(reply.status in _REFUSED for _, reply in failed)
+        self._let_rest(id, has_failed=not delivered and not is_judging)
         health = self._health(health_of(listener), now, bool(delivered), failed)
         is_disabled = health.disabled_at is not None
         given_up = [each for each, _ in failed if is_hopeless(each, now, self._disable_after)]
