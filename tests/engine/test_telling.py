@@ -9,6 +9,7 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto
 from tenuto.model.errors import StoreUnavailable
@@ -283,6 +284,50 @@ def test_what_an_address_refuses_holds_up_nothing_else_for_it() -> None:
         assert len(world.hook.received) <= 200 * 6
 
     world.life(work)
+
+
+def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
+    class Away(Planned):
+        """The store is away whenever it is to record what has arrived, three times."""
+
+        def on_write(self, verb: str) -> Fault | None:
+            if verb != "settle":
+                return None
+            self.told += 1
+            return Fault.UNAVAILABLE if self.told <= 3 else None
+
+    world = World()
+    world.weather = Away()
+
+    async def work(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "order.**")
+        await app.publish("order.placed", {}, id="once")
+        await quiet(app, DAY)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending) == ("active", 0)
+
+    world.life(work)
+    assert world.hook.ids == ["once"]
+    assert world.weather.told == 4
+
+
+def test_a_listener_that_cannot_be_read_holds_up_no_other() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        added = await app.webhooks.add("https://example.com/strange", "order.**")
+        await app.webhooks.add("https://example.com/plain", "order.**")
+        listeners = await app.engine.store.listeners("default")
+        [strange] = [each for each in listeners if each.id == added.id]
+        await app.engine.store.put_listener(replace(strange, health=b'{"failingSince":7}'))
+
+    async def go_on(app: Tenuto) -> None:
+        await app.publish("order.placed", {}, id="e")
+        await quiet(app, 60)
+
+    world.life(work)
+    world.life(go_on)
+    assert [each.path for each in world.hook.received] == ["https://example.com/plain"]
 
 
 def test_an_end_is_told_once_however_it_is_raced_for() -> None:

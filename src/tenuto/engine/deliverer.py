@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
@@ -153,7 +154,12 @@ class Deliverer:
             self._failures.pop(id, None)
             await self._settled(Settlement(listener_id=id))
             return
-        endpoint = endpoint_of(listener)
+        try:
+            endpoint, before = endpoint_of(listener), health_of(listener)
+        except msgspec.DecodeError as error:
+            log.error("%s cannot be read, and is told later: %s", id, error)  # noqa: TRY400
+            await self._settled(Settlement(listener_id=id, put_off=self._put_off(postings)))
+            return
         replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
         now = self._clock.now()
         delivered = [
@@ -168,7 +174,7 @@ class Deliverer:
         ]
         is_judging = any(reply.status in _REFUSED for _, reply in failed)
         self._let_rest(id, has_failed=not delivered and not is_judging)
-        health = self._health(health_of(listener), now, bool(delivered), failed)
+        health = self._health(before, now, bool(delivered), failed)
         is_disabled = health.disabled_at is not None
         given_up = [each for each, _ in failed if is_hopeless(each, now, self._disable_after)]
         if not is_disabled and given_up:
@@ -185,14 +191,17 @@ class Deliverer:
             Settlement(
                 listener_id=listener.id,
                 delivered=tuple(delivered),
-                put_off=tuple(
-                    (each.event_id, now + pause(each, each.attempts, self._disable_after))
-                    for each, _ in failed
-                    if each not in given_up
-                ),
+                put_off=self._put_off([each for each, _ in failed if each not in given_up]),
                 health=encoded(health),
                 is_disabled=is_disabled,
             )
+        )
+
+    def _put_off(self, postings: Sequence[Posting]) -> tuple[tuple[str, datetime], ...]:
+        now = self._clock.now()
+        return tuple(
+            (each.event_id, now + pause(each, each.attempts, self._disable_after))
+            for each in postings
         )
 
     async def _send(self, endpoint: Endpoint, posting: Posting) -> Reply:
@@ -260,7 +269,14 @@ class _Ask(NamedTuple):
 
 
 def _is_failing(listener: Listener) -> bool:
-    return listener.kind != "definition" and health_of(listener).failing_since is not None
+    if listener.kind == "definition":
+        return False
+    try:
+        return health_of(listener).failing_since is not None
+    except msgspec.DecodeError:
+        # A newer program's: it is sent to by that, and nobody else waits for it.
+        log.warning("what is known of %s cannot be read", listener.id)
+        return True
 
 
 def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:
