@@ -396,7 +396,7 @@ class Workspace:
             status = await instance.retry_compensation(letter.node, letter.iteration)
         else:
             status = await instance.retry()
-        await self.discard_dead_letter(id)
+        await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
         return status
 
     async def discard_dead_letter(self, id: str) -> None:

@@ -20,6 +20,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
+    DropDeadLetters,
     Effect,
     KeepDeadLetter,
     OpenWait,
@@ -151,6 +152,13 @@ class CoreDriver:
                 letter = {"kind": str(effect.kind), "node": effect.node, "attempt": effect.attempt}
                 place = {"iteration": effect.iteration}
                 self._letters.append({"id": str(len(self._letters)), **letter, **place})
+            case DropDeadLetters():
+                given_up = ("compensation-failed", effect.node, effect.iteration)
+                self._letters = [
+                    each
+                    for each in self._letters
+                    if (each["kind"], each["node"], each["iteration"]) != given_up
+                ]
             case PublishEvent():
                 pass
             case ResolveChild() | SendMail():

@@ -8,6 +8,7 @@ from typing import assert_never
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
+    DropDeadLetters,
     Effect,
     KeepDeadLetter,
     OpenWait,
@@ -127,6 +128,11 @@ class Ledger:
                 self.published.append(effect.event)
             case KeepDeadLetter():
                 self.dead_letters.append(effect)
+            case DropDeadLetters():
+                place = (effect.node, effect.iteration)
+                self.dead_letters = [
+                    each for each in self.dead_letters if (each.node, each.iteration) != place
+                ]
             case ResolveChild():
                 key = NodeKey(effect.node, effect.iteration)
                 assert key not in self.resolving, f"{key} is looked for twice"

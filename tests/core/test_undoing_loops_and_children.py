@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tenuto.core import Plan, decide, snapshot
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.snapshot import LARGE
+from tenuto.core.state import NodeState
+from tenuto.core.view import state_of
 from tenuto.definition import compile_definition
 from tenuto.model.entries import Entry
 from tenuto.model.family import Parent
@@ -68,6 +71,21 @@ def test_each_completed_iteration_is_undone_in_its_own_scope() -> None:
     assert effect.idempotency_key == f"{ID}:undo_a:1"
     assert undo_all(run) == ["undo_a[1]", "undo_a[0]", "undo_a[2]"]
     assert run.undoing["completed"] == ["undo_a[1]", "undo_a[0]", "undo_a[2]"]
+
+
+def test_what_an_undo_is_given_is_found_without_looking_through_all_iterations() -> None:
+    class Unseen(dict[NodeKey, NodeState]):
+        """Can be asked for a node, and not be looked through."""
+
+        def __iter__(self) -> Iterator[NodeKey]:
+            raise AssertionError("every iteration was looked at for the undo of one")
+
+    by_default = undoing(draw("l:loop>a l:done>w", l=loop("{{ctx.input}}"), w=wait()), a={})
+    run = play(by_default).start(["x"]).succeed("a[0]", 0).cancel()
+    whole = given(run, "undo_a")["workflowState"]
+    assert list(whole["steps"]) == ["l", "w"]
+    run.state.nodes = Unseen(dict(run.state.nodes.items()))
+    assert state_of(run.plan, run.state) == whole
 
 
 def test_what_completed_in_an_iteration_that_did_not_is_undone_too() -> None:

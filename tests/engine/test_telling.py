@@ -9,6 +9,7 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto
 from tenuto.model.errors import StoreUnavailable
@@ -196,6 +197,51 @@ def test_what_one_address_never_takes_goes_after_days_so_that_the_rest_can_come(
     world.life(work)
 
 
+def test_what_got_old_while_nothing_ran_is_tried_before_it_is_given_up() -> None:
+    world = World()
+
+    async def begin(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "workflow.completed")
+        await app.deploy(steps("a"))
+        world.hook.answer = lambda _: 503
+        await app.start("flow")
+        await quiet(app)
+
+    async def go_on(app: Tenuto) -> None:
+        await quiet(app, 600)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending, shown.gaps) == ("failing", 1, ())
+        world.hook.answer = lambda _: 200
+        await quiet(app, DAY)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending, shown.gaps) == ("active", 0, ())
+
+    world.life(begin)
+    world.passed += 20 * DAY
+    world.life(go_on)
+
+
+def test_an_old_event_that_fails_beside_others_is_tried_before_it_is_given_up() -> None:
+    world = World()
+
+    async def begin(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "order.**")
+        await app.publish("order.placed", {}, id="old")
+        world.hook.answer = lambda _: None
+        await quiet(app, 1)
+
+    async def go_on(app: Tenuto) -> None:
+        world.hook.answer = lambda each: 503 if each.id == "old" else 200
+        await app.publish("order.placed", {}, id="new")
+        await quiet(app, 600)
+        [shown] = await app.webhooks.list()
+        assert (shown.pending, shown.gaps) == (1, ())
+
+    world.life(begin)
+    world.passed += 20 * DAY
+    world.life(go_on)
+
+
 def test_an_address_that_takes_nothing_is_not_asked_for_each_instance() -> None:
     world = World()
 
@@ -212,6 +258,76 @@ def test_an_address_that_takes_nothing_is_not_asked_for_each_instance() -> None:
         assert (shown.state, shown.pending) == ("active", 0)
 
     world.life(work)
+
+
+def test_what_an_address_refuses_holds_up_nothing_else_for_it() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        accepted: list[str] = []
+
+        def answer(each: Received) -> int:
+            if each.id.startswith("bad"):
+                return 400
+            accepted.append(each.id)
+            return 200
+
+        world.hook.answer = answer
+        await app.webhooks.add("https://example.com", "order.**")
+        for n in range(200):
+            await app.publish("order.placed", {}, id=f"bad{n}")
+        await app.publish("order.placed", {}, id="fine")
+        await quiet(app, 5)
+        assert accepted == ["fine"]
+        # Not asked without end either: each has its own pause.
+        await quiet(app, 595)
+        assert len(world.hook.received) <= 200 * 6
+
+    world.life(work)
+
+
+def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
+    class Away(Planned):
+        """The store is away whenever it is to record what has arrived, three times."""
+
+        def on_write(self, verb: str) -> Fault | None:
+            if verb != "settle":
+                return None
+            self.told += 1
+            return Fault.UNAVAILABLE if self.told <= 3 else None
+
+    world = World()
+    world.weather = Away()
+
+    async def work(app: Tenuto) -> None:
+        await app.webhooks.add("https://example.com", "order.**")
+        await app.publish("order.placed", {}, id="once")
+        await quiet(app, DAY)
+        [shown] = await app.webhooks.list()
+        assert (shown.state, shown.pending) == ("active", 0)
+
+    world.life(work)
+    assert world.hook.ids == ["once"]
+    assert world.weather.told == 4
+
+
+def test_a_listener_that_cannot_be_read_holds_up_no_other() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        added = await app.webhooks.add("https://example.com/strange", "order.**")
+        await app.webhooks.add("https://example.com/plain", "order.**")
+        listeners = await app.engine.store.listeners("default")
+        [strange] = [each for each in listeners if each.id == added.id]
+        await app.engine.store.put_listener(replace(strange, health=b'{"failingSince":7}'))
+
+    async def go_on(app: Tenuto) -> None:
+        await app.publish("order.placed", {}, id="e")
+        await quiet(app, 60)
+
+    world.life(work)
+    world.life(go_on)
+    assert [each.path for each in world.hook.received] == ["https://example.com/plain"]
 
 
 def test_an_end_is_told_once_however_it_is_raced_for() -> None:

@@ -92,6 +92,52 @@ async def test_a_parent_that_tries_again_reaches_its_child() -> None:
         assert there.undone == ["undo_b", "undo_a"]
 
 
+async def test_what_was_kept_for_people_goes_when_it_is_undone_after_all() -> None:
+    async with Tenuto() as app:
+        there = Undoing(app)
+        parent = await there.failed_parent()
+        kept = {each.node for each in await app.engine.store.dead_letters("default", 10)}
+        assert kept == {"last", "call", "undo_a", "undo_b"}
+        there.is_broken = False
+        await parent.retry_compensation("call")
+
+        async def is_whole() -> bool:
+            return bool((await undoing_of(parent))["status"] == "COMPLETED")
+
+        await until(app, is_whole)
+        left = [each.node for each in await app.engine.store.dead_letters("default", 10)]
+        assert left == ["last"]
+
+
+async def test_a_parent_may_ask_a_child_that_was_undone_by_hand() -> None:
+    """What is undone already is not undone twice, and the parent hears that it is."""
+    async with Tenuto() as app:
+        there = Undoing(app)
+        parent = await there.failed_parent()
+        there.is_broken = False
+        letters = await app.engine.store.dead_letters("default", 10)
+        [child_id] = {each.instance_id for each in letters} - {parent.id}
+        child = await app.instance(child_id)
+
+        for step in ("undo_a", "undo_b"):
+
+            async def is_undone(step: str = step) -> bool:
+                return step in (await undoing_of(child))["completed"]
+
+            await child.retry_compensation(step)
+            await until(app, is_undone)
+        assert (await undoing_of(parent))["status"] == "COMPLETED_WITH_ERRORS"
+        await parent.retry_compensation("call")
+
+        async def is_whole() -> bool:
+            return bool((await undoing_of(parent))["status"] == "COMPLETED")
+
+        await until(app, is_whole)
+        assert there.undone == ["undo_a", "undo_b"]
+        left = [each.node for each in await app.engine.store.dead_letters("default", 10)]
+        assert left == ["last"]
+
+
 async def test_a_child_that_cannot_even_be_asked_answers_its_parent() -> None:
     """A decision that raises leaves a child that has ended as it is, and its parent not waiting."""
 

@@ -125,7 +125,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
     asked: list[str] = []
     connected: list[str] = []
 
-    async def resolve(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+    def resolve(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
         asked.append(host)
         where = (answers[min(len(asked), 2) - 1], port)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", where)]
@@ -135,7 +135,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
         raise ConnectionRefusedError
 
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(loop, "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     monkeypatch.setattr(loop, "sock_connect", connect)
     sender = HttpSender()
     try:

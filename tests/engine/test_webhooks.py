@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tenuto import InvalidInput, NotFound, Settings, TaskError, Tenuto, Webhook
-from tenuto.engine.signing import signed_headers
+from tenuto.engine.signing import header_id, signed_headers
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryStore
 from tenuto.store.outbox_protocol import Settlement
@@ -120,6 +120,22 @@ async def test_a_signature_is_what_the_specification_says() -> None:
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
+
+
+async def test_an_event_arrives_whatever_its_id_is_made_of(hook: Receiver) -> None:
+    ids = ["plain", "ü-1 ☃", " outer ", "a%20b", "a b"]
+    async with app_on() as app:
+        added = await app.webhooks.add(hook.url, "order.**")
+        for id in ids:
+            await app.publish("order.placed", {}, id=id)
+        await hook.until(lambda: len(hook.received) == len(ids))
+    assert sorted(hook.ids) == sorted(ids)
+    assert len({each.headers["webhook-id"] for each in hook.received}) == len(ids)
+    assert all(each.is_signed_with(added.secret or "") for each in hook.received)
+
+
+async def test_an_id_ends_no_header() -> None:
+    assert header_id("a\r\nx-evil: 1\x00\x7f\x85") == "a%0D%0Ax-evil:%201%00%7F%C2%85"
 
 
 async def test_failures_and_cancellations_say_why(hook: Receiver) -> None:

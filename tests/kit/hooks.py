@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from tenuto.ports import Reply
 
@@ -24,7 +25,7 @@ class Received(NamedTuple):
 
     @property
     def id(self) -> str:
-        return self.headers["webhook-id"]
+        return unquote(self.headers["webhook-id"])
 
     @property
     def value(self) -> Any:  # noqa: ANN401
@@ -33,7 +34,8 @@ class Received(NamedTuple):
     def is_signed_with(self, secret: str) -> bool:
         """As the specification of Standard Webhooks tells receivers to check."""
         key = base64.b64decode(secret.removeprefix("whsec_"))
-        content = f"{self.id}.{self.headers['webhook-timestamp']}.".encode() + self.body
+        signed = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}."
+        content = signed.encode() + self.body
         expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
         signatures = self.headers["webhook-signature"].split(" ")
         return any(hmac.compare_digest(each, f"v1,{expected}") for each in signatures)

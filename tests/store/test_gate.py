@@ -176,6 +176,23 @@ async def test_a_write_without_entries_is_written(store: Handle) -> None:
     assert [each.id for each in await store.dead_letters("default")] == ["d1"]
 
 
+async def test_what_was_kept_of_a_compensation_goes_when_it_is_tried_again(store: Handle) -> None:
+    given_up = {"kind": "compensation-failed", "node": "undo"}
+    kept = (
+        dead_letter("d1", "i1", **given_up),
+        dead_letter("d2", "i1", **given_up, iteration="0"),
+        dead_letter("d3", "i1", node="undo"),
+    )
+    other = aside("i2", dead_letters=(dead_letter("d4", "i2", **given_up),))
+    await store.commit(turn("t1", begin("i1"), begin("i2")))
+    await store.commit(turn("t2", aside("i1", dead_letters=kept), other))
+    new = dead_letter("d5", "i1", **given_up)
+    again = aside("i1", dead_letters_dropped=(("undo", ""),), dead_letters=(new,))
+    await store.commit(turn("t3", again))
+    left = {each.id for each in await store.dead_letters("default")}
+    assert left == {"d2", "d3", "d4", "d5"}
+
+
 async def test_an_update_alone_is_written(store: Handle) -> None:
     await store.commit(turn("t1", begin("i1")))
     await store.commit(turn("t2", aside("i1", update=update(output=b'{"ok":1}'))))

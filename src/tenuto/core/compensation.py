@@ -19,7 +19,13 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.undo_plan import has_undo, is_wanted, own_input, plan_undo, undo_input
 from tenuto.expr import ExpressionError
-from tenuto.model.effects import KeepDeadLetter, SendMail, StartAttempt, StopAttempt
+from tenuto.model.effects import (
+    DropDeadLetters,
+    KeepDeadLetter,
+    SendMail,
+    StartAttempt,
+    StopAttempt,
+)
 from tenuto.model.entries import (
     CompensationCompleted,
     CompensationDispatched,
@@ -239,6 +245,9 @@ def _end(d: Deciding, undoing: Compensation) -> None:
 
 def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     """Order the first attempt, or the first since it was given up."""
+    if attempt > 1:
+        # Should it be given up once more, that is kept in its place.
+        d.order(DropDeadLetters(node=item.step_id, iteration=item.iteration))
     if item.is_child:
         d.emit(_dispatched(d, item, attempt))
         _ask_child(d, item, attempt)

@@ -26,12 +26,10 @@ def context_of(plan: Plan, state: InstanceState) -> Object:
 
 def state_of(plan: Plan, state: InstanceState) -> Object:
     """`state`: input, variables, every step, and what is open."""
+    # By the plan: of a loop's iterations there may be any number, and each undo asks for this.
+    reached = (name for name in plan.nodes if NodeKey(name) in state.nodes)
     steps: Object = {
-        key.node: _step(state.nodes[key])
-        for key in sorted(
-            (key for key in state.nodes if not key.iteration),
-            key=lambda key: plan.order_of(key.node),
-        )
+        name: _step(state.nodes[NodeKey(name)]) for name in sorted(reached, key=plan.order_of)
     }
     for name, planned in plan.nodes.items():
         if planned.loop is not None:

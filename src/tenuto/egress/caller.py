@@ -38,6 +38,6 @@ class HttpCaller(HttpSender):
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
         except aiohttp.ClientConnectorError as error:
-            return Page(None, error=f"cannot connect: {error.os_error}")
+            return Page(None, error=self._not_connected(error))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Page(None, error=type(error).__name__)

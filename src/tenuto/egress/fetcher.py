@@ -35,7 +35,7 @@ class HttpFetcher(HttpSender):
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
         except aiohttp.ClientConnectorError as error:
-            return Page(None, error=f"cannot connect: {error.os_error}")
+            return Page(None, error=self._not_connected(error))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Page(None, error=f"{type(error).__name__}: {error}")
 

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 
 from tenuto.egress.addresses import address_problem
+from tenuto.egress.lookups import LookUps
 from tenuto.ports import Reply
 
 
@@ -24,6 +25,7 @@ class HttpSender:
         """With `may_be_private` also to addresses of no public network, such as this machine."""
         self._may_be_private = may_be_private
         self._session: aiohttp.ClientSession | None = None
+        self._look_ups: LookUps | None = None
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
@@ -40,7 +42,7 @@ class HttpSender:
         except TimeoutError:
             return Reply(None, f"no answer within {seconds:g} s")
         except aiohttp.ClientConnectorError as error:
-            return Reply(None, f"cannot connect: {error.os_error}")
+            return Reply(None, self._not_connected(error))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Reply(None, f"{type(error).__name__}: {error}")
 
@@ -48,11 +50,24 @@ class HttpSender:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+        look_ups, self._look_ups = self._look_ups, None
+        if look_ups is not None:
+            await look_ups.close()
+
+    def _not_connected(self, error: aiohttp.ClientConnectorError) -> str:
+        """What kept it from being connected; where its name leads is asked for anew."""
+        if self._look_ups is not None and error.host is not None:
+            self._look_ups.forget(error.host)
+        return f"cannot connect: {error.os_error}"
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
+            self._look_ups = LookUps(may_be_private=self._may_be_private)
             connector = aiohttp.TCPConnector(
-                limit=0, use_dns_cache=False, socket_factory=self._socket
+                limit=0,
+                use_dns_cache=False,
+                resolver=self._look_ups,
+                socket_factory=self._socket,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,

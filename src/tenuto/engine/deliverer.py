@@ -8,17 +8,18 @@ address at which nothing has arrived for days is disabled, and the gap is writte
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.signing import signed_headers
+from tenuto.engine.trying import arrived, failed_again, is_hopeless, pause
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Reply, Sender, Timer
 from tenuto.store.outbox_protocol import Listener, Posting, Settlement
@@ -36,11 +37,11 @@ _SLOW = 2.0
 """Seconds after which an address that has not answered keeps no room from others."""
 MOST_EACH = 10
 """Requests to one address at once."""
-_FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
-"""Seconds until the second try, by how much the pause grows, and how long it gets."""
 _LONGEST_REST = 60.0
 """Seconds for which an address that takes nothing is left alone, at most."""
 _ACCEPTED = range(200, 300)
+_REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
+"""Answers about what was sent: whoever gives them takes other things, and needs no rest."""
 _MOST_GAPS = 20
 _PATIENCE = 5.0
 """Seconds until a store that was away is asked again to record what has arrived."""
@@ -69,7 +70,7 @@ class Deliverer:
         self._busy: dict[str, asyncio.Task[None]] = {}
         """Addresses that are being sent to."""
         self._failures: dict[str, int] = {}
-        """Addresses that took nothing of what they were sent last → how often in a row."""
+        """Addresses that took and judged nothing of what they were sent last → times in a row."""
         self._slow: set[str] = set()
         """Addresses that are being sent to, and have not answered for a while."""
         self._has_looked = False
@@ -153,7 +154,12 @@ class Deliverer:
             self._failures.pop(id, None)
             await self._settled(Settlement(listener_id=id))
             return
-        endpoint = endpoint_of(listener)
+        try:
+            endpoint, before = endpoint_of(listener), health_of(listener)
+        except msgspec.DecodeError as error:
+            log.error("%s cannot be read, and is told later: %s", id, error)  # noqa: TRY400
+            await self._settled(Settlement(listener_id=id, put_off=self._put_off(postings)))
+            return
         replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
         now = self._clock.now()
         delivered = [
@@ -166,10 +172,11 @@ class Deliverer:
             for posting, reply in zip(postings, replies, strict=True)
             if reply.status not in _ACCEPTED
         ]
-        self._let_rest(id, has_failed=not delivered)
-        health = self._health(health_of(listener), now, bool(delivered), failed)
+        is_judging = any(reply.status in _REFUSED for _, reply in failed)
+        self._let_rest(id, has_failed=not delivered and not is_judging)
+        health = self._health(before, now, bool(delivered), failed)
         is_disabled = health.disabled_at is not None
-        given_up = [each for each, _ in failed if now - each.created_at >= self._disable_after]
+        given_up = [each for each, _ in failed if is_hopeless(each, now, self._disable_after)]
         if not is_disabled and given_up:
             health = _with_gap(health, _gap_of(given_up, now, health.last_error or ""))
             delivered += [each.event_id for each in given_up]
@@ -184,14 +191,17 @@ class Deliverer:
             Settlement(
                 listener_id=listener.id,
                 delivered=tuple(delivered),
-                put_off=tuple(
-                    (each.event_id, now + _pause(listener.id, each))
-                    for each, _ in failed
-                    if each not in given_up
-                ),
+                put_off=self._put_off([each for each, _ in failed if each not in given_up]),
                 health=encoded(health),
                 is_disabled=is_disabled,
             )
+        )
+
+    def _put_off(self, postings: Sequence[Posting]) -> tuple[tuple[str, datetime], ...]:
+        now = self._clock.now()
+        return tuple(
+            (each.event_id, now + pause(each, each.attempts, self._disable_after))
+            for each in postings
         )
 
     async def _send(self, endpoint: Endpoint, posting: Posting) -> Reply:
@@ -207,15 +217,11 @@ class Deliverer:
         failed: Sequence[tuple[Posting, Reply]],
     ) -> Health:
         if has_delivered:
-            before = replace(before, delivered_at=now, failing_since=None, last_error=None)
+            before = arrived(before, now)
         if not failed:
             return before
-        error = _reason(failed[-1][1])
-        since = before.failing_since or (None if has_delivered else now)
-        health = replace(before, failing_since=since, last_error=error)
-        if since is not None and now - since >= self._disable_after:
-            return replace(health, disabled_at=now)
-        return health
+        health = replace(before, last_error=_reason(failed[-1][1]))
+        return health if has_delivered else failed_again(health, now, self._disable_after)
 
     async def _open_gap(self, listener: Listener, health: Health, now: datetime) -> Gap:
         backlog = (await self._store.backlogs(listener.tenant)).get(listener.id)
@@ -263,7 +269,14 @@ class _Ask(NamedTuple):
 
 
 def _is_failing(listener: Listener) -> bool:
-    return listener.kind != "definition" and health_of(listener).failing_since is not None
+    if listener.kind == "definition":
+        return False
+    try:
+        return health_of(listener).failing_since is not None
+    except msgspec.DecodeError:
+        # A newer program's: it is sent to by that, and nobody else waits for it.
+        log.warning("what is known of %s cannot be read", listener.id)
+        return True
 
 
 def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:
@@ -281,14 +294,6 @@ def _gap_of(given_up: Sequence[Posting], now: datetime, reason: str) -> Gap:
 
 def _with_gap(health: Health, gap: Gap) -> Health:
     return replace(health, gaps=(*health.gaps, gap)[-_MOST_GAPS:])
-
-
-def _pause(listener_id: str, posting: Posting) -> timedelta:
-    """Until the next try: growing, bounded, and up to a fifth longer, not the same for all."""
-    seconds = min(_LONGEST, _FIRST * _FACTOR ** min(posting.attempts, 20))
-    key = f"{listener_id}:{posting.event_id}:{posting.attempts}"
-    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    return timedelta(seconds=seconds * (1 + int.from_bytes(digest) / 2**64 / 5))
 
 
 def _reason(reply: Reply) -> str:

@@ -12,6 +12,7 @@ from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
+    DropDeadLetters,
     Effect,
     KeepDeadLetter,
     OpenWait,
@@ -159,7 +160,7 @@ class Dispatcher:
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():
                 self._send(effect, draft.held.tenant)
-            case CloseWait() | KeepDeadLetter():
+            case CloseWait() | KeepDeadLetter() | DropDeadLetters():
                 pass  # rows, written with the turn
             case _:
                 assert_never(effect)

@@ -19,6 +19,7 @@ from tenuto.engine.requests import Answer, LookAgain, OfferJob, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
+    DropDeadLetters,
     Effect,
     KeepDeadLetter,
     OpenWait,
@@ -224,6 +225,7 @@ class Draft(Struct, eq=False):
             mail_taken=tuple(owed.mail_taken),
             mail_sent=tuple(owed.mail_sent),
             dead_letters=tuple(owed.dead_letters),
+            dead_letters_dropped=tuple(owed.dead_letters_dropped),
             jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
             jobs_called_off=tuple(owed.jobs_called_off),
@@ -339,6 +341,8 @@ class Draft(Struct, eq=False):
             case KeepDeadLetter():
                 at = self.state.updated_at
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
+            case DropDeadLetters():
+                self._obligations.drop_dead_letters(effect)
             case _:
                 assert_never(effect)
 

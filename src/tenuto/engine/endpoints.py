@@ -44,6 +44,10 @@ class Health(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
     """When the last one arrived."""
     failing_since: datetime | None = None
     """Since when none has."""
+    tried_at: datetime | None = None
+    """When it was tried last, of one that fails."""
+    failing_seconds: float = 0.0
+    """For how long it was tried in vain: time in which nobody tried does not count."""
     last_error: str | None = None
     disabled_at: datetime | None = None
     gaps: tuple[Gap, ...] = ()

@@ -12,6 +12,7 @@ from tenuto.engine.held import Place
 from tenuto.engine.requests import OfferJob
 from tenuto.model.effects import (
     CloseWait,
+    DropDeadLetters,
     KeepDeadLetter,
     OpenWait,
     SendMail,
@@ -50,6 +51,7 @@ class Obligations:
         self.mail_taken: list[str] = []
         self.mail_sent: list[Mail] = []
         self.dead_letters: list[DeadLetterRow] = []
+        self.dead_letters_dropped: list[tuple[str, str]] = []
         self.jobs: list[JobRow] = []
         self.jobs_withdrawn: list[JobKey] = []
         self.jobs_called_off: list[JobKey] = []
@@ -160,6 +162,16 @@ class Obligations:
     def under(self, place: Place, token: int) -> None:
         """What is decided holds only while the lease does."""
         self.leases.append(Lease(JobKey(self._instance_id, *place), token))
+
+    def drop_dead_letters(self, order: DropDeadLetters) -> None:
+        """Also those of this turn: the store takes away only what it had before."""
+        key = (order.node, order.iteration)
+        self.dead_letters_dropped.append(key)
+        self.dead_letters = [
+            each
+            for each in self.dead_letters
+            if each.kind != "compensation-failed" or (each.node, each.iteration) != key
+        ]
 
     def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:
         place = f"{self._instance_id}:{letter.node}:{letter.iteration}:{letter.attempt}"

@@ -8,10 +8,13 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from datetime import datetime
+from urllib.parse import quote
 
 PREFIX = "whsec_"
 _LEAST, _MOST = 24, 64
 """Bytes of a secret."""
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
+"""What stands for itself in an id; `%` does not, so that no two ids are spelled alike."""
 
 
 def new_secret(randomness: str) -> str:
@@ -34,6 +37,7 @@ def secret_problem(secret: str) -> str | None:
 
 def signed_headers(secret: str, id: str, at: datetime, body: bytes) -> Mapping[str, str]:
     """The headers by which a receiver knows who sends, what, and when."""
+    id = header_id(id)
     moment = str(int(at.timestamp()))
     content = f"{id}.{moment}.".encode() + body
     digest = hmac.new(_key(secret), content, hashlib.sha256).digest()
@@ -42,6 +46,14 @@ def signed_headers(secret: str, id: str, at: datetime, body: bytes) -> Mapping[s
         "webhook-timestamp": moment,
         "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
     }
+
+
+def header_id(id: str) -> str:
+    """An id as a header can hold it: what is not visible ASCII, and `%`, as bytes of UTF-8 (`%20`).
+
+    Somebody else's text must neither break off the headers nor keep a request from being sent.
+    """
+    return quote(id, safe=_VISIBLE, errors="surrogatepass")
 
 
 def _key(secret: str) -> bytes:

@@ -137,6 +137,13 @@ class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
     output: JSON = None
 
 
+class DropDeadLetters(Struct, frozen=True, gc=False, kw_only=True):
+    """Forget what was kept of a compensation that was given up: it is tried again."""
+
+    node: str
+    iteration: str
+
+
 Effect: TypeAlias = (
     StartAttempt
     | StopAttempt
@@ -148,4 +155,5 @@ Effect: TypeAlias = (
     | ResolveChild
     | SendMail
     | KeepDeadLetter
+    | DropDeadLetters
 )

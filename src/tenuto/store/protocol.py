@@ -322,6 +322,8 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     """To other instances; a turn's letters go in after those that it takes. One that is there
     already stays as it is."""
     dead_letters: tuple[DeadLetterRow, ...] = ()
+    dead_letters_dropped: tuple[tuple[str, str], ...] = ()
+    """Compensations, by node and iteration: their letters that were there before are gone."""
     jobs_offered: tuple[JobRow, ...] = ()
     jobs_withdrawn: tuple[JobKey, ...] = ()
     jobs_called_off: tuple[JobKey, ...] = ()

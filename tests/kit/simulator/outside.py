@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, TypeAlias
+from urllib.parse import unquote
 
 from tenuto.ports import Reply
 from tests.kit.checker.record import Fields
@@ -59,7 +60,7 @@ class Outside:
         self._heard.append(
             {
                 "listener": ear.id,
-                "id": headers["webhook-id"],
+                "id": unquote(headers["webhook-id"]),
                 "body": body.decode(),
                 "isAccepted": status == 200,
             }

@@ -8,6 +8,7 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.columns import (
+    DeadLetterColumns,
     InstanceColumns,
     WaitColumns,
     dead_letter_columns,
@@ -205,11 +206,24 @@ def _write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> None:
         if number is not None:
             disk.drop(disk.mail_numbers, (mail_id, write.instance_id))
             disk.drop(disk.mail, number)
+    if write.dead_letters_dropped:
+        _drop_dead_letters(disk, write)
     for letter in write.dead_letters:
         columns = dead_letter_columns(letter)
         if (columns.instance_id, columns.id) not in disk.dead_letters:
             disk.put(disk.dead_letters, (columns.instance_id, columns.id), pack(columns))
     _write_ownership(disk, turn.process_id, write)
+
+
+def _drop_dead_letters(disk: MemoryDisk, write: InstanceWrite) -> None:
+    for key, row in list(disk.dead_letters.items()):
+        letter = unpack(DeadLetterColumns, row)
+        if (
+            letter.instance_id == write.instance_id
+            and letter.kind == "compensation-failed"
+            and (letter.node, letter.iteration) in write.dead_letters_dropped
+        ):
+            disk.drop(disk.dead_letters, key)
 
 
 def _write_instance(disk: MemoryDisk, write: InstanceWrite) -> None:

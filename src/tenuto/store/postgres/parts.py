@@ -86,6 +86,7 @@ _COLUMNS = {
     "mail_exchanged": "id instance_id input created_at for_owner is_taken",
     "dead_letters_kept": "instance_id id tenant kind node iteration attempt task_id input error "
     "output at",
+    "dead_letters_dropped": "instance_id node iteration",
     "owners_released": "instance_id",
     "leases": "instance_id node iteration attempt token",
     "beats": "instance_id node iteration attempt token details",
@@ -188,8 +189,10 @@ def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Par
     ]
     made += _job_parts(won)
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
+    dropped = [(each.instance_id, *key) for each in won for key in each.dead_letters_dropped]
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
-    made += [("dead_letters_kept", letters), ("owners_released", released)]
+    made += [("dead_letters_kept", letters), ("dead_letters_dropped", dropped)]
+    made.append(("owners_released", released))
     if turn.events or any(write.create for write in won):
         made.append(("moment", [(lane, epoch_ms(turn.at))]))
     return [part(name, rows) for name, rows in made if rows]

@@ -299,6 +299,7 @@ def _owes(write: InstanceWrite) -> bool:
         or write.mail_taken
         or write.mail_sent
         or write.dead_letters
+        or write.dead_letters_dropped
         or write.jobs_offered
         or write.jobs_withdrawn
         or write.jobs_called_off
@@ -332,6 +333,9 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     if taken:
         session.run("delete_mail", (as_json(taken),))
     session.insert("insert_mail", [mail_columns(mail) for write in won for mail in write.mail_sent])
+    dropped = [(write.instance_id, *key) for write in won for key in write.dead_letters_dropped]
+    if dropped:
+        session.run("drop_dead_letters", (as_json(dropped),))
     session.insert(
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],

@@ -895,6 +895,15 @@ WHERE (instance_id, node, iteration, attempt) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
 );
 
+-- name: drop_dead_letters
+-- Compensations that were given up are tried again.
+DELETE FROM dead_letters
+WHERE
+    kind = 'compensation-failed'
+    AND (instance_id, node, iteration) IN (
+        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+    );
+
 -- name: call_off_jobs
 -- Nobody is to begin with these jobs.
 UPDATE jobs SET is_called_off = 1

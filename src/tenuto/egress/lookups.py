@@ -1,0 +1,139 @@
+"""Looking up names in threads of their own: a name that nobody answers for holds up itself alone.
+
+A look-up in a thread cannot be broken off. So each name has one at a time, whoever asks; one that
+takes too long is not waited for; and names that did so before have a few of the threads, never all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from tenuto.egress.addresses import address_problem
+
+THREADS = 32
+MOST_DOUBTFUL = 8
+"""Threads at most for names that were not answered for last time."""
+PATIENCE = 5.0
+"""Seconds for which an answer is waited for."""
+_KEPT = 120.0
+"""Seconds for which an answer is used again; it is forgotten where connecting fails."""
+_MOST_KEPT = 10_000
+
+
+class _Name(NamedTuple):
+    host: str
+    port: int
+    family: socket.AddressFamily
+
+
+class _Kept(NamedTuple):
+    answer: list[ResolveResult]
+    until: float
+
+
+class LookUps(AbstractResolver):
+    """Finds the addresses of names."""
+
+    def __init__(self, *, may_be_private: bool, patience: float = PATIENCE) -> None:
+        self._may_be_private = may_be_private
+        self._patience = patience
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tenuto look-up")
+        self._running: dict[_Name, asyncio.Future[list[ResolveResult]]] = {}
+        self._overdue: set[_Name] = set()
+        """Those of them that nobody waits for any more."""
+        self._doubtful: set[str] = set()
+        """Names that were not answered for in time when they were looked up last."""
+        self._kept: dict[_Name, _Kept] = {}
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a name; OSError when there are none, or not in time."""
+        name = _Name(host, port, family)
+        loop = asyncio.get_running_loop()
+        kept = self._kept.get(name)
+        if kept is not None and kept.until > loop.time():
+            return kept.answer
+        running = self._running.get(name) or self._begin(name)
+        if name in self._overdue:
+            raise OSError(f"the name server has not answered for {host} yet")
+        try:
+            async with asyncio.timeout(self._patience):
+                return await asyncio.shield(running)
+        except TimeoutError:
+            if not running.done():
+                self._overdue.add(name)
+                self._doubtful.add(host)
+            raise OSError(f"no name server has answered for {host}") from None
+
+    @property
+    def running(self) -> list[asyncio.Future[list[ResolveResult]]]:
+        """Look-ups that have no answer yet, waited for or not."""
+        return list(self._running.values())
+
+    def forget(self, host: str) -> None:
+        """Look a name up again next time: where it led to, nobody was."""
+        for name in [each for each in self._kept if each.host == host]:
+            del self._kept[name]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, name: _Name) -> asyncio.Future[list[ResolveResult]]:
+        if name.host in self._doubtful:
+            asked = sum(each.host in self._doubtful for each in self._running)
+            if asked >= MOST_DOUBTFUL:
+                raise OSError(f"too many names like {name.host} are not answered for")
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._threads, _look_up, name)
+        self._running[name] = running
+        running.add_done_callback(partial(self._ended, name))
+        return running
+
+    def _ended(self, name: _Name, running: asyncio.Future[list[ResolveResult]]) -> None:
+        del self._running[name]
+        was_overdue = name in self._overdue
+        self._overdue.discard(name)
+        if running.cancelled() or running.exception() is not None:
+            return
+        if not was_overdue:
+            self._doubtful.discard(name.host)
+        answer = running.result()
+        if self._may_be_kept(answer):
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[name] = _Kept(answer, running.get_loop().time() + _KEPT)
+
+    def _may_be_kept(self, answer: list[ResolveResult]) -> bool:
+        """What leads to where nothing may be sent is asked for anew: somebody may mend it."""
+        return self._may_be_private or not any(address_problem(each["host"]) for each in answer)
+
+
+def _look_up(name: _Name) -> list[ResolveResult]:
+    found = socket.getaddrinfo(
+        name.host,
+        name.port,
+        type=socket.SOCK_STREAM,
+        family=name.family,
+        flags=socket.AI_ADDRCONFIG,
+    )
+    return [
+        ResolveResult(
+            hostname=name.host,
+            host=socket.getnameinfo(address, _NUMERIC)[0],
+            port=name.port,
+            family=family,
+            proto=protocol,
+            flags=_NUMERIC,
+        )
+        for family, _, protocol, _, address in found
+    ]
+
+
+_NUMERIC = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
