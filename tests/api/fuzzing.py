@@ -30,6 +30,17 @@ CHECKS = [
 ]
 
 
+ENDLESS = frozenset({"stream_instance"})
+"""What is answered for as long as somebody listens."""
+
+
+def _leave_out_waiting(case: Case[Any]) -> None:
+    """Who asks to wait for a minute does; nothing is found out by it."""
+    for asked in (case.query, case.body):
+        if isinstance(asked, dict) and isinstance(asked.get("wait"), int | float | str):
+            del asked["wait"]
+
+
 def fuzz(
     url: str,
     headers: Mapping[str, str],
@@ -50,6 +61,8 @@ def fuzz(
             assert isinstance(found, Ok)
             operation = found.ok()
             name = operation.definition.raw["operationId"]
+            if name in ENDLESS:
+                continue
             given_ids = ids.get(name)
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                 for parameters in (None, given_ids) if given_ids else (None,):
@@ -83,6 +96,7 @@ def _ask(
     def run(case: Case[Any]) -> None:
         nonlocal count
         count += 1
+        _leave_out_waiting(case)
         response = case.call(session=session, timeout=60)
         case.validate_response(response, checks=CHECKS)
 

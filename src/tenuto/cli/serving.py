@@ -74,8 +74,8 @@ async def serve(wish: Wish) -> int:
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if wish.listener is not None:
                     stop_with_parent(stopped)
-                if wish.starts is not None:
-                    begun_ones = await begun(app, wish.starts)
+                begun_ones = await begun(app, wish.starts or ())
+                if wish.starts is not None and chosen.log_format == "text":
                     await say_what_to_try(url_of(listener), workflows, begun_ones, stopped)
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")

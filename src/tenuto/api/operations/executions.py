@@ -17,6 +17,7 @@ from tenuto.api.operation import API, operation
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
 from tenuto.executions.desk import Reported
+from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReportedError, TaskReport
 from tenuto.model.json import JSON
@@ -94,6 +95,9 @@ class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
     is_audited=False,
 )
 async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnswer:
+    refuse_bad_ids(workerId=body.worker_id)
+    for at, id in enumerate(body.task_ids or ()):
+        refuse_bad_ids(**{f"taskIds[{at}]": id})
     claim = call.service.desk.claim(
         call.principal.tenant,
         body.worker_id,
