@@ -123,7 +123,7 @@ async def test_a_signature_is_what_the_specification_says() -> None:
 
 
 async def test_an_event_arrives_whatever_its_id_is_made_of(hook: Receiver) -> None:
-    ids = ["plain", "ü-1 ☃", " outer ", "a%20b", "a b"]
+    ids = ["plain", "ü-1 ☃", "a%20b", "a b"]
     async with app_on() as app:
         added = await app.webhooks.add(hook.url, "order.**")
         for id in ids:
