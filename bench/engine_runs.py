@@ -89,7 +89,13 @@ def recorded(app: Tenuto) -> tuple[list[Statement], Callable[[], None]]:
     """The statements that write, as they are executed; and how to stop recording."""
     statements: list[Statement] = []
     store = app.engine.store
-    store.recorder = lambda sql, parameters: statements.append((sql, parameters))  # type: ignore[attr-defined]
+
+    def keep(sql: str, parameters: object) -> None:
+        # A transaction that was under way when it began is not part of it.
+        if statements or sql.startswith("BEGIN"):
+            statements.append((sql, parameters))
+
+    store.recorder = keep  # type: ignore[attr-defined]
 
     def stop() -> None:
         store.recorder = None  # type: ignore[attr-defined]
