@@ -170,9 +170,13 @@ class Scenario:
             mail_sent=self.some(self.a_mail),
             dead_letters=self.some(
                 lambda: dead_letter(
-                    f"d{self.random.randint(0, 9)}", id, at=moment(self.random.randint(0, 3))
+                    f"d{self.random.randint(0, 9)}",
+                    id,
+                    kind=choose(["task-failed", "compensation-failed"]),
+                    at=moment(self.random.randint(0, 3)),
                 )
             ),
+            dead_letters_dropped=self.some(lambda: (choose(NODES), "")),
             events=self.some(lambda: self.an_event(f"{id}:{choose(NODES)}")) if rows else (),
             ownership=choose(list(Ownership)),
         )

@@ -64,7 +64,12 @@ def commit_turn(disk: MemoryDisk, turn: Turn) -> TurnResult:
             )
         if not disk.lives(turn.process_id):
             raise Fenced(f"process {turn.process_id} was taken for dead")
-        outcomes = {write.instance_id: _gate(disk, turn, write) for write in _gated(turn)}
+        gated = _gated(turn)
+        # Whose place is taken has lost, also where another of this turn gets its key.
+        used = {write.instance_id: _key_taken(disk, write) for write in gated}
+        outcomes = {
+            write.instance_id: _gate(disk, turn, write, used[write.instance_id]) for write in gated
+        }
         outcomes |= {
             write.instance_id: LOST
             for write in turn.writes
@@ -148,10 +153,12 @@ def _is_own(taken: WriteResult | None, write: InstanceWrite) -> bool:
     return taken is not None and taken.existing_id == write.instance_id
 
 
-def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
+def _gate(
+    disk: MemoryDisk, turn: Turn, write: InstanceWrite, taken: WriteResult | None
+) -> WriteResult:
+    """`taken`: who had its idempotency key before the turn."""
     if not write.rows:
         raise DataRefused(f"{write.instance_id}: an instance is created with its first entries")
-    taken = _key_taken(disk, write)
     if taken is not None and not _is_own(taken, write):
         return taken
     first = write.rows[0]
@@ -160,6 +167,9 @@ def _gate(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
     if is_late or _is_somebody_elses(disk, turn, write):
         # A start repeated with its key and its id finds itself.
         return taken or LOST
+    twin = _key_taken(disk, write)
+    if twin is not None and not _is_own(twin, write):
+        return twin
     _append(disk, write.instance_id, first)
     disk.put(disk.turn_ids, (write.instance_id, first.seq), turn.id)
     if write.create is not None and write.create.key is not None:
