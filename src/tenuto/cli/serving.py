@@ -134,13 +134,15 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]) -> list[str]:
-    deployed: list[str] = []
+    """Deploy definitions; those that can be started without an input."""
+    startable: list[str] = []
     for file in files:
         for source in read_sources(file):
-            source.checked()
+            definition = source.checked()
             document = source.document
             assert isinstance(document, dict)
             version = await app.deploy(document if source.flow is None else source.flow)
-            announce(f"{source.checked().id}@{version} from {file}")
-            deployed.append(source.checked().id)
-    return deployed
+            announce(f"{definition.id}@{version} from {file}")
+            if definition.input_schema is None:
+                startable.append(definition.id)
+    return startable
