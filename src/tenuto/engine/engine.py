@@ -471,7 +471,12 @@ class Engine:
                 again=self._may_have_to_tell,
             )
         return Telling(
-            drainer=Drainer(store=self.store, clock=self.clock, publish=self.postmaster.publish),
+            drainer=Drainer(
+                store=self.store,
+                clock=self.clock,
+                publish=self.postmaster.publish,
+                known=(lambda _: None) if deliverer is None else deliverer.know,
+            ),
             deliverer=deliverer,
             clock=self.clock,
             process_id=lambda: self.process_id,
