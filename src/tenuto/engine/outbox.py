@@ -61,15 +61,12 @@ class Drainer:
         self._clock = clock
         self._publish = publish
         self._audiences = Audiences()
+        self.is_listened_to = False
+        """Whether anybody heard anything when this process looked last; every step asks."""
         self._listening: int | None = None
         """Of which change of those who listen the audiences are."""
         self._aside = SetAside(clock)
         self._page = PAGE
-
-    @property
-    def is_listened_to(self) -> bool:
-        """Whether anybody heard anything when this process looked last."""
-        return self._audiences.is_listened_to
 
     @property
     def untold(self) -> Mapping[str, str]:
@@ -109,6 +106,7 @@ class Drainer:
         if listening != self._listening:
             listeners = await self._store.listeners(None)
             self._audiences = Audiences(listeners)
+            self.is_listened_to = self._audiences.is_listened_to
             self._known(listeners)
             # Read before they were: should they have changed meanwhile, they are read again.
             self._listening = listening
