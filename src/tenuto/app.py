@@ -220,7 +220,8 @@ class Tenuto:
         """Instances of which this process cannot tell those who listen, and why.
 
         A newer program wrote to them, or the store refuses what there is to tell. They are tried
-        again ever less often; everything else is told meanwhile.
+        again ever less often; everything else is told meanwhile. Webhooks and subscriptions that
+        cannot be read, and are told nothing because of it, are named too.
         """
         return self.engine.telling.drainer.untold
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,7 +28,7 @@ from tenuto.ports import Clock, Ids
 from tenuto.store.outbox_protocol import Backlog, Listener
 from tenuto.store.protocol import Store
 
-State: TypeAlias = Literal["active", "failing", "disabled"]
+State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
 
 
 class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -39,7 +40,8 @@ class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
     description: str | None
     state: State
     """`failing`: nothing has arrived since `failing_since`, and it is tried again; `disabled`:
-    nothing is sent any more until somebody enables it."""
+    nothing is sent any more until somebody enables it; `unreadable`: a newer program wrote it, or
+    it is damaged, and this one tells it nothing."""
     pending: int
     """Events that are on their way."""
     oldest_pending: datetime | None
@@ -95,7 +97,7 @@ class _Listeners:
 
     async def _enabled(self, id: str) -> Listener:
         listener = await self._found(id)
-        health = health_of(listener)
+        _, health, _ = _read(listener)
         if health.disabled_at is None:
             return listener
         now = self._clock.now()
@@ -267,13 +269,13 @@ def _refuse(message: str, problems: list[Problem]) -> None:
 
 
 def _webhook(listener: Listener, backlog: Backlog | None) -> Webhook:
-    endpoint, health = endpoint_of(listener), health_of(listener)
+    endpoint, health, state = _read(listener)
     return Webhook(
         id=listener.id,
         url=endpoint.url,
         patterns=listener.patterns,
         description=endpoint.description,
-        state=_state(health),
+        state=state,
         pending=0 if backlog is None else backlog.size,
         oldest_pending=None if backlog is None else backlog.oldest,
         delivered_at=health.delivered_at,
@@ -288,7 +290,7 @@ def _webhook(listener: Listener, backlog: Backlog | None) -> Webhook:
 def _subscription(
     listener: Listener, backlog: Backlog | None, *, has_expired: bool
 ) -> Subscription:
-    endpoint, shown = endpoint_of(listener), _webhook(listener, backlog)
+    (endpoint, _, _), shown = _read(listener), _webhook(listener, backlog)
     fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
     return Subscription(
         **fields,
@@ -298,6 +300,16 @@ def _subscription(
         expiration_time=listener.expires_at,
         expired=has_expired,
     )
+
+
+def _read(listener: Listener) -> tuple[Endpoint, Health, State]:
+    """What is kept of it; one that cannot be read says so and keeps no other from being shown."""
+    try:
+        endpoint, health = endpoint_of(listener), health_of(listener)
+    except msgspec.DecodeError as error:
+        why = f"what is kept of it cannot be read: {error}"
+        return Endpoint(url="", secret=""), Health(last_error=why), "unreadable"
+    return endpoint, health, _state(health)
 
 
 def _state(health: Health) -> State:

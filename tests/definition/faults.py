@@ -202,6 +202,12 @@ def costly_condition(document: Document) -> Expected:
     return "TEN-1035", f"{path}.eventCondition"
 
 
+def long_lookback(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["lookback"] = "P1Y"
+    return "TEN-1039", f"{path}.lookback"
+
+
 def unknown_target(document: Document) -> Expected:
     step, path = _step(document, "d")
     step.setdefault("transitions", {})["default"] = "nowhere"
@@ -389,6 +395,7 @@ FAULTS: tuple[Fault, ...] = (
     long_pattern,
     long_task_id,
     costly_condition,
+    long_lookback,
     unknown_target,
     unreachable,
     cycle,
@@ -418,4 +425,4 @@ FAULTS: tuple[Fault, ...] = (
     unfit_text,
 )
 
-WARNINGS = frozenset({costly_condition, no_effect})
+WARNINGS = frozenset({costly_condition, long_lookback, no_effect})

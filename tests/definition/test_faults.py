@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 
 import pytest
 
@@ -107,6 +108,25 @@ def test_a_condition_that_cannot_be_indexed_says_what_it_costs() -> None:
     [problem] = check(document).problems
     assert problem.severity == "warning"
     assert "every instance that waits" in problem.message
+
+
+def test_a_lookback_beyond_what_is_kept_or_cheap_is_warned_about() -> None:
+    def warned(lookback: str, **kept: int) -> list[str]:
+        document = steps_document()
+        document["steps"][5]["lookback"] = lookback
+        problems = check(document, events_kept=timedelta(**kept or {"days": 7})).problems
+        assert all(each.severity == "warning" for each in problems)
+        assert [each.code for each in problems] in ([], ["TEN-1039"])
+        return [each.message for each in problems]
+
+    assert warned("P7D") == warned("PT0S") == []
+    [beyond] = warned("PT169H")
+    assert "the 7 days for which events are kept" in beyond
+    assert warned("P2D", hours=36) == [
+        "it looks back further than the 1.5 days for which events are kept"
+    ]
+    [costly] = warned("P1M", days=365)
+    assert "all events of its pattern since then are read" in costly
 
 
 def test_a_cancellation_trigger_that_compares_nothing_with_the_input_says_what_it_costs() -> None:

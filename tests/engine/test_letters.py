@@ -139,6 +139,10 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
         await completed(app, 10)
         deliveries = await app.engine.store.deliveries_of("default", "e")
         assert [each.outcome for each in deliveries] == ["resumed"] * 10
+        found = await app.engine.store.event("default", "e")
+        assert found is not None
+        assert found.resumed < 10
+        assert (await app.event("e"))["resumed"] == 10
 
 
 async def test_a_turn_takes_as_many_matchings_as_it_can_hold(

@@ -70,6 +70,26 @@ def test_who_failed_before_is_known_to_the_next_process() -> None:
     world.life(look)
 
 
+def test_what_is_known_of_an_address_goes_with_it() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        world.hook.answer = lambda _: 500
+        gone = await app.webhooks.add("https://gone.example.com", "paid")
+        kept = await app.webhooks.add("https://kept.example.com", "paid")
+        await app.publish("paid", id="e1")
+        await quiet(app, 1)
+        deliverer = app.engine.telling._deliverer
+        assert deliverer is not None
+        assert deliverer._failures.keys() == {gone.id, kept.id}
+        await app.webhooks.remove(gone.id)
+        app.engine.telling.hint()
+        await quiet(app, 1)
+        assert deliverer._failures.keys() == {kept.id}
+
+    world.life(work)
+
+
 def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
     world = World()
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tenuto import Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
+from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
 from tenuto.core import Decision, InstanceState, Plan, decide
 from tenuto.model.inputs import Input, UndoAsked
 from tenuto.model.json import JSON, Object
@@ -109,7 +109,7 @@ async def test_what_was_kept_for_people_goes_when_it_is_undone_after_all() -> No
         assert left == ["last"]
 
 
-async def test_a_parent_may_ask_a_child_that_was_undone_by_hand() -> None:
+async def test_a_parent_follows_a_child_that_is_undone_by_hand() -> None:
     """What is undone already is not undone twice, and the parent hears that it is."""
     async with Tenuto() as app:
         there = Undoing(app)
@@ -124,16 +124,19 @@ async def test_a_parent_may_ask_a_child_that_was_undone_by_hand() -> None:
             async def is_undone(step: str = step) -> bool:
                 return step in (await undoing_of(child))["completed"]
 
+            assert (await undoing_of(parent))["status"] == "COMPLETED_WITH_ERRORS"
             await child.retry_compensation(step)
             await until(app, is_undone)
-        assert (await undoing_of(parent))["status"] == "COMPLETED_WITH_ERRORS"
-        await parent.retry_compensation("call")
 
         async def is_whole() -> bool:
             return bool((await undoing_of(parent))["status"] == "COMPLETED")
 
         await until(app, is_whole)
         assert there.undone == ["undo_a", "undo_b"]
+        assert (await undoing_of(parent))["completed"] == ["call"]
+        assert await parent.status() == "FAILED"
+        with pytest.raises(Conflict):
+            await parent.retry_compensation("call")
         left = [each.node for each in await app.engine.store.dead_letters("default", 10)]
         assert left == ["last"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import cast
 
 import pytest
 
 from tenuto import Tenuto
+from tenuto.engine.intake import Intake
 from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recovery import Recovery
@@ -26,6 +28,7 @@ class Choosy:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self.tried: list[str] = []
+        self.unmatched = {("default", "in hand")}
 
     async def match_together(self, events: Sequence[StoredEvent]) -> None:
         for each in events:
@@ -42,17 +45,19 @@ class Choosy:
 async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     store = MemoryStore()
     await store.open(ME, NOON)
-    await store.commit(turn("t1", events=(event("bad"), event("good"), event("fine"))))
+    await store.commit(
+        turn("t1", events=(event("bad"), event("in hand"), event("good"), event("fine")))
+    )
     choosy = Choosy(store)
     recovery = Recovery(
         store=store,
         postmaster=cast("Postmaster", choosy),
-        looking_back=cast("LookingBack", None),
+        looking_back=LookingBack(store, lambda _: Intake()),
         report=lambda _: None,
     )
-    assert await recovery.run() == 0
+    await recovery.finish()
     assert sorted(choosy.tried) == ["bad", "fine", "good"]
-    assert [each.id for _, each in await store.unmatched_events(10)] == ["bad"]
+    assert [each.id for _, each in await store.unmatched_events(10)] == ["bad", "in hand"]
 
 
 class Counting(MemoryStore):
@@ -86,10 +91,48 @@ async def test_what_a_crash_left_unmatched_is_matched_together() -> None:
         )
     counting = Counting(disk)
     async with Tenuto(counting) as app:
+        await app.engine.caught_up()
         assert await counting.unmatched_events(1) == []
         assert counting.questions <= 2
         assert counting.turns <= 10
         await (await app.instance(waiting.id)).result(5)
+
+
+class Slow(MemoryStore):
+    """Tells whom events are for only once it may; the first time that it is asked it is away."""
+
+    def __init__(self, disk: MemoryDisk) -> None:
+        super().__init__(disk)
+        self.may_answer = asyncio.Event()
+        self.faults = [StoreUnavailable("away")]
+
+    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+        await self.may_answer.wait()
+        if self.faults:
+            raise self.faults.pop()
+        return await super().wait_terms(tenant, pattern)
+
+
+async def test_an_app_is_open_while_it_matches_what_others_left() -> None:
+    disk = MemoryDisk()
+    async with Tenuto(MemoryStore(disk)) as app:
+        await app.deploy(ONE_WAIT)
+        waiting = await app.start("waiting", {"orderId": 7})
+        await app.engine._settle()
+        left = event("e", pattern="payment.received", payload={"orderId": 7})
+        await app.engine.store.commit(turn("t", events=(left,), process_id=app.engine.process_id))
+    for _ in range(2):
+        # Whoever stops before it has caught up leaves the rest to the next.
+        slow = Slow(disk)
+        async with Tenuto(slow) as app:
+            assert app.engine.is_catching_up
+            await app.start("waiting", {"orderId": 8})
+    async with Tenuto(slow := Slow(disk)) as app:
+        slow.may_answer.set()
+        await (await app.instance(waiting.id)).result(5)
+        await app.engine.caught_up()
+        assert not app.engine.is_catching_up
+        assert await slow.unmatched_events(1) == []
 
 
 class Denying(MemoryStore):

@@ -14,6 +14,7 @@ from tenuto.model.json import Object
 from tenuto.model.log import LogRow
 from tenuto.store.memory import MemoryDisk
 from tenuto.store.memory.disk import pack, unpack
+from tenuto.store.outbox_columns import ListenerColumns
 from tenuto.store.outbox_protocol import Posting
 from tenuto.store.protocol import DataRefused
 from tests.engine.situations import ONE_WAIT, steps
@@ -169,6 +170,43 @@ def test_what_another_process_has_told_is_set_aside_no_longer() -> None:
         assert list(app.untold) == [bad.id]
         world.disk.outbox.clear()
         await quiet(app, 600)
+        assert app.untold == {}
+
+    world.life(work)
+
+
+def damage(disk: MemoryDisk, id: str) -> None:
+    """Have what is kept of a listener end in the middle."""
+    [(key, row)] = [(key, row) for key, row in disk.listeners.items() if key[2] == id]
+    columns = unpack(ListenerColumns, row)
+    disk.listeners[key] = pack(columns._replace(settings=columns.settings[:-3]))
+    disk.listening += 1
+
+
+def test_an_address_that_cannot_be_read_is_shown_as_such_and_the_others_are_told() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        odd = await app.webhooks.add("https://odd.example.com", "paid")
+        well = await app.webhooks.add("https://example.com", "paid")
+        notified = await app.subscriptions.add("https://odd.example.com", "paid", subscriber_id="s")
+        damage(world.disk, odd.id)
+        damage(world.disk, notified.id)
+        await app.publish("paid", id="e1")
+        await quiet(app, 10)
+        assert app.engine.fault is None
+        assert [each.path for each in world.hook.received] == ["https://example.com"]
+        assert app.untold.keys() == {odd.id, notified.id}
+        assert "cannot be read" in app.untold[odd.id]
+        shown = {each.id: each for each in await app.webhooks.list()}
+        assert [shown[id].state for id in (odd.id, well.id)] == ["unreadable", "active"]
+        assert "cannot be read" in (shown[odd.id].last_error or "")
+        assert [each.state for each in await app.subscriptions.list()] == ["unreadable"]
+        assert (await app.webhooks.enable(odd.id)).state == "unreadable"
+        await app.webhooks.remove(odd.id)
+        await app.subscriptions.remove(notified.id)
+        await app.publish("paid", id="e2")
+        await quiet(app, 10)
         assert app.untold == {}
 
     world.life(work)

@@ -11,6 +11,7 @@ import pytest
 
 from tenuto.model.status import Status
 from tenuto.store.outbox_protocol import (
+    Backlog,
     Lifecycle,
     Listener,
     ListenerLevel,
@@ -199,6 +200,34 @@ async def test_a_disabled_listener_hears_nothing_until_it_is_put_anew(store: Han
     await store.put_listener(listener())
     await store.commit(turn("t2", told(begin("i2"))))
     assert len(await store.outbox(10)) == 1
+
+
+async def test_nothing_is_put_on_its_way_to_one_that_was_disabled_meanwhile(store: Handle) -> None:
+    await store.put_listener(listener())
+    await store.put_listener(listener("w2", level=0, hears_inbox=True))
+    await store.drained([], [posting("w1", "e1")])
+    assert await due(store) == ["e1"]
+    await store.settle(Settlement(listener_id="w1", is_disabled=True))
+    await store.drained([], [posting("w1", "e2"), posting("w2", "e2")])
+    assert await store.backlogs("default") == {"w2": Backlog(1, NOON)}
+    assert await store.enable_listener(listener())
+    await store.drained([], [posting("w1", "e3")])
+    assert sorted(await due(store)) == ["e2", "e3"]
+
+
+async def test_what_did_not_arrive_and_what_was_never_tried_go_out_by_turns(store: Handle) -> None:
+    await store.put_listener(listener())
+    odd = [f"odd{n}" for n in range(12)]
+    await store.drained([], [posting("w1", id, stream=id) for id in odd])
+    while await due(store):
+        later = tuple((id, moment(1)) for id in await due(store))
+        await store.settle(Settlement(listener_id="w1", put_off=later))
+    await store.drained([], [posting("w1", f"new{n}", stream=f"n{n}", at=2) for n in range(7)])
+    expected = [f"{kind}{n}" for n in range(4) for kind in ("new", "odd")] + ["new4"]
+    assert await due(store, at=3) == expected
+    arrived = tuple(f"new{n}" for n in range(7))
+    await store.settle(Settlement(listener_id="w1", delivered=arrived))
+    assert await due(store, at=3) == odd[:9]
 
 
 async def test_each_part_of_the_outbox_is_one_process_s(shared_place: Place) -> None:

@@ -33,6 +33,7 @@ _STYLES: Final = {
     "active": "green",
     "failing": "yellow",
     "disabled": "bold red",
+    "unreadable": "bold red",
     "expired": "dim",
 }
 

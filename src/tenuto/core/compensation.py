@@ -169,6 +169,8 @@ def child_undone(d: Deciding, report: ChildUndone) -> Rejection | None:
     """A child has undone itself, or what of it could be."""
     undoing = d.state.compensation
     work = None if undoing is None else undoing.work
+    if undoing is not None and not undoing.is_under_way and report.status == "COMPLETED":
+        return _undone_after_all(d, undoing, report)
     if undoing is None or work is None or work.child_id != report.child_id:
         message = f"{report.node} does not wait for {report.child_id}"
         return Rejection(code=STALE, message=message)
@@ -185,6 +187,19 @@ def child_undone(d: Deciding, report: ChildUndone) -> Rejection | None:
     )
     _give_up(d, item, work.attempt, failure)
     return None
+
+
+def _undone_after_all(d: Deciding, undoing: Compensation, report: ChildUndone) -> Rejection | None:
+    """Somebody had a child try again that was given up here: it is undone here too."""
+    for place, error in undoing.failed.items():
+        item = undoing.plan[place]
+        if item.is_child and d.state.nodes[item.undone].child_id == report.child_id:
+            d.order(DropDeadLetters(node=item.step_id, iteration=item.iteration))
+            d.emit(_dispatched(d, item, error.attempt + 1))
+            _complete(d, item, error.attempt + 1, None)
+            return None
+    message = f"{report.child_id} is not among what was given up"
+    return Rejection(code=STALE, message=message)
 
 
 def retry_due(d: Deciding) -> None:

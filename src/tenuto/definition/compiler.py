@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import cast
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import EVENTS_KEPT
 
 MOST_NODES = 20_000
 
@@ -83,13 +85,19 @@ def compile_definition(
     return checked.definition
 
 
-def check(document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False) -> Checked:
+def check(
+    document: JSON,
+    *,
+    fallback_id: str = "workflow",
+    is_saved: bool = False,
+    events_kept: timedelta = EVENTS_KEPT,
+) -> Checked:
     """Everything that is wrong with a document, and what it compiles to if nothing is.
 
     `fallback_id` is the id of a definition that names none. Of one that `is_saved` nothing is
-    asked that was not asked of it then.
+    asked that was not asked of it then. `events_kept`: how long events are there to be found.
     """
-    report = Report()
+    report = Report(events_kept)
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):

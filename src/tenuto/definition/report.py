@@ -6,12 +6,14 @@ import difflib
 import json
 import re
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Literal
 
 from msgspec import Struct
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Problem
+from tenuto.model.policy import EVENTS_KEPT
 
 MOST_PROBLEMS = 1000
 """A document with more faults than this is not read to its end by anybody."""
@@ -25,7 +27,9 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 class Report:
     """Everything that was found wrong so far, in the order of finding."""
 
-    def __init__(self) -> None:
+    def __init__(self, events_kept: timedelta = EVENTS_KEPT) -> None:
+        """`events_kept`: for how long events are there to be found."""
+        self.events_kept = events_kept
         self._problems: list[Problem] = []
         self.has_errors = False
 

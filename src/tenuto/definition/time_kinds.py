@@ -11,6 +11,9 @@ from tenuto.definition.report import Place
 from tenuto.model.durations import Duration, parse_duration, parse_moment
 from tenuto.model.json import JSON
 
+LONG_LOOKBACK = timedelta(days=7)
+"""Whoever looks back further is told what that costs."""
+
 
 class Length:
     """A length of time that may count months."""
@@ -24,6 +27,36 @@ class Length:
 
     def write(self, value: object) -> JSON:
         return iso_duration(cast("Duration", value))
+
+
+class Lookback(Length):
+    """How far back a wait looks for events; further than is of use, or cheap, is warned about."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        length = super().read(value, place)
+        if isinstance(length, Duration):
+            kept = place.report.events_kept
+            if _about(length) > kept:
+                place.warn(
+                    "TEN-1039",
+                    f"it looks back further than the {_days(kept)} for which events are kept",
+                )
+            elif _about(length) > LONG_LOOKBACK:
+                place.warn(
+                    "TEN-1039",
+                    f"it looks back further than {_days(LONG_LOOKBACK)}: whenever it opens, all "
+                    "events of its pattern since then are read that may fit",
+                )
+        return length
+
+
+def _about(length: Duration) -> timedelta:
+    """At least how long it is, whichever months it counts."""
+    return length.span + timedelta(days=28 * length.months)
+
+
+def _days(span: timedelta) -> str:
+    return f"{span / timedelta(days=1):g} days"
 
 
 class Span:

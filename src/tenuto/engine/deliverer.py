@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -86,6 +86,12 @@ class Deliverer:
             self._has_looked = True
         moments = [await self._serve_all(self._trusted()), await self._serve_all(self._doubted())]
         return min((each for each in moments if each is not None), default=None)
+
+    def know(self, listeners: Iterable[Listener]) -> None:
+        """These are all who listen: what is known of those that went, or hear nothing, goes."""
+        hearing = {each.id for each in listeners if each.level or each.hears_inbox}
+        for id in self._failures.keys() - hearing:
+            del self._failures[id]
 
     def _trusted(self) -> _Ask:
         """Those that took what they were sent last, or were never sent anything."""

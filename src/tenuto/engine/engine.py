@@ -260,6 +260,7 @@ class Engine:
 
     async def _begin_to_work(self) -> int:
         taken_over = await self._heart.take_over()
+        self._loops.start("catching up", self._heart.catch_up())
         await self._mailroom.run_once()
         self._loops.start("timekeeper", self.timekeeper.run())
         self._loops.tick(
@@ -330,6 +331,9 @@ class Engine:
                     await asyncio.wait(self._errands)
                     for lane in self.lanes:
                         await lane.idle()
+                if self.store.is_shared:
+                    # Else whoever opens the store next finds what is left.
+                    await self._heart.caught_up()
         except TimeoutError:
             log.warning("the store did not take everything before the engine stopped")
 
@@ -384,6 +388,15 @@ class Engine:
     def fault(self) -> BaseException | None:
         """What killed a background loop, if one died."""
         return self._fault
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether it still matches events, and looks back for waits, that others left undone."""
+        return self._heart.is_catching_up
+
+    async def caught_up(self) -> None:
+        """Wait until that is done."""
+        await self._heart.caught_up()
 
     # -- what workers outside ask
 
@@ -471,7 +484,12 @@ class Engine:
                 again=self._may_have_to_tell,
             )
         return Telling(
-            drainer=Drainer(store=self.store, clock=self.clock, publish=self.postmaster.publish),
+            drainer=Drainer(
+                store=self.store,
+                clock=self.clock,
+                publish=self.postmaster.publish,
+                known=(lambda _: None) if deliverer is None else deliverer.know,
+            ),
             deliverer=deliverer,
             clock=self.clock,
             process_id=lambda: self.process_id,
@@ -656,6 +674,8 @@ class Engine:
                 return False
 
     async def _forget_what_is_old(self) -> int:
+        # Now and then, for who stopped before it had caught up and is nobody's heir's concern.
+        self._heart.look_for_unfinished()
         return (
             await self._pruner.run_once()
             + await self.forgetter.run_once()

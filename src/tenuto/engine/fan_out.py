@@ -43,14 +43,16 @@ class Audience:
         """Pattern → whom, of patterns that only one name fits."""
         self._by_first_word: dict[str, list[tuple[str, Addressee]]] = {}
         """First word → pattern and whom; under `*` those that begin with any word."""
+        self.unreadable: dict[str, str] = {}
+        """Who is told nothing, since what they asked for cannot be read, and why."""
         for listener in listeners:
             if not listener.level and not listener.hears_inbox:
                 continue
             if listener.kind == "definition":
                 self.has_definitions = True
                 self._workflows += listener.patterns
-            elif (addressee := _addressee(listener)) is not None:
-                self._add(addressee)
+            else:
+                self._add_if_readable(listener)
 
     def is_for_workflows(self, event: Event) -> bool:
         """Whether a definition listens for it."""
@@ -73,6 +75,14 @@ class Audience:
                 body=_encode(_body(addressee, event)),
                 created_at=now,
             )
+
+    def _add_if_readable(self, listener: Listener) -> None:
+        try:
+            self._add(_addressee(listener))
+        except (msgspec.DecodeError, ExpressionError) as error:
+            # A newer program's, or damaged. The others do not go without because of it.
+            log.error("%s is told nothing, since it cannot be read: %s", listener.id, error)  # noqa: TRY400
+            self.unreadable[listener.id] = f"it is told nothing, since it cannot be read: {error}"
 
     def _add(self, addressee: Addressee) -> None:
         for pattern in addressee.listener.patterns:
@@ -110,6 +120,11 @@ class Audiences:
             each.level or each.hears_inbox for of_one in self._listeners.values() for each in of_one
         )
 
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Who is told nothing of what there was to tell, since they cannot be read, and why."""
+        return {id: why for each in self._known.values() for id, why in each.unreadable.items()}
+
     def of(self, tenant: str) -> Audience:
         found = self._known.get(tenant)
         if found is None:
@@ -117,15 +132,11 @@ class Audiences:
         return found
 
 
-def _addressee(listener: Listener) -> Addressee | None:
+def _addressee(listener: Listener) -> Addressee:
     endpoint = endpoint_of(listener)
     if endpoint.filter is None:
         return Addressee(listener, endpoint, None)
-    try:
-        return Addressee(listener, endpoint, compile_expression(endpoint.filter, roots=_EVENT))
-    except ExpressionError as error:
-        log.warning("%s is told nothing, since its filter cannot be read: %s", listener.id, error)
-        return None
+    return Addressee(listener, endpoint, compile_expression(endpoint.filter, roots=_EVENT))
 
 
 def _may_be_for(addressee: Addressee, event: Event) -> bool:

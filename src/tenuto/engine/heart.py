@@ -40,6 +40,10 @@ class Heart:
         self._inherited = inherited
         self._let_all_go = let_all_go
         self._entering = asyncio.Lock()
+        self._is_behind = asyncio.Event()
+        """Set while there may be events and waits that others began to bring together."""
+        self._is_up_to_date = asyncio.Event()
+        self._taken_over = 0
         self._has_orphans = asyncio.Event()
         """Set when somebody is gone, until what was left is all taken over: also when taking over
         broke off, for then the dead are buried and what they began is not done."""
@@ -81,13 +85,54 @@ class Heart:
             process_id = self.process_id
             self._has_orphans.clear()
             try:
-                return await self._recovery.run()
+                taken_over = await self._recovery.take_over()
             except StoreUnavailable:
                 self._has_orphans.set()
                 raise
             except Fenced:
                 # It stood still between its last beat and now.
                 await self.fenced(process_id)
+            else:
+                self.look_for_unfinished()
+                return taken_over
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether events and waits that others left are still being brought together."""
+        return self._is_behind.is_set()
+
+    def look_for_unfinished(self) -> None:
+        """Others may have stored events, or opened waits, and not lived to look for each other."""
+        self._taken_over += 1
+        self._is_up_to_date.clear()
+        self._is_behind.set()
+
+    async def caught_up(self) -> None:
+        """Wait until what others left of events and waits is done."""
+        if self._is_behind.is_set():
+            await self._is_up_to_date.wait()
+
+    async def catch_up(self) -> None:
+        """Finish what others began with events and waits; a loop that holds up nobody.
+
+        Thousands of events are matched while the process is at work already: those who wait for
+        them would have had to wait anyway, the others need not.
+        """
+        while True:
+            await self._is_behind.wait()
+            process_id, taken_over = self.process_id, self._taken_over
+            try:
+                await self._recovery.finish()
+            except StoreUnavailable as error:
+                self._outage.noticed("catching up", error)
+                await self._clock.sleep(BAD_WEATHER)
+            except Fenced:
+                await self.fenced(process_id)
+            else:
+                self._outage.worked("catching up")
+                if taken_over == self._taken_over:
+                    self._is_behind.clear()
+                    self._is_up_to_date.set()
 
     async def fenced(self, process_id: str) -> None:
         """The store has buried `process_id`: what it owned is others', and it goes on as another.

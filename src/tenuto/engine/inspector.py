@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from tenuto.engine.held import Held
@@ -72,7 +73,7 @@ class Inspector:
         reached = {(each.instance_id, each.node, each.iteration) for each in deliveries}
         reached |= {("", each.node, tenant) for each in starts}
         near = await self._near.of_event(found.number, event, reached)
-        return EventReport(found, deliveries, starts, near)
+        return EventReport(_counted(found, deliveries, starts), deliveries, starts, near)
 
     async def dry_run(self, event: Event) -> DryRun:
         """What publishing an event would do; Conflict where its id is taken."""
@@ -112,6 +113,27 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
     )
     triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal)
     return Inspector(store, loader, triggers, clock)
+
+
+def _counted(
+    found: InboxEvent, deliveries: Iterable[Delivery], starts: frozenset[Delivery]
+) -> InboxEvent:
+    """Whom it was for in all, once that is known.
+
+    Where matching broke off between two parts, what was counted with the last is only whom it
+    found anew; and of instances that are forgotten there are no deliveries any more.
+    """
+    if not found.matched:
+        return found
+    others = [each for each in deliveries if each not in starts]
+    resumed = {(each.instance_id, each.node, each.iteration) for each in others if each.node}
+    cancelled = {each.instance_id for each in others if not each.node}
+    started = [each for each in starts if each.outcome != "refused"]
+    return found._replace(
+        resumed=max(found.resumed, len(resumed)),
+        cancelled=max(found.cancelled, len(cancelled)),
+        started=max(found.started, len(started)),
+    )
 
 
 def _is_start(delivery: Delivery, event: Event) -> bool:

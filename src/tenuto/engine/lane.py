@@ -141,9 +141,11 @@ class Lane:
             drafts, left = await self._drafter.draft(batch.requests)
             # A bounded turn keeps the loop and the store responsive; the rest goes first next time.
             # Neither that nor what was settled on the way has part in what becomes of this turn.
-            self._intake.go_first(left)
-            drafted = {id(request) for draft in drafts for request in draft.requests}
-            batch.requests[:] = [each for each in batch.requests if id(each) in drafted]
+            if left:
+                self._intake.go_first(left)
+            if sum([len(draft.requests) for draft in drafts]) < len(batch.requests):
+                drafted = {id(request) for draft in drafts for request in draft.requests}
+                batch.requests[:] = [each for each in batch.requests if id(each) in drafted]
             turn = self._turn(process_id, drafts, batch)
             result = TurnResult({}, {}) if turn is None else await self._commit(turn)
         except StoreUnavailable as error:

@@ -41,6 +41,8 @@ class LookingBack:
         self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
         self._have_come = Together(store.have_come)
         self._marks = _Marks()
+        self.under_way: set[tuple[str, str, str]] = set()
+        """Where waits are looking back now."""
 
     async def arms_of(self, wait: WaitRow) -> list[WaitRow]:
         """All arms of a wait, of which one is known."""
@@ -55,6 +57,14 @@ class LookingBack:
 
         Where it has several arms, the oldest that fits any of them, and of those the first listed.
         """
+        place = place_of(arms[0])
+        self.under_way.add(place)
+        try:
+            return await self._of(arms)
+        finally:
+            self.under_way.discard(place)
+
+    async def _of(self, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         intake = self._intake_of(wait.instance_id)
         async for event in self._past_events(arms):

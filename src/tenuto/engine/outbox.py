@@ -23,7 +23,7 @@ from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.ports import Clock
-from tenuto.store.outbox_protocol import OutboxRow, Stretch
+from tenuto.store.outbox_protocol import Listener, OutboxRow, Stretch
 from tenuto.store.protocol import DataRefused, Fenced, InstanceQuery, InstanceRow, Store
 
 log = logging.getLogger("tenuto.outbox")
@@ -50,26 +50,28 @@ class Drainer:
         store: Store,
         clock: Clock,
         publish: Callable[[Event], Awaitable[object]],
+        known: Callable[[Sequence[Listener]], None] = lambda _: None,
     ) -> None:
-        """`publish` stores an event that is there once, and finds whom it is for."""
+        """`publish` stores an event that is there once, and finds whom it is for.
+
+        `known` is called with all who listen, whenever that has changed.
+        """
+        self._known = known
         self._store = store
         self._clock = clock
         self._publish = publish
         self._audiences = Audiences()
+        self.is_listened_to = False
+        """Whether anybody heard anything when this process looked last; every step asks."""
         self._listening: int | None = None
         """Of which change of those who listen the audiences are."""
         self._aside = SetAside(clock)
         self._page = PAGE
 
     @property
-    def is_listened_to(self) -> bool:
-        """Whether anybody heard anything when this process looked last."""
-        return self._audiences.is_listened_to
-
-    @property
     def untold(self) -> Mapping[str, str]:
-        """What this process cannot tell, an instance or an event, and why."""
-        return self._aside.reasons
+        """What this process cannot tell, an instance or an event, and why; whom, by its id."""
+        return {**self._aside.reasons, **self._audiences.unreadable}
 
     @property
     def next_try(self) -> datetime | None:
@@ -90,7 +92,7 @@ class Drainer:
         aside = self._aside.resting()
         rows = await self._store.outbox(self._page, passing_over=aside)
         if len(rows) < self._page:
-            self._aside.went(self.untold.keys() - aside - {row.stream for row in rows})
+            self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
         # Afterwards: whoever had a row written is among them, also if nobody was a moment ago.
         await self._look_who_listens()
         rows = [row for row in rows if row.stream not in aside]
@@ -102,7 +104,10 @@ class Drainer:
     async def _look_who_listens(self) -> None:
         listening = await self._store.listening()
         if listening != self._listening:
-            self._audiences = Audiences(await self._store.listeners(None))
+            listeners = await self._store.listeners(None)
+            self._audiences = Audiences(listeners)
+            self.is_listened_to = self._audiences.is_listened_to
+            self._known(listeners)
             # Read before they were: should they have changed meanwhile, they are read again.
             self._listening = listening
 

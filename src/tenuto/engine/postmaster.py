@@ -101,7 +101,7 @@ class Postmaster:
         self._clock = clock
         self._intake_of = intake_of
         self.unmatched: set[tuple[str, str]] = set()
-        """Events, by tenant and id, whose senders wait to hear whom they are for."""
+        """Events, by tenant and id, that are being matched."""
 
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; the same id twice acts once.
@@ -214,17 +214,21 @@ class Postmaster:
 
     async def match_late(self, number: int, event: Event) -> None:
         """Match an event that is in the inbox and for which nobody waits."""
-        while True:
-            try:
-                await self.match(number, event)
-            except StoreUnavailable as error:
-                log.debug("event %s waits to be matched: %s", event.id, error)
-                await self._clock.sleep(BAD_WEATHER)
-            except TenutoError as error:
-                log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
-                return
-            else:
-                return
+        key = (event.tenant, event.id)
+        self.unmatched.add(key)
+        try:
+            while True:
+                try:
+                    await self.match(number, event)
+                except StoreUnavailable as error:
+                    log.debug("event %s waits to be matched: %s", event.id, error)
+                    await self._clock.sleep(BAD_WEATHER)
+                else:
+                    return
+        except TenutoError as error:
+            log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
+        finally:
+            self.unmatched.discard(key)
 
     async def match(self, number: int, event: Event) -> MatchWrite:
         """Find whom an event is for and leave it in their mail; once returned, that is durable."""

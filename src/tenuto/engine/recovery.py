@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.postmaster import Postmaster, StoredEvent
@@ -41,14 +41,8 @@ class Recovery:
         self._report = report
         self._has_room = has_room
 
-    async def run(self) -> int:
+    async def take_over(self) -> int:
         """Take over what has no living owner; returns how many instances that were."""
-        taken_over = await self._take_over()
-        await self._finish_matching()
-        await self._finish_looking_back()
-        return taken_over
-
-    async def _take_over(self) -> int:
         count = 0
         # Also who has no room sees who is gone, or would hear of it at every beat.
         while orphans := await self._store.claim_orphans(BATCH if self._has_room() else 0):
@@ -57,31 +51,45 @@ class Recovery:
             count += len(orphans)
         return count
 
+    async def finish(self) -> None:
+        """Match events, and have waits look back, for which nobody did; however many they are.
+
+        What this process has in hand anyway is passed over.
+        """
+        await self._finish_matching()
+        await self._finish_looking_back()
+
     async def _finish_matching(self) -> None:
         left_alone: set[int] = set()
         while True:
-            found = await self._store.unmatched_events(BATCH + len(left_alone))
-            events = [each for each in found if each[0] not in left_alone]
-            if not events:
-                return
+            in_hand = set(self._postmaster.unmatched)
+            found = await self._store.unmatched_events(BATCH + len(left_alone) + len(in_hand))
+            in_hand |= self._postmaster.unmatched
             loop = asyncio.get_running_loop()
             stored = [
                 StoredEvent(EventResult("stored", number=number), event, loop.create_future())
-                for number, event in events
+                for number, event in found
+                if number not in left_alone and (event.tenant, event.id) not in in_hand
             ]
-            # A crash in a burst leaves thousands: together they are a question and a few turns.
-            await self._postmaster.match_together(stored)
-            for each in stored:
-                if each.future.done() and (error := each.future.exception()) is not None:
-                    # One that no store takes must not keep every process from going on.
-                    log.error("the event %s is left alone: %s", each.event.id, error)
-                    left_alone.add(each.result.number)
+            if not stored:
+                return
+            try:
+                # A crash in a burst leaves thousands: together they are a question and some turns.
+                await self._postmaster.match_together(stored)
+            finally:
+                left_alone |= set(_refused(stored))
 
     async def _finish_looking_back(self) -> None:
         left_alone: set[WaitKey] = set()
         while True:
-            found = await self._store.unlooked_waits(BATCH + len(left_alone))
-            new = [wait for wait in found if key_of(wait) not in left_alone]
+            in_hand = set(self._looking_back.under_way)
+            found = await self._store.unlooked_waits(BATCH + len(left_alone) + len(in_hand))
+            in_hand |= self._looking_back.under_way
+            new = [
+                wait
+                for wait in found
+                if key_of(wait) not in left_alone and place_of(wait) not in in_hand
+            ]
             waits = {place_of(wait): wait for wait in new}
             if not waits:
                 return
@@ -98,3 +106,13 @@ class Recovery:
 
     async def _look_back(self, wait: WaitRow) -> bool:
         return await self._looking_back.of(await self._looking_back.arms_of(wait))
+
+
+def _refused(stored: Iterable[StoredEvent]) -> Iterator[int]:
+    """The numbers of events that no store takes: they must not keep every process from going on."""
+    for each in stored:
+        if not each.future.done():
+            each.future.cancel()
+        elif not each.future.cancelled() and (error := each.future.exception()) is not None:
+            log.error("the event %s is left alone: %s", each.event.id, error)
+            yield each.result.number

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenuto.model.policy import DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.policy import DEFAULT_RETRY, EVENTS_KEPT, Limits, RetryPolicy
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether events may be sent to addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
-    inbox_retention: float = 7 * 86_400.0
+    inbox_retention: float = EVENTS_KEPT.total_seconds()
     """Seconds for which events are kept once it is recorded whom they were for."""
     instance_retention: float | None = None
     """Seconds for which instances are kept after their end; None: for ever. A definition may say

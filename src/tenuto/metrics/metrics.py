@@ -107,6 +107,11 @@ class Metrics:
         }
         yield gauges("tenuto_intake_depth", "What waits for the next turn.", ("kind",), waiting)
         yield gauge("tenuto_attempts_running", "Attempts in flight.", engine.runner.in_flight)
+        yield gauge(
+            "tenuto_catching_up",
+            "Whether events that others left unmatched are still being matched.",
+            float(engine.is_catching_up),
+        )
         meter = engine.meter
         yield histogram("tenuto_commit_seconds", "Seconds of a commit.", meter.commit_seconds)
         yield histogram("tenuto_turn_instances", "Instances and events in a turn.", meter.instances)

@@ -191,6 +191,13 @@ _EXPRESSIONS = {
         "instance is tried for every event of the pattern and every instance that waits for it.",
         "Add a term such as `event.payload.orderId === workflow.input.orderId`.",
     ),
+    "TEN-1039": Code(
+        "Looks back very far",
+        "A wait looks back at events when it opens. Those that are kept no longer "
+        "(`Settings.inbox_retention`) it does not find; and the further it looks, the more of them "
+        "it reads, each time.",
+        "Look back no further than an event can be early, or keep events for longer.",
+    ),
 }
 
 _FLOW = {

@@ -42,6 +42,10 @@ LOSSES_UNTIL_POISON = 5
 """So many attempts in a row lost with their process make a node poison."""
 
 
+EVENTS_KEPT = timedelta(days=7)
+"""For how long events are kept where nobody says otherwise."""
+
+
 class Limits(Struct, frozen=True, kw_only=True):
     """Bounds on sizes, so that one value cannot starve everybody else."""
 

@@ -166,7 +166,8 @@ class OutboxStore(Protocol):
     async def drained(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
         """Take rows off the outbox and, in the same transaction, put events on their way; Fenced.
 
-        A posting that is there stays as it is. What this process had of the outbox is nobody's.
+        A posting that is there stays as it is; one to a listener that hears nothing, or is gone, is
+        left out. What this process had of the outbox is nobody's.
         """
 
     async def due_postings(
@@ -181,8 +182,10 @@ class OutboxStore(Protocol):
         """What may go out to `most` listeners, `each` at most to one, and to none of the `busy`.
 
         Of each stream of a listener that is the oldest. Among listeners those come first for whom
-        something has been due the longest; where `among` names some, no others come. All that is
-        on its way to one of them is one living process's, until it has been `settle`d.
+        something has been due the longest; where `among` names some, no others come. Of what is
+        due to one, what was never tried and what did not arrive come by turns, of both the longest
+        due first: so neither keeps the other waiting. All that is on its way to one of them is
+        one living process's, until it has been `settle`d.
         """
 
     async def settle(self, settlement: Settlement) -> None:

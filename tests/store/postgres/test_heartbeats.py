@@ -7,14 +7,20 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import pytest_asyncio
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.postgres import PostgresStore
+from tenuto.store.postgres.ownership import leave
 from tenuto.store.postgres.rhythm import DEAD_AFTER, Rhythm
+from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import BEAT_EVERY
+from tenuto.testing.virtual_clock import VirtualClock, Wall
+from tenuto.testing.virtual_loop import VirtualLoop
 from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
 from tests.kit.postgres_plugin import did_not_run
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -160,3 +166,37 @@ def test_two_beats_that_nobody_hears_are_over_before_others_take_over() -> None:
     beat_every = rhythm.beat_every.total_seconds()
     silence = beat_every + rhythm.patience + beat_every / 3 + rhythm.patience
     assert silence < rhythm.dead_after.total_seconds()
+
+
+class Busy:
+    """A session whose server takes its time."""
+
+    def __init__(self, clock: VirtualClock, seconds: float) -> None:
+        self.server = SimpleNamespace(shown="postgresql://db.example/orders")
+        self.is_told = False
+        self._clock = clock
+        self._seconds = seconds
+
+    async def transaction(self, work: object) -> None:
+        await self._clock.sleep(self._seconds)
+        self.is_told = True
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(5.0, True), (7.0, False)])
+def test_a_server_that_is_slow_hears_that_a_process_stops_in_good_order(
+    *, seconds: float, is_told: bool
+) -> None:
+    """For as long as the others believe that it lives, and no longer."""
+    loop = VirtualLoop()
+    session = Busy(VirtualClock(loop, Wall()), seconds)
+    rhythm = Rhythm(BEAT_EVERY, DEAD_AFTER)
+    leaving = leave(cast("Session", session), "p1", NOON, rhythm, clean=True)
+    try:
+        if is_told:
+            loop.run_until_complete(leaving)
+        else:
+            with pytest.raises(StoreUnavailable, match="for 6 s that this process stops"):
+                loop.run_until_complete(leaving)
+    finally:
+        loop.close()
+    assert session.is_told is is_told

@@ -111,7 +111,7 @@ FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.webhook_deliveries (
     listener_id, event_id, stream, body, created_at, attempts, due
 )
-SELECT 'l' || n % 30, 'e' || n, 'i' || n % 90, '', n, 0, CASE WHEN n % 9 = 0 THEN n END
+SELECT 'l' || n % 30, 'e' || n, 'i' || n % 90, '', n, n % 2, CASE WHEN n % 9 = 0 THEN n END
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.access_keys
 SELECT 'k' || n, 't' || n % 50, '', '', NULL, '', n, '', NULL, NULL, NULL

@@ -45,6 +45,7 @@ WALKED = {
 
 SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
+    "postings_due": "as many rows as its limit, twice",
     "positions_by_id": "as many rows as ids were asked for",
     "tenants": "as many rows as there are tenants, three times",
     "tallies": "as many rows as its bound",

@@ -72,6 +72,8 @@ class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
     """Attempts that no worker has claimed."""
     webhooks: Waiting
     """Requests that have not arrived at addresses outside."""
+    is_catching_up: bool
+    """Whether the process that answers still matches events that another left unmatched."""
 
 
 @operation(
@@ -107,6 +109,7 @@ async def get_stats(call: Call[StatsQuery]) -> StatsView:
             count=sum(each.size for each in backlogs),
             oldest=moment(min((each.oldest for each in backlogs), default=None)),
         ),
+        is_catching_up=call.workspace.engine.is_catching_up,
     )
 
 

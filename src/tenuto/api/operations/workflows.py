@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -125,7 +126,8 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     is_audited=False,
 )
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
-    checked = check(body)
+    kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
+    checked = check(body, events_kept=kept)
     problems = [item_of(each) for each in checked.problems]
     if checked.definition is not None:
         problems += [

@@ -14,7 +14,7 @@ from tenuto.definition.spoken_kinds import (
     OwnHandle,
     Template,
 )
-from tenuto.definition.time_kinds import EventTimeout, Length
+from tenuto.definition.time_kinds import EventTimeout, Lookback
 from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
 from tenuto.model.json import Object
 
@@ -48,7 +48,7 @@ EVENT_WAIT = NodeType(
         _CONDITION,
         _MAPPING,
         Field("eventTimeout", "event_timeout", EventTimeout()),
-        Field("lookback", "lookback", Length()),
+        Field("lookback", "lookback", Lookback()),
         Field("correlationId", "correlation_id", Template("text")),
         Field("arms", "arms", ListOf(Record(Arm, _ARM), least=1)),
     ),

@@ -142,7 +142,7 @@ def drained(
     with disk.transaction():
         for number in numbers:
             disk.drop(disk.outbox, number)
-        there = {key[2] for key in disk.listeners}
+        there = {each.id for each in _listeners(disk) if each.level or each.hears_inbox}
         for posting in postings:
             if posting.listener_id in there:
                 _put_posting(disk, posting_columns(posting))
@@ -174,8 +174,7 @@ def due_postings(
     chosen = [
         posting_of(posting)
         for id in islice(ready, most)
-        for due, _, posting in sorted(heads[id])[:each]
-        if due <= moment
+        for posting in _by_turns(heads[id], moment)[:each]
     ]
     later = [due for (due, _), _ in first if due > moment]
     ids = {posting.listener_id for posting in chosen}
@@ -185,6 +184,17 @@ def due_postings(
         if columns.id in ids and columns.kind != "definition"
     ]
     return DuePostings(chosen, from_epoch_ms(later[0]) if later else None, to)
+
+
+def _by_turns(heads: list[tuple[int, int, PostingColumns]], now: int) -> list[PostingColumns]:
+    """What is due of one listener: what was never tried and what did not arrive, one by one."""
+    ranked: list[tuple[int, bool, PostingColumns]] = []
+    for is_tried in (False, True):
+        found = sorted(
+            each for each in heads if each[0] <= now and bool(each[2].attempts) == is_tried
+        )
+        ranked += [(turn, is_tried, posting) for turn, (_, _, posting) in enumerate(found)]
+    return [posting for _, _, posting in sorted(ranked)]
 
 
 def settle(disk: MemoryDisk, process_id: str, settlement: Settlement) -> None:

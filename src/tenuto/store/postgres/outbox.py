@@ -184,7 +184,7 @@ async def prune_events(pool: Pool, tenant: str, before: int, limit: int) -> int:
 async def _put_on_their_way(transaction: Transaction, postings: Sequence[Posting]) -> None:
     """Behind what is there: whoever settles the one before waits until these can be seen."""
     asked = sorted({each.listener_id for each in postings})
-    there = {id for (id,) in await transaction.rows("lock_listeners", {"ids": asked})}
+    there = {id for (id,) in await transaction.rows("lock_addressees", {"ids": asked})}
     kept = [posting_columns(each) for each in postings if each.listener_id in there]
     if not kept:
         return

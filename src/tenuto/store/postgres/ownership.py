@@ -64,7 +64,7 @@ async def _enter(
 async def leave(
     session: Session, process_id: str, now: datetime, rhythm: Rhythm, *, clean: bool
 ) -> None:
-    """Say that a process stops, within the rhythm's patience: then silence says it, a little later.
+    """Say that a process stops, for as long as others believe that it lives: then silence says it.
 
     What is not known to have stopped in good order counts as if it had not.
     """
@@ -75,11 +75,11 @@ async def leave(
         await transaction.rows("see_moment", seen)
 
     try:
-        async with asyncio.timeout(rhythm.patience):
+        async with asyncio.timeout(rhythm.last_word):
             await _surely(session.transaction(work))
     except TimeoutError as error:
         raise StoreUnavailable(
-            f"{session.server.shown} has not answered for {rhythm.patience:g} s that this process "
+            f"{session.server.shown} has not answered for {rhythm.last_word:g} s that this process "
             "stops",
             advice="Look at the network. Others take over after "
             f"{rhythm.dead_after.total_seconds():g} s, as if it had died.",

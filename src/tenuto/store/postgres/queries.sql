@@ -2216,6 +2216,13 @@ SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition'
 ORDER BY id FOR UPDATE;
 
+-- name: lock_addressees
+-- Those of these that hear anything, as `lock_listeners` has them: who was disabled or removed since
+-- somebody looked gets nothing.
+SELECT id FROM tenuto.listeners
+WHERE id = ANY(:ids::text[]) AND kind <> 'definition' AND (level > 0 OR hears_inbox > 0)
+ORDER BY id FOR UPDATE;
+
 -- name: listening
 -- A number that rises with every change of who listens, and for what.
 SELECT coalesce(max(version), 0) FROM tenuto.listening;
@@ -2436,15 +2443,27 @@ UNION ALL
 SELECT NULL, min(first.due) FROM first WHERE first.due > :now;
 
 -- name: postings_due
--- What may go out to these listeners, each with the longest due first.
+-- What may go out to these listeners: to each by turns what was never tried and what did not arrive, of
+-- both the longest due first.
 SELECT first.listener_id, first.event_id, first.stream, first.body, first.created_at, first.attempts
 FROM unnest(:ids::text[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
-    SELECT posting.* FROM tenuto.webhook_deliveries AS posting
-    WHERE posting.listener_id = wanted.id AND posting.due <= :now
-    ORDER BY posting.listener_id, posting.due, posting.number LIMIT :each
+    SELECT untried.*, row_number() OVER (ORDER BY untried.due, untried.number) AS turn
+    FROM (
+        SELECT posting.* FROM tenuto.webhook_deliveries AS posting
+        WHERE posting.listener_id = wanted.id AND posting.due <= :now AND posting.attempts = 0
+        ORDER BY posting.listener_id, posting.due, posting.number LIMIT :each
+    ) AS untried
+    UNION ALL
+    SELECT tried.*, row_number() OVER (ORDER BY tried.due, tried.number) AS turn
+    FROM (
+        SELECT posting.* FROM tenuto.webhook_deliveries AS posting
+        WHERE posting.listener_id = wanted.id AND posting.due <= :now AND posting.attempts > 0
+        ORDER BY posting.listener_id, posting.due, posting.number LIMIT :each
+    ) AS tried
+    ORDER BY turn, attempts LIMIT :each
 ) AS first
-ORDER BY wanted.place, first.due, first.number;
+ORDER BY wanted.place, first.turn, first.attempts;
 
 -- name: delete_postings
 -- They have arrived; their streams.

@@ -31,6 +31,14 @@ class Rhythm(NamedTuple):
         """
         return self.dead_after.total_seconds() / _PATIENCE
 
+    @property
+    def last_word(self) -> float:
+        """Seconds for which it is worth the while to say that a process stops.
+
+        After them its last beat may be so long ago that others have taken it for dead.
+        """
+        return (self.dead_after - self.beat_every).total_seconds()
+
     def parameters(self, process_id: str) -> dict[str, Column]:
         return {
             "process_id": process_id,

@@ -147,7 +147,7 @@ def due_postings(
     items = [
         posting_of(PostingColumns._make(_with_bytes(row, 3)))
         for _, id in ready
-        for row in session.packed("postings_due", (id, now, each))
+        for row in session.packed("postings_due", {"listener_id": id, "now": now, "each": each})
     ]
     later = min((due for due, _ in waiting if due > now), default=None)
     named = (as_json([id for _, id in ready]),)

@@ -1337,9 +1337,12 @@ CROSS JOIN workflow_execution_history AS entry
 DELETE FROM outbox WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: addressees
--- Those of these to whom something can be on its way. Packed.
+-- Those of these that hear anything: who was disabled or removed since somebody looked gets nothing.
+-- Packed.
 SELECT json_group_array(id) FROM listeners
-WHERE id IN (SELECT value FROM json_each(?)) AND kind <> 'definition';
+WHERE
+    id IN (SELECT value FROM json_each(?)) AND kind <> 'definition'
+    AND (level > 0 OR hears_inbox > 0);
 
 -- name: insert_postings
 -- Put events on their way to listeners that are there; behind others, until they are promoted.
@@ -1386,15 +1389,27 @@ SELECT
 FROM waiting WHERE waiting.id IS NOT NULL;
 
 -- name: postings_due
--- What may go out to one listener, the longest due first. Packed.
+-- What may go out to one listener: by turns what was never tried and what did not arrive, of both the
+-- longest due first. Packed.
 SELECT
     json_group_array(
         json_array(listener_id, event_id, stream, hex(body), created_at, attempts)
     )
 FROM (
-    SELECT * FROM webhook_deliveries
-    WHERE listener_id = ? AND due <= ?
-    ORDER BY due, number LIMIT ?
+    SELECT untried.*, row_number() OVER (ORDER BY untried.due, untried.number) AS turn
+    FROM (
+        SELECT * FROM webhook_deliveries
+        WHERE listener_id = :listener_id AND due <= :now AND attempts = 0
+        ORDER BY due, number LIMIT :each
+    ) AS untried
+    UNION ALL
+    SELECT tried.*, row_number() OVER (ORDER BY tried.due, tried.number) AS turn
+    FROM (
+        SELECT * FROM webhook_deliveries
+        WHERE listener_id = :listener_id AND due <= :now AND attempts > 0
+        ORDER BY due, number LIMIT :each
+    ) AS tried
+    ORDER BY turn, attempts LIMIT :each
 );
 
 -- name: listeners_named
