@@ -155,7 +155,9 @@ def tasks() -> Registry:
         return input["number"] * 2
 
     @registry.task
-    async def refuse(ctx: Context) -> None:
+    async def refuse(ctx: Context, input: object = None) -> str:
+        if input == "mended":
+            return "done"
         raise TaskError("OUT_OF_STOCK", "none left", retryable=False)
 
     return registry

@@ -11,6 +11,8 @@ from yarl import URL
 
 from tenuto import Overloaded, StoreUnavailable, Tenuto
 from tenuto.api.config import ServiceConfig
+from tenuto.api.cursors import write_cursor
+from tenuto.api.registry import OPERATIONS
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits
 from tests.api.conftest import DOUBLE, WAIT, Serve, tasks
@@ -193,6 +195,32 @@ async def test_bad_cursors_are_refused(serve: Serve) -> None:
                 reply = await call.get(f"{path}?cursor={cursor}")
                 assert reply.status == 422, (path, cursor, reply.text)
                 assert reply.json["code"] == "TEN-2009"
+
+
+@pytest.mark.asyncio
+async def test_made_up_cursors_never_reach_a_store(serve: Serve) -> None:
+    made_up = [
+        10**30,
+        -1,
+        "\0",
+        "a\0",
+        [10**18, "a", "b"],
+        [10**18, "a"],
+        [10**18, 1, 1],
+        [-1, 1, 1],
+    ]
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for operation in OPERATIONS:
+            fields = () if operation.query is None else operation.query.__struct_fields__
+            if operation.method != "GET" or "cursor" not in fields or "history" in operation.path:
+                continue
+            path = operation.path.replace("{id}", "double")
+            for value in made_up:
+                for order in ("", "&order=desc") if "order" in fields else ("",):
+                    cursor = write_cursor(value)
+                    reply = await call.get(f"{path}?cursor={cursor}{order}")
+                    assert reply.status == 422, (path, value, reply.text)
 
 
 @pytest.mark.asyncio

@@ -67,8 +67,17 @@ async def test_many_events_have_a_result_each(serve: Serve) -> None:
             read += [each["eventId"] for each in page["items"]]
             cursor = page["nextCursor"]
         assert read == ["a", "n0", "n1", "n2", "n3", "n4"]
-        newest = (await call.get("/events?order=desc&limit=1")).json["items"]
-        assert newest[0]["eventId"] == "n4"
+        for pattern, wanted in (("", read), ("&pattern=x.y", read[1:])):
+            backwards: list[str] = []
+            cursor = ""
+            while cursor is not None:
+                path = f"/events?order=desc&limit=2{pattern}{f'&cursor={cursor}' if cursor else ''}"
+                page = (await call.get(path)).json
+                backwards += [each["eventId"] for each in page["items"]]
+                cursor = page["nextCursor"]
+                # What comes meanwhile is above the page: nothing moves.
+                await call.post("/events", {"pattern": "x.y", "id": f"m{len(backwards)}"})
+            assert [id for id in backwards if not id.startswith("m")] == wanted[::-1]
 
 
 @pytest.mark.asyncio

@@ -39,6 +39,7 @@ BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
     "held": lambda mine, id: mine.held(id),
     "stop_rehearsal": lambda mine, id: mine.stop_rehearsal(id),
+    "publish_in_rehearsal": lambda mine, id: mine.publish_in_rehearsal(id, {"pattern": "a.b"}),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
     "dead_letter": lambda mine, id: mine.dead_letter(id),
