@@ -182,6 +182,7 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     permission=Permission.WORKFLOWS_READ,
     query=VersionQuery,
     response=WorkflowView,
+    other_statuses=(304,),
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     row = await call.workspace.definition(call.path["id"], call.query.version)
