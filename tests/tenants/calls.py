@@ -55,10 +55,12 @@ BY_WORKFLOW: dict[str, OfWorkspace] = {
 BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
 BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.remove": lambda mine, id: mine.webhooks.remove(id),
+    "webhooks.get": lambda mine, id: mine.webhooks.get(id),
     "webhooks.enable": lambda mine, id: mine.webhooks.enable(id),
 }
 BY_SUBSCRIPTION: dict[str, OfWorkspace] = {
     "subscriptions.remove": lambda mine, id: mine.subscriptions.remove(id),
+    "subscriptions.get": lambda mine, id: mine.subscriptions.get(id),
     "subscriptions.enable": lambda mine, id: mine.subscriptions.enable(id),
 }
 

@@ -13,7 +13,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.api.operation import API, JSON_MEDIA, operation
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
+from tenuto.api.shapes import Answer, Body, Limit, Moment, Page, Query, moment
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -46,6 +46,20 @@ class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     targets: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     near_misses: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     error: ErrorItem | UnsetType = UNSET
+
+
+class EventNotification(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """An event of another service, as a subscription there tells of it."""
+
+    event_id: str
+    pattern: str
+    timestamp: Moment | None = None
+    payload: JSON = None
+    correlation_id: str | None = None
+    subscriber_id: str
+    subscription_id: str
 
 
 class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -120,6 +134,29 @@ def published_answer(
     if isinstance(result, TenutoError):
         raise result
     return _answer(result)
+
+
+@operation(
+    "POST",
+    f"{API}/internal/events/callback",
+    summary="Take a notification of another service: its event is published here, once.",
+    tag=TAG,
+    permission=Permission.EVENTS_PUBLISH,
+    request=EventNotification,
+    response=EventAnswer,
+    other_statuses=(409,),
+    size="value",
+)
+async def event_callback(call: Call[NoQuery], body: EventNotification) -> EventAnswer:
+    call.after = {"subscriptionId": body.subscription_id, "eventId": body.event_id}
+    published = await call.workspace.publish(
+        body.pattern,
+        body.payload,
+        id=body.event_id,
+        correlation_id=body.correlation_id,
+        timestamp=body.timestamp,
+    )
+    return _answer(published)
 
 
 @operation(
