@@ -235,6 +235,7 @@ async def test_who_has_the_newest_is_told_so(serve: Serve) -> None:
         await call.post("/workflows", DOUBLE)
         await call.post("/workflows", WAIT)
         id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        tag = ""
         for path in ("/workflows/double", f"/instances/{id}"):
             tag = (await call.get(path)).headers["etag"]
             for named in (tag, f'"x", W/{tag}', "*"):
