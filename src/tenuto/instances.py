@@ -22,10 +22,22 @@ from tenuto.engine.event_views import waits_view
 from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
 from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
+from tenuto.engine.starting import (
+    json_problems,
+    raise_rejection,
+    refuse_bad_input,
+    refuse_unknown_tasks,
+)
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
-from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
+from tenuto.model.edited import EditedInput
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    WorkflowCancelled,
+    WorkflowFailed,
+)
 from tenuto.model.inputs import (
     CancelAsked,
     CompensationRetryAsked,
@@ -35,7 +47,7 @@ from tenuto.model.inputs import (
     RetryAsked,
 )
 from tenuto.model.json import JSON, Given, Object
-from tenuto.model.log import LogRow
+from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -218,9 +230,14 @@ class InstanceRef:
         """Go on after a pause."""
         return await self._ask(ResumeAsked(by=self._by))
 
-    async def retry(self) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
-        return await self._ask(RetryAsked(by=self._by))
+    async def retry(self, *, edited: EditedInput | None = None) -> Status:
+        """Let a FAILED one go on: what failed, and what that withdrew, runs again.
+
+        `edited` is what one of its tasks is given instead of what it failed with.
+        """
+        if edited is not None:
+            self._refuse_bad_edit(edited.input)
+        return await self._ask(RetryAsked(by=self._by, edited=edited))
 
     async def decide(
         self,
@@ -249,11 +266,23 @@ class InstanceRef:
             await refuse_unless_said_before(engine.store, held, asked, answer.rejection)
         return answer.status
 
-    async def retry_compensation(self, step: str, iteration: str = "") -> Status:
-        """Try a compensation again that was given up; the status stays what it is."""
+    async def retry_compensation(
+        self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
+    ) -> Status:
+        """Try a compensation again that was given up; the status stays what it is.
+
+        `input` is what it is given instead of what it failed with.
+        """
         refuse_bad_text(step=step, iteration=iteration)
-        asked = CompensationRetryAsked(by=self._by, step_id=step, iteration=iteration)
+        if input is not UNSET:
+            self._refuse_bad_edit(input)
+        asked = CompensationRetryAsked(by=self._by, step_id=step, iteration=iteration, input=input)
         return await self._ask(asked)
+
+    def _refuse_bad_edit(self, input: JSON) -> None:
+        problems = json_problems(input, self._engine.settings.limits.input_bytes, "$.input")
+        if problems:
+            raise InvalidInput("the edited input cannot be taken", problems)
 
     async def rerun(
         self,
@@ -353,6 +382,8 @@ def instance_view(held: Held) -> Object:
 
 def history_view(row: LogRow) -> Object:
     """A line of the log in JSON."""
+    payload: Object = msgspec.json.decode(row.payload) if row.payload else {}
+    payload.pop(SHAPE_KEY, None)
     return {
         "seq": row.seq,
         "eventType": row.event_type,
@@ -361,7 +392,7 @@ def history_view(row: LogRow) -> Object:
         "attempt": row.attempt,
         "nodeStatus": row.node_status,
         "outputVariable": row.output_variable,
-        "payload": msgspec.json.decode(row.payload) if row.payload else {},
+        "payload": payload,
         "errorMessage": row.error_message,
         "at": iso(from_epoch_ms(row.at_ms)),
     }

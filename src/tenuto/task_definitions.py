@@ -9,11 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from tenuto.definition import check
-from tenuto.definition.schemas import is_schema
+from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.endpoint_rules import url_problems
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.protocol import Store
 from tenuto.store.task_protocol import TaskRow
@@ -88,6 +88,15 @@ class TaskDefinitions:
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
         """Which of these tasks nobody has declared."""
         return [id for id in ids if await self._store.task(self._tenant, id) is None]
+
+    async def refuse_bad_input(self, id: str, input: JSON) -> None:
+        """InvalidInput where the task is declared and takes other inputs."""
+        row = await self._store.task(self._tenant, id)
+        if row is None:
+            return
+        problems = given_problems(declared(row).task.input_schema, input)
+        if problems:
+            raise InvalidInput(f"the input does not fit the task {id}", problems)
 
     def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
         now = self._clock.now()

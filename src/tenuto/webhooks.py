@@ -196,6 +196,13 @@ class Webhooks(_Listeners):
         """Every webhook, oldest first, and how its deliveries go."""
         return [_webhook(listener, backlog) for listener, backlog in await self._all()]
 
+    async def get(self, id: str) -> Webhook:
+        """A webhook, and how its deliveries go; NotFound when there is none."""
+        for each in await self.list():
+            if each.id == id:
+                return each
+        raise await self._missing(id)
+
     async def enable(self, id: str) -> Webhook:
         """Tell it of events again, from now on; one that was not disabled stays as it is."""
         return _webhook(await self._enabled(id), None)
@@ -247,6 +254,13 @@ class Subscriptions(_Listeners):
     async def list(self) -> list[Subscription]:
         """Every subscription, oldest first, and how its deliveries go."""
         return [self._shown(listener, backlog) for listener, backlog in await self._all()]
+
+    async def get(self, id: str) -> Subscription:
+        """A subscription, and how its deliveries go; NotFound when there is none."""
+        for each in await self.list():
+            if each.id == id:
+                return each
+        raise await self._missing(id)
 
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""

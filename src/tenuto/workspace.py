@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tenuto.definition import parse_document, unavailable
 from tenuto.engine.engine import Engine
@@ -31,11 +31,12 @@ from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
+from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json
-from tenuto.model.rehearsal import Rehearsal, is_rehearsed
+from tenuto.model.rehearsal import Rehearsal, inbox_of, is_rehearsed
 from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.published import Published, dry_published, published
@@ -158,11 +159,20 @@ class Workspace:
         )
         return list(filter(is_there, rows))
 
-    async def newest(self, ids: Iterable[str]) -> list[DefinitionRow]:
-        """The newest versions of those definitions that are there, in their order."""
-        store = self.engine.store
-        rows = await asyncio.gather(*(store.definition(self.tenant, id) for id in ids))
-        return list(filter(is_there, rows))
+    async def newest(self, *, after: str = "", limit: int = 100) -> list[DefinitionRow]:
+        """The newest versions of the definitions behind the id `after`, in the order of ids."""
+        found: list[DefinitionRow] = []
+        while len(found) < limit:
+            wanted = limit - len(found)
+            rows = await self.engine.store.newest_definitions(
+                self.tenant, after=after, limit=wanted
+            )
+            found += filter(is_there, rows)
+            if len(rows) < wanted:
+                break
+            # Those that were removed leave a hole in the page.
+            after = rows[-1].id
+        return found
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Let a definition be as if it were not there; its instances keep their versions.
@@ -356,15 +366,28 @@ class Workspace:
         raise_rejection(answer)
         return Rehearsed(self._own(id), answer.status, not_run(plan))
 
+    async def publish_in_rehearsal(self, id: str, document: Given) -> list[Published | TenutoError]:
+        """Publish events that a test run alone sees, as `publish_all` does; NotFound."""
+        await self._require_rehearsal(id)
+        engine = self.engine
+        taking = Taking(engine.clock, engine.ids, engine.settings.limits, inbox_of(id))
+        taken = taking.events(as_json(document))
+        return await asyncio.gather(
+            *(self._publish_if_taken(each, dry_run=False) for each in taken)
+        )
+
     async def stop_rehearsal(self, id: str) -> None:
         """End a test run and erase every trace of it; NotFound where there is none."""
+        await self._require_rehearsal(id)
+        await self.engine.rehearsals.stop(self.tenant, id)
+
+    async def _require_rehearsal(self, id: str) -> None:
         try:
             held = await self.held(id)
         except NotFound:
             held = None
         if held is None or not is_rehearsed(held.state.definition_id):
             raise NotFound(f"there is no test run {id}", code="TEN-3070")
-        await self.engine.rehearsals.stop(self.tenant, id)
 
     # -- what could not be done
 
@@ -382,8 +405,12 @@ class Workspace:
             raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
         return found
 
-    async def retry_dead_letter(self, id: str) -> Status:
-        """Try again what could not be done; its letter is gone then. Conflict where it cannot."""
+    async def retry_dead_letter(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
+        """Try again what could not be done; its letter is gone then. Conflict where it cannot.
+
+        `input` is what the task is given instead of what it failed with; InvalidInput where that
+        is not what the task is declared to take.
+        """
         letter = await self.dead_letter(id)
         instance = self._own(letter.instance_id)
         if letter.kind == "late-result":
@@ -392,10 +419,15 @@ class Workspace:
                 code="TEN-3041",
                 advice="Look at what it did, undo that by hand if need be, and discard the letter.",
             )
+        if input is not UNSET and letter.task_id is not None:
+            await self.task_definitions.refuse_bad_input(letter.task_id, input)
         if letter.kind == "compensation-failed":
-            status = await instance.retry_compensation(letter.node, letter.iteration)
-        else:
+            status = await instance.retry_compensation(letter.node, letter.iteration, input=input)
+        elif input is UNSET:
             status = await instance.retry()
+        else:
+            edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
+            status = await instance.retry(edited=edited)
         await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
         return status
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from typing import Any
 
 import pytest
 from yarl import URL
 
 from tenuto import Overloaded, StoreUnavailable, Tenuto
 from tenuto.api.config import ServiceConfig
+from tenuto.api.cursors import write_cursor
+from tenuto.api.registry import OPERATIONS
+from tenuto.engine import intake
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits
 from tests.api.conftest import DOUBLE, WAIT, Serve, tasks
@@ -157,7 +161,9 @@ async def test_there_is_nothing_at_unknown_paths(serve: Serve) -> None:
             assert (reply.status, reply.json["code"]) == (404, "TEN-2033"), path
         reply = await call("DELETE", "/instances")
         assert (reply.status, reply.json["code"]) == (405, "TEN-2034")
-        assert reply.headers["allow"] == "GET"
+        assert reply.headers["allow"] == "GET, HEAD, OPTIONS"
+        reply = await call.get("/workflows/")
+        assert (reply.status, "/api/v1/workflows" in reply.json["advice"]) == (404, True)
 
 
 @pytest.mark.asyncio
@@ -193,6 +199,32 @@ async def test_bad_cursors_are_refused(serve: Serve) -> None:
                 reply = await call.get(f"{path}?cursor={cursor}")
                 assert reply.status == 422, (path, cursor, reply.text)
                 assert reply.json["code"] == "TEN-2009"
+
+
+@pytest.mark.asyncio
+async def test_made_up_cursors_never_reach_a_store(serve: Serve) -> None:
+    made_up = [
+        10**30,
+        -1,
+        "\0",
+        "a\0",
+        [10**18, "a", "b"],
+        [10**18, "a"],
+        [10**18, 1, 1],
+        [-1, 1, 1],
+    ]
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        for operation in OPERATIONS:
+            fields = () if operation.query is None else operation.query.__struct_fields__
+            if operation.method != "GET" or "cursor" not in fields or "history" in operation.path:
+                continue
+            path = operation.path.replace("{id}", "double")
+            for value in made_up:
+                for order in ("", "&order=desc") if "order" in fields else ("",):
+                    cursor = write_cursor(value)
+                    reply = await call.get(f"{path}?cursor={cursor}{order}")
+                    assert reply.status == 422, (path, value, reply.text)
 
 
 @pytest.mark.asyncio
@@ -265,3 +297,71 @@ async def test_headers_that_do_not_end_are_given_up(serve: Serve, endless: bytes
         body = {"input": {"orderId": "x" * 200_000}}
         await call.post("/workflows", WAIT)
         assert (await call.post("/workflows/wait/start", body)).status == 201
+
+
+@pytest.mark.asyncio
+async def test_unknown_parameters_are_refused_with_those_that_there_are(serve: Serve) -> None:
+    async with serve() as call:
+        reply = await call.get("/instances?stauts=FAILED")
+        (problem,) = reply.json["problems"]
+        assert (reply.status, problem["path"]) == (422, "$.stauts")
+        assert "status" in problem["advice"]
+        reply = await call.get("/instances?colour=red")
+        assert "correlationId" in reply.json["problems"][0]["advice"]
+        reply = await call.get("/instances/x/graph?depth=1&b=2")
+        assert (reply.status, len(reply.json["problems"])) == (422, 2)
+
+
+@pytest.mark.asyncio
+async def test_while_the_store_is_away_starts_are_503_and_go_through_again_by_themselves(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        store = call.app.engine.store
+        for name in ("commit", "instances", "definition"):
+            monkeypatch.setattr(store, name, _raising(StoreUnavailable("the store is away")))
+        body = {"input": {"number": 1}}
+        key = {"idempotency-key": "once"}
+        for method, path, sent in (
+            ("POST", "/workflows/double/start", body),
+            ("POST", "/events", {"pattern": "a.b"}),
+            ("GET", "/instances", None),
+        ):
+            reply = await call(method, path, sent, headers=key)
+            assert (reply.status, reply.json["code"]) == (503, "TEN-4001"), reply.text
+            assert int(reply.headers["retry-after"]) >= 1
+        assert (await call.get("/health")).status == 200
+        assert (await call.get("/health/ready")).status == 503
+        monkeypatch.undo()
+        assert (await call.get("/health/ready")).status == 200
+        started = await call("POST", "/workflows/double/start?wait=30", body, headers=key)
+        assert (started.status, started.json["output"]) == (201, 2)
+
+
+@pytest.mark.asyncio
+async def test_more_starts_than_can_wait_are_429_and_what_was_taken_is_done(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MOST_BEGINNING", 3)
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        store, gate = call.app.engine.store, asyncio.Event()
+        commit = store.commit
+
+        async def later(*turn: Any, **more: Any) -> object:  # noqa: ANN401
+            await gate.wait()
+            return await commit(*turn, **more)
+
+        monkeypatch.setattr(store, "commit", later)
+        body = {"input": {"number": 1}}
+        asked = [asyncio.create_task(call.post("/workflows/double/start", body)) for _ in range(60)]
+        done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        refused = done.pop().result()
+        assert (refused.status, refused.json["code"]) == (429, "TEN-4290")
+        assert int(refused.headers["retry-after"]) >= 1
+        gate.set()
+        statuses = [reply.status for reply in await asyncio.gather(*asked)]
+        assert set(statuses) == {201, 429}
+        kept = (await call.get("/instances")).json["items"]
+        assert len(kept) == statuses.count(201)

@@ -67,8 +67,17 @@ async def test_many_events_have_a_result_each(serve: Serve) -> None:
             read += [each["eventId"] for each in page["items"]]
             cursor = page["nextCursor"]
         assert read == ["a", "n0", "n1", "n2", "n3", "n4"]
-        newest = (await call.get("/events?order=desc&limit=1")).json["items"]
-        assert newest[0]["eventId"] == "n4"
+        for pattern, wanted in (("", read), ("&pattern=x.y", read[1:])):
+            backwards: list[str] = []
+            cursor = ""
+            while cursor is not None:
+                path = f"/events?order=desc&limit=2{pattern}{f'&cursor={cursor}' if cursor else ''}"
+                page = (await call.get(path)).json
+                backwards += [each["eventId"] for each in page["items"]]
+                cursor = page["nextCursor"]
+                # What comes meanwhile is above the page: nothing moves.
+                await call.post("/events", {"pattern": "x.y", "id": f"m{len(backwards)}"})
+            assert [id for id in backwards if not id.startswith("m")] == wanted[::-1]
 
 
 @pytest.mark.asyncio
@@ -105,6 +114,8 @@ async def test_webhooks_and_subscriptions_come_and_go(serve: Serve) -> None:
         assert made.json["secret"].startswith("whsec_")
         id = made.json["id"]
         (listed,) = (await call.get("/webhooks")).json["items"]
+        assert (await call.get(f"/webhooks/{id}")).json == listed
+        assert (await call.get("/subscriptions/nobody")).json["code"] == "TEN-3301"
         assert (listed["id"], listed["secret"]) == (id, None)
         assert (await call.post(f"/webhooks/{id}/enable")).status == 200
         wrong = await call.post("/webhooks", {"url": "ftp://x", "patterns": ["a..b"]})
@@ -121,3 +132,27 @@ async def test_webhooks_and_subscriptions_come_and_go(serve: Serve) -> None:
         assert len((await call.get("/subscriptions")).json["items"]) == 1
         assert (await call("DELETE", f"/subscriptions/{sub.json['id']}")).status == 204
         assert (await call.get("/webhooks")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_a_notification_of_another_service_is_published_once(serve: Serve) -> None:
+    notification = {
+        "eventId": "evt-1",
+        "pattern": "payment.received",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "payload": {"orderId": 1},
+        "subscriberId": "orders",
+        "subscriptionId": "sub-1",
+    }
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        told = await call.post("/internal/events/callback", notification)
+        assert (told.status, told.json["resumed"]) == (200, 1)
+        again = await call.post("/internal/events/callback", notification)
+        assert (again.json["duplicate"], again.json["eventId"]) == (True, "evt-1")
+        assert (await call.get(f"/instances/{id}?wait=30")).json["status"] == "COMPLETED"
+        other = await call.post("/internal/events/callback", {**notification, "payload": 2})
+        assert other.status == 409
+        bad = await call.post("/internal/events/callback", {**notification, "pattern": "a..b"})
+        assert bad.status == 422

@@ -180,7 +180,8 @@ async def test_foreign_hosts_and_origins_are_refused(serve: Serve) -> None:
         assert allowed.headers["access-control-allow-origin"] == "https://ui.example.com"
         assert (await call("GET", "/instances", headers={"origin": call.url})).status == 200
         asked = await call("OPTIONS", "/instances", headers={"origin": "https://ui.example.com"})
-        assert (asked.status, asked.headers["access-control-allow-methods"]) == (204, "GET")
+        methods = asked.headers["access-control-allow-methods"]
+        assert (asked.status, methods) == (204, "GET, HEAD, OPTIONS")
         for host in ("evil.example.com", "127.0.0.1.evil.com:80", ""):
             reply = await call("GET", "/health", headers={"host": host})
             assert reply.status in (400, 421), host
@@ -218,6 +219,33 @@ async def test_a_head_is_a_get_without_its_body(serve: Serve) -> None:
     async with serve() as call:
         reply = await call("HEAD", "/health")
         assert (reply.status, reply.text) == (200, "")
+        got = await call.get("/instances")
+        head = await call("HEAD", "/instances")
+        assert head.headers["content-length"] == got.headers["content-length"]
+        assert (await call("HEAD", "/workflows/nobody")).status == 404
+        assert (await call("OPTIONS", "/workflows/validate")).headers["allow"] == (
+            "DELETE, GET, POST, PUT, HEAD, OPTIONS"
+        )
+        assert (await call("OPTIONS", "/nothing")).status == 404
+
+
+@pytest.mark.asyncio
+async def test_who_has_the_newest_is_told_so(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", WAIT)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        tag = ""
+        for path in ("/workflows/double", f"/instances/{id}"):
+            tag = (await call.get(path)).headers["etag"]
+            for named in (tag, f'"x", W/{tag}', "*"):
+                known = await call("GET", path, headers={"if-none-match": named})
+                assert (known.status, known.text, known.headers["etag"]) == (304, "", tag)
+                assert "content-length" not in known.headers
+            assert (await call("GET", path, headers={"if-none-match": '"999"'})).status == 200
+        await call.post(f"/instances/{id}/pause")
+        changed = await call("GET", f"/instances/{id}", headers={"if-none-match": tag})
+        assert (changed.status, changed.json["status"]) == (200, "PAUSED")
 
 
 @pytest.mark.asyncio

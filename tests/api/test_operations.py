@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import jsonschema_rs
 import pytest
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from tenuto.access.permissions import Permission
 from tenuto.api.openapi import openapi, statuses
@@ -109,6 +110,13 @@ def test_the_openapi_document_is_whole() -> None:
         assert named == {word[1:-1] for word in path.split("/") if word.startswith("{")}
         assert found["responses"]
         assert json.loads(json.dumps(found)) == found
+
+
+def test_the_openapi_document_is_one_by_the_specification() -> None:
+    OPENAPI_31_VALIDATOR.validate(json.loads(json.dumps(DOCUMENT)))
+    broken = json.loads(json.dumps(DOCUMENT))
+    broken["paths"]["/api/v1/events"]["post"]["responses"] = []
+    assert not OPENAPI_31_VALIDATOR.is_valid(broken)
 
 
 def test_schemas_are_such_as_json_schema_knows() -> None:

@@ -238,3 +238,66 @@ async def test_nobody_is_told_of_a_test_run(serve: Serve) -> None:
         await until(has_heard)
         instance = (await call.get(f"/instances/{found[0]['id']}")).json
         assert (len(found), instance["input"]) == (1, {"of": "double"})
+
+
+@pytest.mark.asyncio
+async def test_a_test_run_and_the_world_do_not_hear_each_other(serve: Serve) -> None:
+    waits: Object = {
+        "stepId": "w",
+        "type": "EVENT_WAIT",
+        "eventPattern": "order.*",
+        "outputVariable": "heard",
+    }
+    told: Object = {
+        "stepId": "tell",
+        "type": "EMIT",
+        "pattern": "order.told",
+        "payload": {"by": "the test"},
+    }
+    reacts: Object = {
+        "id": "reacts",
+        "triggers": [{"eventPattern": "order.told"}],
+        "steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}],
+    }
+    body: Object = {
+        "steps": [
+            {**waits, "transitions": {"default": ["tell"]}},
+            {**told, "transitions": {"default": ["again"]}},
+            {**waits, "stepId": "again"},
+        ],
+        "cancellationTriggers": [{"eventPattern": "stop"}],
+        "allowEffects": True,
+    }
+    async with serve() as call:
+        store = call.app.engine.store
+        await call.app.deploy(reacts)
+        await call.post("/events", {"pattern": "order.paid", "payload": "before"})
+        one, other = [
+            (await call.post("/workflows/test", body)).json["instanceId"] for _ in range(2)
+        ]
+        for pattern in ("order.paid", "stop"):
+            real = (await call.post("/events", {"pattern": pattern, "payload": "real"})).json
+            assert (real["resumed"], real["cancelled"]) == (0, 0)
+        where = f"/workflows/test/{one}/events"
+        published = (await call.post(where, {"pattern": "order.paid", "payload": "mine"})).json
+        assert (published["resumed"], published["started"]) == (1, 0)
+        # What it published itself came back to it, and to nobody else.
+        run = await ended(call, one)
+        assert (run["status"], run["output"]["payload"]) == ("COMPLETED", {"by": "the test"})
+        assert (await call.get(f"/instances/{other}")).json["status"] == "WAITING_FOR_EVENT"
+        (wait,) = (await call.get(f"/instances/{other}/waits")).json["items"]
+        assert wait["nearMisses"] == []
+        assert (await call.get("/instances?workflowId=reacts")).json["items"] == []
+        seen = (await call.get("/events")).json["items"]
+        assert {each["payload"] for each in seen} == {"before", "real"}
+        assert (await call.get(f"/events/{published['eventId']}")).status == 404
+        assert (await call.post(f"/workflows/test/{uuid4()}/events", {})).status == 404
+        assert (await call.post(where, {"pattern": "a..b"})).status == 422
+        many = await call.post(f"/workflows/test/{other}/events", [{"pattern": "stop"}, 3])
+        assert (many.json[0]["cancelled"], many.json[1]["error"]["status"]) == (1, 422)
+        assert "~test:" in str(await store.tenants())
+        # The newest of all stays until another one comes.
+        await call.post("/events", {"pattern": "order.paid"})
+        for id in (one, other):
+            assert (await call("DELETE", f"/workflows/test/{id}")).status == 204
+        assert await store.tenants() == ["default"]

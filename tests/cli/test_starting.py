@@ -72,6 +72,15 @@ def test_a_dead_letter_that_is_tried_again_is_gone(past: Terminal) -> None:
     assert past.call("dead-letters", "retry", letter).code == 3
 
 
+def test_a_dead_letter_is_tried_again_with_another_input(past: Terminal) -> None:
+    letter, *_ = past.call("dead-letters", "list", "-o", "id").out.split()
+    ended = past.call("dead-letters", "retry", letter, "--input", '{"number": 8}', "-o", "json")
+    assert ended.code == 0, ended.out
+    log = past.call("logs", ended.json["id"], "-o", "json").out
+    assert '"edited"' in log
+    assert past.call("dead-letters", "retry", "x", "--input", "{").code == 2
+
+
 def test_the_doctor_looks_at_a_store(past: Terminal) -> None:
     ended = past.call("doctor", "-o", "json")
     assert ended.code == 0, ended.out

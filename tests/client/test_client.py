@@ -170,6 +170,9 @@ async def test_instances_take_commands(client: Client) -> None:
     await failed.retry()
     with pytest.raises(WorkflowFailed):
         await failed.result(timeout=30)
+    letter = (await client.dead_letters.list())[0]
+    await client.dead_letters.retry(str(letter["id"]), input="mended")
+    assert await failed.result(timeout=30) == "done"
     for letter in await client.dead_letters.list():
         await client.dead_letters.discard(str(letter["id"]))
     assert await client.dead_letters.list() == []

@@ -6,9 +6,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from tenuto.core import fold
+from tenuto.model.edited import EditedInput
 from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
-from tenuto.model.inputs import CancelAsked, CompensationRetryAsked, Reused, UndoAsked
+from tenuto.model.inputs import (
+    CancelAsked,
+    CompensationRetryAsked,
+    RetryAsked,
+    Reused,
+    UndoAsked,
+)
 from tenuto.model.json import JSON
 from tests.core.drawing import (
     approval,
@@ -286,6 +293,15 @@ def order_retried() -> Run:
     return run.succeed("j", "sent")
 
 
+def paid_with_another_card() -> Run:
+    """A payment fails with what it was given, and is tried again with something else."""
+    document = draw("pay>ship", pay=task(input={"card": "{{ctx.input.card}}"}, outputVariable="p"))
+    run = play(document).start({"card": "old"}).fail("pay", "EXPIRED").later(minutes=5)
+    edited = EditedInput(step_id="pay", input={"card": "new"})
+    run.tell(RetryAsked(by="ada", edited=edited)).lose("pay")
+    return run.succeed("pay", "paid").succeed("ship", "sent")
+
+
 def order_rerun() -> Run:
     """As an instance that was given what an earlier one had done, up to its second branch."""
     document = draw(
@@ -432,6 +448,7 @@ SHELF: dict[str, Situation] = {
         second_child_succeeds,
         child_outlived_by_nobody,
         order_retried,
+        paid_with_another_card,
         order_rerun,
         expense_approved_after_all,
         expense_forgotten,

@@ -450,6 +450,16 @@ def test_the_plan_and_its_inputs_depend_on_no_moment() -> None:
         assert given(run, "undo_a") == {"status": "RUNNING"}, "the key is the same, so is the input"
 
 
+def test_a_compensation_is_given_what_somebody_edited() -> None:
+    document = undoing(draw("a>b", b=task(retry=ONCE)), a={"retry": ONCE})
+    run = play(document).start().succeed("a", 1).fail("b").fail("undo_a")
+    run.tell(CompensationRetryAsked(by="ada", step_id="undo_a", input={"by": "hand"}))
+    assert given(run, "undo_a") == {"by": "hand"}
+    run.lose("undo_a")
+    assert given(run, "undo_a") == {"by": "hand"}
+    assert run.succeed("undo_a").undoing["status"] == "COMPLETED"
+
+
 def test_a_default_input_is_kept_as_far_as_it_is_about_its_step() -> None:
     names = [f"n{number}" for number in range(30)]
     edges = " ".join(f"s>{name}" for name in names)

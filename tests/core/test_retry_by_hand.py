@@ -9,12 +9,15 @@ import pytest
 from tenuto.core import decide
 from tenuto.core.deciding import Deciding
 from tenuto.core.ending import quarantine
+from tenuto.model.edited import EditedInput
 from tenuto.model.effects import StartAttempt
+from tenuto.model.entries import RetryRequested
 from tenuto.model.events import Event
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, RetryAsked, TimerKind
 from tenuto.model.json import JSON, Object
+from tenuto.model.log import SHAPE_KEY, from_row, to_row
 from tenuto.model.status import Status
 from tests.core.drawing import (
     child,
@@ -131,6 +134,40 @@ def test_a_node_that_was_withdrawn_keeps_its_input_too() -> None:
     document = draw("s>a s>b", s=start(), b=task(input={"n": "{{ctx.input.n + 1}}"}))
     run = play(document).start({"n": 1}).fail("a").fail("b", "CANCELLED").retry()
     assert started(run, "b").input == {"n": 2}
+
+
+def test_a_task_is_given_what_somebody_edited_and_goes_on_with_it() -> None:
+    document = draw("a>c", a=task(input={"n": "{{ctx.input.n}}"}, retry=ONCE))
+    run = play(document).start({"n": 1}).fail("a")
+    edited = EditedInput(step_id="a", input={"n": 2})
+    run.tell(RetryAsked(by="ada", edited=edited))
+    assert (started(run, "a").input, started(run, "a").attempt) == ({"n": 2}, 2)
+    asked = next(each for each in run.entries if isinstance(each, RetryRequested))
+    assert (asked.by, asked.edited) == ("ada", edited)
+    assert from_row(to_row(3, asked)) == asked
+    run.lose("a")
+    assert started(run, "a").input == {"n": 2}, "what was lost is done again as it was"
+    run.fail("a").retry()
+    assert started(run, "a").input == {"n": 2}, "who says nothing changes nothing"
+    assert folded(run.plan, run.state.id, run.entries) == run.state
+
+
+def test_only_what_runs_again_can_be_given_something_else() -> None:
+    run = play(draw("a>w w>b", w=wait())).start().succeed("a").event("paid").fail("b")
+    for step in ("a", "w", "nobody"):
+        asked = RetryAsked(by="ada", edited=EditedInput(step_id=step, input=1))
+        rejection = decide(run.plan, run.state, asked, run.now).rejection
+        assert rejection is not None
+        assert (rejection.code, step in rejection.message) == ("TEN-3009", True)
+
+
+def test_a_program_that_knows_of_no_edits_reads_every_other_retry() -> None:
+    plain = to_row(3, RetryRequested(at=BEGIN, by="ada"))
+    edited = EditedInput(step_id="a", input=None)
+    with_edit = to_row(3, RetryRequested(at=BEGIN, by="ada", edited=edited))
+    assert plain.payload == b'{"by":"ada"}'
+    assert with_edit.payload is not None
+    assert SHAPE_KEY.encode() in with_edit.payload
 
 
 def test_a_result_within_the_grace_is_gone_on_from() -> None:

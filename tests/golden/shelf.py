@@ -38,6 +38,7 @@ NAMES = (
     "order_rerun",
     "order_retried",
     "order_undone",
+    "paid_with_another_card",
     "passed_over",
     "paused_until_it_resumed_by_itself",
     "poison_handled",

@@ -206,6 +206,25 @@ async def test_definitions_have_versions(store: Handle) -> None:
     assert await store.definition_ids("nobody") == []
 
 
+async def test_definitions_are_listed_with_their_newest_version(store: Handle) -> None:
+    for number, id in enumerate(("b", "a", "b", "c", "~test:1", "~tez", "é")):
+        content = f"{number}".encode()
+        await store.save_definition("default", id, content, content, NOON)
+    await store.save_definition("other", "b", b"x", b"x", NOON)
+
+    async def listed(after: str, limit: int, tenant: str = "default") -> list[tuple[str, int]]:
+        rows = await store.newest_definitions(tenant, after=after, limit=limit)
+        assert rows == [await store.definition(row.tenant, row.id) for row in rows]
+        return [(row.id, row.version) for row in rows]
+
+    everything = [("a", 1), ("b", 2), ("c", 1), ("~tez", 1), ("é", 1)]
+    assert await listed("", 9) == everything
+    assert await listed("", 2) == everything[:2]
+    assert await listed("b", 2) == everything[2:4]
+    assert await listed("c", 1) == everything[3:4]
+    assert await listed("é", 1) == await listed("", 9, tenant="nobody") == []
+
+
 async def test_dead_letters_come_newest_first_and_once(store: Handle) -> None:
     letters = [dead_letter(f"d{number}", "i1", at=moment(number)) for number in range(5)]
     letters[3] = dead_letter(

@@ -8,6 +8,7 @@ import pytest
 
 from tenuto.store.protocol import (
     Delivery,
+    EventPlace,
     EventResult,
     InboxEvent,
     LookedBack,
@@ -301,6 +302,25 @@ async def test_the_latest_events_come_newest_first_and_are_bounded(store: Handle
     assert await latest("order.paid") == ["late too", "late", "early"]
     assert await latest("order.paid", limit=1) == ["late too"]
     assert await latest("order.*") == await latest(None, tenant="other") == []
+
+
+async def test_the_inbox_is_read_backwards_page_by_page_while_more_comes(store: Handle) -> None:
+    given = [event(f"e{number}", received_at=moment(10 + number // 2)) for number in range(7)]
+    given[3] = event("other", received_at=moment(11), pattern="order.shipped")
+    await store.commit(turn("t1", events=given))
+    for pattern in (None, "order.paid"):
+        ids = [each.id for each in given if pattern in (None, each.pattern)]
+        seen: list[str] = []
+        below = None
+        while page := await store.latest_events(
+            "default", pattern, moment(10), limit=2, below=below
+        ):
+            seen += [each.id for _, each in page]
+            number, last = page[-1]
+            below = EventPlace(last.received_at, number)
+            new = event(f"new {pattern} {len(seen)}", received_at=moment(30))
+            await store.commit(turn(new.id, events=(new,)))
+        assert [id for id in seen if not id.startswith("new")] == ids[::-1]
 
 
 async def test_an_event_is_found_by_its_id_with_what_it_did(store: Handle) -> None:

@@ -39,6 +39,7 @@ BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
     "held": lambda mine, id: mine.held(id),
     "stop_rehearsal": lambda mine, id: mine.stop_rehearsal(id),
+    "publish_in_rehearsal": lambda mine, id: mine.publish_in_rehearsal(id, {"pattern": "a.b"}),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
     "dead_letter": lambda mine, id: mine.dead_letter(id),
@@ -54,10 +55,12 @@ BY_WORKFLOW: dict[str, OfWorkspace] = {
 BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
 BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.remove": lambda mine, id: mine.webhooks.remove(id),
+    "webhooks.get": lambda mine, id: mine.webhooks.get(id),
     "webhooks.enable": lambda mine, id: mine.webhooks.enable(id),
 }
 BY_SUBSCRIPTION: dict[str, OfWorkspace] = {
     "subscriptions.remove": lambda mine, id: mine.subscriptions.remove(id),
+    "subscriptions.get": lambda mine, id: mine.subscriptions.get(id),
     "subscriptions.enable": lambda mine, id: mine.subscriptions.enable(id),
 }
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import TypeVar
+from contextlib import suppress
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from tenuto.model.errors import InvalidInput, Problem
 
 T = TypeVar("T")
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+"""In a cursor: what is counted; no store has more, and none takes whatever somebody makes up."""
+Milliseconds: TypeAlias = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+"""In a cursor: a moment, up to the end of the year 9999."""
+
+
+_NUL = b"\\u0000"
 
 
 def write_cursor(place: object) -> str:
@@ -21,14 +31,15 @@ def read_cursor(text: str | None, wanted: type[T]) -> T | None:
     """What `write_cursor` wrote of that type; InvalidInput for anything else."""
     if text is None:
         return None
-    try:
-        padded = text + "=" * (-len(text) % 4)
-        return msgspec.json.decode(urlsafe_b64decode(padded), type=wanted)
-    except (ValueError, RecursionError):
-        problem = Problem(
-            code="TEN-2009",
-            path="$.cursor",
-            message="this is not a cursor of this list",
-            advice="Pass what the page before gave as `nextCursor`, unchanged.",
-        )
-        raise InvalidInput("the list cannot be continued", [problem]) from None
+    with suppress(ValueError, RecursionError):
+        place = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        # No store takes NUL, so that no page ended there.
+        if _NUL not in place:
+            return msgspec.json.decode(place, type=wanted)
+    problem = Problem(
+        code="TEN-2009",
+        path="$.cursor",
+        message="this is not a cursor of this list",
+        advice="Pass what the page before gave as `nextCursor`, unchanged.",
+    )
+    raise InvalidInput("the list cannot be continued", [problem])

@@ -28,11 +28,13 @@ from tenuto.api.bodies import (
 )
 from tenuto.api.browsers import Browsers
 from tenuto.api.call import NO_QUERY, Call, ClientGone
+from tenuto.api.entity_tags import is_known
 from tenuto.api.measuring import measured
 from tenuto.api.operation import Operation
 from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
 from tenuto.api.routes import Found, Routes
 from tenuto.api.service import Service
+from tenuto.api.shapes import Query
 from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
 
 log = logging.getLogger("tenuto.api")
@@ -49,6 +51,8 @@ _USUAL: tuple[tuple[bytes, bytes], ...] = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_WITHOUT_BODY = (204, 304)
+"""Not even its length is said (RFC 9110, 8.6)."""
 _POLICY_VIOLATION = 1008
 _FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
 """Refusals for where a request comes from."""
@@ -159,12 +163,18 @@ class Gate:
         if isinstance(answer, Response):
             await answer(scope, receive, _with_headers(send, around))
             return
+        if 304 in operation.other_statuses and is_known(
+            arrival.headers, call.response_headers.get("etag")
+        ):
+            call.status, answer = 304, None
         body = b"" if answer is None else _encode(answer)
         headers = [*around, *_USUAL, *_pairs(call.response_headers)]
         if answer is not None:
             headers.append((b"content-type", b"application/json"))
-        headers.append((b"content-length", str(len(body)).encode()))
-        await _send(send, call.status or operation.status, headers, body)
+        status = call.status or operation.status
+        if status not in _WITHOUT_BODY:
+            headers.append((b"content-length", str(len(body)).encode()))
+        await _send(send, status, headers, body)
 
     def _from_where(self, arrival: Arrival) -> Pairs:
         """What the answer tells a browser, unless it comes too often or from the wrong place."""
@@ -173,6 +183,8 @@ class Gate:
 
     async def _preflight(self, arrival: Arrival, send: Send, around: Pairs) -> None:
         methods = self._routes.methods_at(arrival.path)
+        if not methods:
+            raise self._nowhere(arrival)
         told = self._browsers.preflight(arrival.scope["scheme"], arrival.headers, methods)
         await _send(send, 204, [*around, *_USUAL, *told], b"")
 
@@ -203,7 +215,7 @@ class Gate:
         if operation.query is not None:
             query = read_query(text, operation.query)
         elif text:
-            raise Refusal(422, WRONG_FIELD, "this operation has no query parameters")
+            read_query(text, Query)
         assert arrival.found is not None
         return Call(
             service=self.service,
@@ -219,7 +231,11 @@ class Gate:
         if methods and arrival.scope["type"] == "http":
             message = f"{arrival.scope['method']} is nothing that can be asked of {arrival.path}"
             return Refusal(405, "TEN-2034", message, headers={"allow": ", ".join(methods)})
-        return Refusal(404, "TEN-2033", f"there is nothing at {arrival.path}")
+        without = arrival.path.rstrip("/")
+        advice = None
+        if without != arrival.path and self._routes.methods_at(without):
+            advice = f"Leave the slash at the end out: {without}"
+        return Refusal(404, "TEN-2033", f"there is nothing at {arrival.path}", advice)
 
     # -- sockets
 

@@ -20,6 +20,7 @@ _TITLES = {
     201: "Made.",
     202: "Accepted; it goes on.",
     204: "Done; there is nothing to say.",
+    304: "It is what you have: `If-None-Match` names its `ETag`.",
     400: "The body cannot be read.",
     401: "It is not known who asks.",
     403: "Whoever asks may not.",
@@ -39,6 +40,8 @@ _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
     "put_task": (("If-Match", 'The version that was changed, such as "3".'),),
     "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
+    "get_workflow": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
+    "get_instance": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
     "put_workflow": (("If-Match", 'The version that was changed, such as "3".'),),
 }
 
@@ -155,6 +158,8 @@ def _response(
     operation: Operation, status: int, of_type: dict[tuple[str, str], dict[str, Any]]
 ) -> Object:
     described: Object = {"description": _TITLES[status]}
+    if status == 304:
+        return described
     is_own = status == operation.status or (
         status in operation.other_statuses and (status < 400 or operation.is_public)
     )

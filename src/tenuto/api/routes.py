@@ -53,8 +53,9 @@ class Routes:
         return None
 
     def methods_at(self, path: str) -> list[str]:
-        """With which methods something can be asked at a path."""
-        return [method for method in self._methods if self.find(method, path) is not None]
+        """With which methods something can be asked at a path; what can be got has a head."""
+        found = [method for method in self._methods if self.find(method, path) is not None]
+        return [*found, *(["HEAD"] if "GET" in found else []), "OPTIONS"] if found else []
 
 
 def _thing(path: str) -> str:

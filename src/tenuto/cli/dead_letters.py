@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, redirect_stdout
 from datetime import datetime
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tenuto.cli import exits
 from tenuto.cli.deploying import unlocked
@@ -81,14 +82,16 @@ async def show_dead_letter(url: str, id: str, *, is_json: bool) -> int:
     return exits.DONE
 
 
-async def retry_dead_letter(url: str, id: str, *, is_json: bool) -> int:
+async def retry_dead_letter(
+    url: str, id: str, *, input: JSON | UnsetType = UNSET, is_json: bool
+) -> int:
     """Try again what could not be done; its letter is gone then."""
     if isinstance(url, ServerUrl):
         async with connected(url) as client:
-            status = await client.dead_letters.retry(id)
+            status = await client.dead_letters.retry(id, input=input)
     else:
         async with _workspace(url) as workspace:
-            status = await workspace.retry_dead_letter(id)
+            status = await workspace.retry_dead_letter(id, input=input)
     instance_id = id.partition(":")[0]
     if is_json:
         show_json({"id": instance_id, "status": status.value})

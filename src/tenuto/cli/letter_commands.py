@@ -39,11 +39,31 @@ def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> Non
 
 
 @dead_letters.command("retry")
-def retry(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
+def retry(
+    id: LetterId,
+    *,
+    input: Annotated[
+        str | None,
+        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Another input for the task."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
     """Try again what could not be done: the instance goes on where it failed."""
-    from tenuto.cli.dead_letters import retry_dead_letter
+    from msgspec import UNSET
 
-    perform(lambda: retry_dead_letter(store, id, is_json=output == "json"), output)
+    from tenuto.cli.dead_letters import retry_dead_letter
+    from tenuto.cli.sources import read_json
+
+    perform(
+        lambda: retry_dead_letter(
+            store,
+            id,
+            input=UNSET if input is None else read_json(input, "--input"),
+            is_json=output == "json",
+        ),
+        output,
+    )
 
 
 @dead_letters.command("discard")

@@ -41,6 +41,10 @@ class RemoteWebhooks:
         """Every webhook, oldest first, and how its deliveries go."""
         return (await self._connection.get("/webhooks", Page[Webhook])).items
 
+    async def get(self, id: str) -> Webhook:
+        """A webhook, and how its deliveries go; NotFound when there is none."""
+        return await self._connection.get(f"/webhooks/{part(id)}", Webhook)
+
     async def remove(self, id: str) -> None:
         """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
         await self._connection.do(Ask("DELETE", f"/webhooks/{part(id)}", is_repeatable=False))
@@ -86,6 +90,10 @@ class RemoteSubscriptions:
     async def list(self) -> list[Subscription]:
         """Every subscription, oldest first, and how its deliveries go."""
         return (await self._connection.get("/subscriptions", Page[Subscription])).items
+
+    async def get(self, id: str) -> Subscription:
+        """A subscription, and how its deliveries go; NotFound when there is none."""
+        return await self._connection.get(f"/subscriptions/{part(id)}", Subscription)
 
     async def remove(self, id: str) -> None:
         """End it; what was on its way is dropped. NotFound when there is none."""

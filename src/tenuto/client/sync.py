@@ -121,6 +121,7 @@ class SyncWebhooks(_Face[RemoteWebhooks]):
 
     add = _waited(RemoteWebhooks.add)
     list = _waited(RemoteWebhooks.list)
+    get = _waited(RemoteWebhooks.get)
     remove = _waited(RemoteWebhooks.remove)
     enable = _waited(RemoteWebhooks.enable)
 
@@ -130,6 +131,7 @@ class SyncSubscriptions(_Face[RemoteSubscriptions]):
 
     add = _waited(RemoteSubscriptions.add)
     list = _waited(RemoteSubscriptions.list)
+    get = _waited(RemoteSubscriptions.get)
     remove = _waited(RemoteSubscriptions.remove)
     enable = _waited(RemoteSubscriptions.enable)
 

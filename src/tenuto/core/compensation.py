@@ -105,9 +105,18 @@ def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
         return Rejection(code=NOT_THIS_STATUS, message=message)
     wanted = NodeKey(asked.step_id, asked.iteration)
     for place, error in undoing.failed.items():
-        if undoing.plan[place].key == wanted:
-            _begin(d, undoing.plan[place], error.attempt + 1)
-            return None
+        item = undoing.plan[place]
+        if item.key != wanted:
+            continue
+        if asked.input is UNSET:
+            _begin(d, item, error.attempt + 1)
+        elif item.is_child:
+            message = f"{asked.step_id} undoes itself: it has no input that could be edited"
+            return Rejection(code=CANNOT_GO_ON, message=message)
+        else:
+            d.emit(_dispatched(d, item, error.attempt + 1, asked.input))
+            d.order(start_attempt(d))
+        return None
     message = f"there is no compensation {asked.step_id} that was given up"
     return Rejection(code=CANNOT_GO_ON, message=message)
 

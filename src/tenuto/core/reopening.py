@@ -1,9 +1,9 @@
 """What a retry by hand does to the state: what failed, and what the failure withdrew, may begin.
 
 A node that is re-opened is PENDING and ready: its join has fired before. It keeps the number of its
-attempts and the input that it was given, and nothing else: budget and timeouts are fresh. A loop
-goes on with the iterations that it has. A node that ended well in its grace is not re-opened; now
-its edges arrive.
+attempts and the input that it was given, unless that was edited, and nothing else: budget and
+timeouts are fresh. A loop goes on with the iterations that it has. A node that ended well in its
+grace is not re-opened; now its edges arrive.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
             note_room(plan, state, key)
         else:
             _reopen(plan, state, key, node)
+    if (edited := entry.edited) is not None:
+        given = replace(state.nodes[edited.key], input=edited.input)
+        state.nodes = with_item(state.nodes, edited.key, given)
     for key in held_back:
         node = state.nodes[key]
         released = replace(node, is_withdrawn=False, held_back=(), grace_until=None)

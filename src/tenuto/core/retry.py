@@ -7,7 +7,10 @@ from tenuto.core.cancelling import call_off, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
 from tenuto.model.durations import iso
+from tenuto.model.edited import EditedInput
 from tenuto.model.entries import RetryRequested, StatusChanged
+from tenuto.model.graph import Task
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import Status
 
@@ -17,10 +20,14 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     refused = _refuse(d)
     if refused is not None:
         return refused
+    reopened = [key for key, _ in reopened_by_retry(d.plan, d.state)]
+    refused = _refuse_edit(d, asked.edited, reopened)
+    if refused is not None:
+        return refused
     held_back = held_back_by_end(d.state)
     called_off = left_open(d.plan, d.state)
-    loops = [key for key, _ in reopened_by_retry(d.plan, d.state) if key in d.state.loops]
-    d.emit(RetryRequested(at=d.now, by=asked.by))
+    loops = [key for key in reopened if key in d.state.loops]
+    d.emit(RetryRequested(at=d.now, by=asked.by, edited=asked.edited))
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
     for key in called_off:
         cancelled(d, key, d.state.nodes[key].attempt)
@@ -51,4 +58,16 @@ def _refuse(d: Deciding) -> Rejection | None:
         message = "what it had done has been undone, or tried to be: it cannot be retried"
     else:
         return None
+    return Rejection(code=CANNOT_GO_ON, message=message)
+
+
+def _refuse_edit(
+    d: Deciding, edited: EditedInput | None, reopened: list[NodeKey]
+) -> Rejection | None:
+    """An edit is for a task that runs again; nobody else would read it."""
+    if edited is None or (
+        edited.key in reopened and isinstance(d.plan[edited.step_id].node.config, Task)
+    ):
+        return None
+    message = f"{edited.step_id} is no task that a retry runs again: its input cannot be edited"
     return Rejection(code=CANNOT_GO_ON, message=message)

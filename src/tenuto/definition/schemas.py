@@ -65,6 +65,11 @@ def form_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
     return _problems(schema, value, _FORM)
 
 
+def given_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """Everything about what a task is to be given that its `inputSchema` refuses."""
+    return _problems(schema, value, _GIVEN)
+
+
 class _Checked(NamedTuple):
     """What is checked: its name, its path, the code of its problems, the field of its schema."""
 
@@ -75,6 +80,7 @@ class _Checked(NamedTuple):
 
 
 _INPUT = _Checked("input", "$", "TEN-2101", "inputSchema")
+_GIVEN = _Checked("input", "$.input", "TEN-2101", "inputSchema")
 _FORM = _Checked("form", "$.form", "TEN-2110", "formSchema")
 
 

@@ -296,7 +296,8 @@ class Draft(Struct, eq=False):
     @property
     def _obligations(self) -> Obligations:
         if self._owed is None:
-            self._owed = Obligations(self.instance_id, self.held.tenant)
+            held = self.held
+            self._owed = Obligations(self.instance_id, held.tenant, held.inbox)
         return self._owed
 
     def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each
@@ -326,11 +327,10 @@ class Draft(Struct, eq=False):
                 if effect.looks_back:
                     follow_ups.append(effect)
             case PublishEvent():
-                if self._is_real:
-                    # Whose an instance is is no matter of its decisions: only here it is known.
-                    event = replace(effect.event, tenant=self.held.tenant)
-                    self._obligations.events.append(event)
-                    follow_ups.append(PublishEvent(event=event))
+                # Whose an instance is is no matter of its decisions: only here it is known.
+                event = replace(effect.event, tenant=self.held.inbox)
+                self._obligations.events.append(event)
+                follow_ups.append(PublishEvent(event=event))
             case CloseWait():
                 self._obligations.close_wait(effect)
             case SendMail():
@@ -352,12 +352,6 @@ class Draft(Struct, eq=False):
             return
         if is_mine and self.is_offered and self.is_offered(effect.task_id):
             self._obligations.offer(effect, self.state.updated_at)
-
-    @property
-    def _is_real(self) -> bool:
-        """Whether what it does reaches others: not where a workflow is only tried out."""
-        rehearsal = self.held.plan.rehearsal
-        return rehearsal is None or rehearsal.allows_effects
 
     def _rejected(self, request: Request, because: Rejection) -> None:
         match request.input:

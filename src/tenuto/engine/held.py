@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
+from tenuto.model.rehearsal import inbox_of
 
 Place: TypeAlias = tuple[str, str, int]
 """Node, iteration, attempt."""
@@ -55,6 +56,11 @@ class Held:
         self.tail_entries = 0
         self.tail_bytes = 0
         self.snapshot_bytes = 0
+
+    @property
+    def inbox(self) -> str:
+        """Whose events it sees and sends: its tenant's, or its own where it is only tried out."""
+        return self.tenant if self.plan.rehearsal is None else inbox_of(self.state.id)
 
 
 class Cache:

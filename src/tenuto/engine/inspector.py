@@ -57,7 +57,7 @@ class Inspector:
             return {}
         rows = await self._store.waits(held.state.id)
         waits = [row for row in rows if not row.is_cancellation]
-        return await self._near.of_waits(held.tenant, waits)
+        return await self._near.of_waits(held.inbox, waits)
 
     async def event(self, tenant: str, id: str) -> EventReport:
         """An event of a tenant, to whom it went and whom it nearly reached; NotFound."""

@@ -39,9 +39,11 @@ _encode = msgspec.json.Encoder().encode
 class Obligations:
     """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out."""
 
-    def __init__(self, instance_id: str, tenant: str) -> None:
+    def __init__(self, instance_id: str, tenant: str, inbox: str) -> None:
+        """`inbox` says whose events it sees."""
         self._instance_id = instance_id
         self._tenant = tenant
+        self._inbox = inbox
         self.timers: dict[TimerKey, TimerRow | None] = {}
         """None: the timer's row, if there is one, goes."""
         self.opened: dict[tuple[str, str], dict[str, WaitRow]] = {}
@@ -85,7 +87,7 @@ class Obligations:
             since=wait.since,
             opened_at=at,
             correlation_id=wait.correlation_id,
-            tenant=self._tenant,
+            tenant=self._inbox,
             looked_back=not wait.looks_back,
             arm=wait.arm,
             position=wait.position,
@@ -123,7 +125,7 @@ class Obligations:
         node, iteration, arm = place
         to = (self._instance_id, node, iteration)
         self.deliveries.append(
-            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=self._tenant)
+            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=self._inbox)
         )
 
     def send(self, letter: SendMail) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from tenuto.core import Plan
 from tenuto.engine.held import Held
@@ -15,13 +15,14 @@ from tenuto.engine.requests import Answer
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
-from tenuto.model.rehearsal import PREFIX
+from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
 _BATCH = 100
+_END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 _PATIENCE = 10.0
 """Seconds that what is under way has to end when a test run is stopped."""
 
@@ -72,6 +73,8 @@ class Rehearsals:
                     await self._end_of(instance_id)
         self._forget(instance_id)
         await self._store.erase_instance(tenant, instance_id)
+        while await self._store.prune_events(inbox_of(instance_id), _END_OF_TIME, _BATCH):
+            pass
         await self._store.erase_definition(tenant, f"{PREFIX}{instance_id}")
         self._plans.forget(tenant, f"{PREFIX}{instance_id}")
 
@@ -86,4 +89,8 @@ class Rehearsals:
                 raise
             except TenutoError as error:
                 log.warning("test run %s is erased later: %s", id, error)
+        for name in await self._store.tenants():
+            if is_rehearsed(name):
+                # What was not matched yet when its run was stopped, or was the newest of all.
+                await self._store.prune_events(name, before, _BATCH)
         return len(old)

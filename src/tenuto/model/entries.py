@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.approvals import Asking, People
+from tenuto.model.edited import EditedInput
 from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey, around
@@ -351,6 +352,7 @@ class RetryRequested(
 
     event_type = EventType.RETRY_REQUESTED
     by: str
+    edited: EditedInput | None = None
 
 
 class PlannedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

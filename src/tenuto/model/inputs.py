@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.approvals import Decision
+from tenuto.model.edited import EditedInput
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure, LastError, Source
 from tenuto.model.family import Parent
@@ -229,6 +230,8 @@ class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked")
     """Somebody wants a failed instance to go on."""
 
     by: str
+    edited: EditedInput | None = None
+    """With this instead of what one of its tasks was given."""
 
 
 class CompensationRetryAsked(
@@ -239,6 +242,8 @@ class CompensationRetryAsked(
     by: str
     step_id: str
     iteration: str = ""
+    input: JSON | UnsetType = UNSET
+    """What it is given instead of what it failed with."""
 
 
 Input: TypeAlias = (

@@ -19,6 +19,7 @@ from tenuto.model.entries import (
     NodeDispatched,
     NodeEntry,
     NodeFailed,
+    RetryRequested,
 )
 from tenuto.model.json import JSON, Object
 
@@ -45,10 +46,12 @@ class UnknownEntry(Exception):
 
 KINDS: Final[dict[str, type[Entry]]] = {kind.event_type: kind for kind in get_args(Entry)}
 
-SHAPES: Final[dict[EventType, int]] = {}
+SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2}
 """Kinds whose shape has changed, with the number of the shape that is written now (first is 1)."""
 
-UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {}
+UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {
+    (EventType.RETRY_REQUESTED, 1): lambda payload: payload,
+}
 """(kind, shape) → how its payload becomes that of the next shape."""
 
 SHAPE_KEY: Final = "$shape"
@@ -167,6 +170,18 @@ def _not_undone(seq: int, entry: CompensationFailed, at_ms: int) -> LogRow:
     return LogRow(seq, name, *place, "error", None, body, entry.error.message, at_ms)
 
 
+def _retried(seq: int, entry: RetryRequested, at_ms: int) -> LogRow:
+    payload = _RETRIED_PAYLOAD(entry)
+    if entry.edited is None:
+        # As it always was: only a program that does not know of edits may not read one.
+        del payload[SHAPE_KEY]
+    else:
+        payload["edited"] = msgspec.to_builtins(entry.edited)
+    return LogRow(
+        seq, entry.event_type.value, None, "", 1, None, None, _encode(payload), None, at_ms
+    )
+
+
 def _writer(kind: type[Entry]) -> _Writer:
     """How entries of any other kind become rows, worked out once."""
     name = kind.event_type.value
@@ -204,6 +219,7 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
 assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
 _NOT_UNDONE_PAYLOAD = _payload_reader(CompensationFailed)
+_RETRIED_PAYLOAD = _payload_reader(RetryRequested)
 _WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
     # Each is only ever called with entries of its own kind.
@@ -211,4 +227,5 @@ _WRITERS: Final[dict[type[Entry], _Writer]] = {
     NodeCompleted: cast("_Writer", _completed),
     NodeFailed: cast("_Writer", _failed),
     CompensationFailed: cast("_Writer", _not_undone),
+    RetryRequested: cast("_Writer", _retried),
 }

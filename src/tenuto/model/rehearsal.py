@@ -14,6 +14,11 @@ PREFIX = "~test:"
 """With this the ids of definitions begin that are only tried out: nobody can save one so."""
 
 
+def inbox_of(instance_id: str) -> str:
+    """Whose events a test run sees and sends: they stand under a name that no tenant can have."""
+    return f"{PREFIX}{instance_id}"
+
+
 class Mock(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a step ends without being run: with an output, or with a failure."""
 

@@ -207,6 +207,14 @@ class PastTerm(NamedTuple):
     """One of the two: what stands there is text, or a number."""
 
 
+class EventPlace(NamedTuple):
+    """Where a page of the inbox ends, newest first: those below it follow."""
+
+    received_at: datetime
+    number: int
+    """Of one pattern it alone counts: pages of it are in the order of storing."""
+
+
 class PastEvents(Struct, frozen=True, gc=False, kw_only=True):
     """Which events a wait looks back at."""
 
@@ -664,6 +672,14 @@ class Store(
     async def definition_ids(self, tenant: str) -> list[str]:
         """Ids of all definitions, for lists and for "did you mean"."""
 
+    async def newest_definitions(
+        self, tenant: str, *, after: str = "", limit: int
+    ) -> list[DefinitionRow]:
+        """The newest version of each definition behind the id `after`, in the order of ids.
+
+        Those that are only tried out are not among them.
+        """
+
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
         """Distinct (pattern, term_paths) of open waits: of `pattern`, and of all wildcards."""
 
@@ -700,11 +716,18 @@ class Store(
         """
 
     async def latest_events(
-        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        limit: int,
+        below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
         """The inbox from `since`, newest first, of one pattern or all; pairs (number, event).
 
-        Of one pattern those among the last `limit` that were stored.
+        Of one pattern those among the last `limit` that were stored; `below` is where the page
+        before ended.
         """
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:

@@ -46,6 +46,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    EventPlace,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -194,6 +195,13 @@ class FaultyStore:
     async def definition_ids(self, tenant: str) -> list[str]:
         return await self._read(lambda: self._inner.definition_ids(tenant))
 
+    async def newest_definitions(
+        self, tenant: str, *, after: str = "", limit: int
+    ) -> list[DefinitionRow]:
+        return await self._read(
+            lambda: self._inner.newest_definitions(tenant, after=after, limit=limit)
+        )
+
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
         return await self._read(lambda: self._inner.wait_terms(tenant, pattern))
 
@@ -222,10 +230,16 @@ class FaultyStore:
         return await self._read(lambda: self._inner.have_come(asked))
 
     async def latest_events(
-        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        limit: int,
+        below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
         return await self._read(
-            lambda: self._inner.latest_events(tenant, pattern, since, limit=limit)
+            lambda: self._inner.latest_events(tenant, pattern, since, limit=limit, below=below)
         )
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:

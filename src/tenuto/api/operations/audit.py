@@ -13,7 +13,7 @@ from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.permissions import Permission
 from tenuto.access.shown import plain
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
 from tenuto.model.json import JSON, Object
@@ -98,7 +98,7 @@ class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
 )
 async def list_audit(call: Call[AuditLogQuery]) -> Object:
     asked = call.query
-    below = read_cursor(asked.cursor, int)
+    below = read_cursor(asked.cursor, Number)
     query = AuditQuery(
         tenant=call.principal.tenant,
         actor=asked.actor,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations.commanding import NothingMore
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -37,13 +38,16 @@ class DeadLetter(Answer, frozen=True, kw_only=True, rename="camel"):
 
 
 class RetryRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """There is nothing to say beside what the path says."""
+    """With what to try it again."""
+
+    input: Any = UNSET
+    """What the task is given instead of what it failed with."""
 
 
 class Place(NamedTuple):
     """Where a page ends."""
 
-    at_ms: int
+    at_ms: Milliseconds
     id: str
     instance_id: str
 
@@ -91,11 +95,13 @@ async def get_dead_letter(call: Call[NoQuery]) -> DeadLetter:
     request=RetryRequest,
     response=StatusAnswer,
     other_statuses=(409,),
+    size="value",
     may_be_empty=True,
 )
-async def retry_dead_letter(call: Call[NoQuery], _: RetryRequest) -> StatusAnswer:
+async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAnswer:
     id = call.path["id"]
-    status = await call.workspace.retry_dead_letter(id)
+    call.after = {"edited": body.input is not UNSET}
+    status = await call.workspace.retry_dead_letter(id, input=body.input)
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
 
 
@@ -118,10 +124,10 @@ async def remove_dead_letter(call: Call[NoQuery]) -> None:
     tag=TAG,
     permission=Permission.DEAD_LETTERS_WRITE,
     status=204,
-    request=RetryRequest,
+    request=NothingMore,
     may_be_empty=True,
 )
-async def discard_dead_letter(call: Call[NoQuery], _: RetryRequest) -> None:
+async def discard_dead_letter(call: Call[NoQuery], _: NothingMore) -> None:
     await call.workspace.discard_dead_letter(call.path["id"])
 
 

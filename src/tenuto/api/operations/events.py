@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.bodies import read_json, refuse_media
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.api.operation import API, JSON_MEDIA, operation
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
+from tenuto.api.shapes import Answer, Body, Limit, Moment, Page, Query, moment
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
-from tenuto.model.durations import iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.published import Published
-from tenuto.store.protocol import PastEvents
+from tenuto.store.protocol import EventPlace, PastEvents
 
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
@@ -48,6 +48,20 @@ class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     error: ErrorItem | UnsetType = UNSET
 
 
+class EventNotification(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """An event of another service, as a subscription there tells of it."""
+
+    event_id: str
+    pattern: str
+    timestamp: Moment | None = None
+    payload: JSON = None
+    correlation_id: str | None = None
+    subscriber_id: str
+    subscription_id: str
+
+
 class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which events of the inbox."""
 
@@ -56,7 +70,7 @@ class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unkno
     since: Moment | None = None
     """Received since then; without it, within the last 24 hours."""
     order: Literal["asc", "desc"] = "asc"
-    """`desc` gives the newest, and no further page."""
+    """`desc` begins with the newest."""
     limit: Limit = 100
     cursor: str | None = None
 
@@ -107,12 +121,42 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = read_json(call.body)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
-    if isinstance(document, list):
+    return published_answer(results, is_batch=isinstance(document, list))
+
+
+def published_answer(
+    results: list[Published | TenutoError], *, is_batch: bool
+) -> EventAnswer | list[EventAnswer]:
+    """What became of events: a result each, or of one alone its own."""
+    if is_batch:
         return [_result(each) for each in results]
     (result,) = results
     if isinstance(result, TenutoError):
         raise result
     return _answer(result)
+
+
+@operation(
+    "POST",
+    f"{API}/internal/events/callback",
+    summary="Take a notification of another service: its event is published here, once.",
+    tag=TAG,
+    permission=Permission.EVENTS_PUBLISH,
+    request=EventNotification,
+    response=EventAnswer,
+    other_statuses=(409,),
+    size="value",
+)
+async def event_callback(call: Call[NoQuery], body: EventNotification) -> EventAnswer:
+    call.after = {"subscriptionId": body.subscription_id, "eventId": body.event_id}
+    published = await call.workspace.publish(
+        body.pattern,
+        body.payload,
+        id=body.event_id,
+        correlation_id=body.correlation_id,
+        timestamp=body.timestamp,
+    )
+    return _answer(published)
 
 
 @operation(
@@ -129,9 +173,8 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
     store = workspace.engine.store
     since = asked.since or call.service.clock.now() - _A_DAY
     if asked.order == "desc":
-        found = await store.latest_events(workspace.tenant, asked.pattern, since, limit=asked.limit)
-        return Page(items=[_item(event) for _, event in found], next_cursor=None)
-    after = read_cursor(asked.cursor, int) or 0
+        return await _newest_first(call, since)
+    after = read_cursor(asked.cursor, Number) or 0
     past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
     page = await store.past_events(past, after=after, limit=asked.limit)
     return Page(
@@ -150,6 +193,33 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
 )
 async def get_event(call: Call[NoQuery]) -> Object:
     return await call.workspace.event(call.path["id"])
+
+
+class Place(NamedTuple):
+    """Where a page ends that begins with the newest."""
+
+    at_ms: Milliseconds
+    number: Number
+    since_ms: Milliseconds
+    """The list goes on to where it was to end when it was begun."""
+
+
+async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventItem]:
+    asked, below = call.query, None
+    place = read_cursor(asked.cursor, Place)
+    if place is not None:
+        below = EventPlace(from_epoch_ms(place.at_ms), place.number)
+        since = from_epoch_ms(place.since_ms)
+    found = await call.workspace.engine.store.latest_events(
+        call.workspace.tenant, asked.pattern, since, limit=asked.limit, below=below
+    )
+    next_cursor = None
+    if len(found) == asked.limit:
+        lowest = min(number for number, _ in found)
+        number, last = found[-1]
+        end = number if asked.pattern is None else lowest
+        next_cursor = write_cursor(Place(epoch_ms(last.received_at), end, epoch_ms(since)))
+    return Page(items=[_item(event) for _, event in found], next_cursor=next_cursor)
 
 
 def _result(result: Published | TenutoError) -> EventAnswer:

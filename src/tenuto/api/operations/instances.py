@@ -89,6 +89,7 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
     permission=Permission.INSTANCES_READ,
     query=InstanceWait,
     response=InstanceView,
+    other_statuses=(304,),
 )
 async def get_instance(call: Call[InstanceWait]) -> Object:
     reference = call.workspace.at(call.path["id"])
@@ -96,6 +97,7 @@ async def get_instance(call: Call[InstanceWait]) -> Object:
     if call.query.wait > 0 and not Status(str(view["status"])).is_final:
         await ended_within(call.service, reference.id, call.query.wait)
         view = await reference.details()
+    call.response_headers["etag"] = f'"{view["version"]}"'
     return view
 
 

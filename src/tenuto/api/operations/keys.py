@@ -11,7 +11,7 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Moment, Page, moment
@@ -92,12 +92,12 @@ async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
 )
 async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
     rows = await call.service.keys.list(call.principal.tenant)
-    start = read_cursor(call.query.cursor, int) or 0
+    start = read_cursor(call.query.cursor, Number) or 0
     # None is ever forgotten, and new ones come last: places in the list stay what they are.
-    end = max(start, 0) + call.query.limit
+    end = start + call.query.limit
     now = call.service.clock.now()
     return Page(
-        items=[_item(row, now) for row in rows[max(start, 0) : end]],
+        items=[_item(row, now) for row in rows[start:end]],
         next_cursor=write_cursor(end) if end < len(rows) else None,
     )
 

@@ -64,6 +64,18 @@ async def list_webhooks(call: Call[NoQuery]) -> Page[Webhook]:
 
 
 @operation(
+    "GET",
+    f"{API}/webhooks/{{id}}",
+    summary="Look at a webhook, and at how its deliveries go.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_READ,
+    response=Webhook,
+)
+async def get_webhook(call: Call[NoQuery]) -> Webhook:
+    return await call.workspace.webhooks.get(call.path["id"])
+
+
+@operation(
     "DELETE",
     f"{API}/webhooks/{{id}}",
     summary="Tell a webhook nothing more; what was on its way is dropped.",
@@ -121,6 +133,18 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
 )
 async def list_subscriptions(call: Call[NoQuery]) -> Page[Subscription]:
     return Page(items=await call.workspace.subscriptions.list(), next_cursor=None)
+
+
+@operation(
+    "GET",
+    f"{API}/subscriptions/{{id}}",
+    summary="Look at a subscription, and at how its deliveries go.",
+    tag="subscriptions",
+    permission=Permission.LISTENERS_READ,
+    response=Subscription,
+)
+async def get_subscription(call: Call[NoQuery]) -> Subscription:
+    return await call.workspace.subscriptions.get(call.path["id"])
 
 
 @operation(

@@ -11,6 +11,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.bodies import read_struct
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
+from tenuto.api.operations.events import EventAnswer, published_answer
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
@@ -84,6 +85,22 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     return RunStarted(
         instance_id=started.instance.id, status=started.status, not_run=started.not_run
     )
+
+
+@operation(
+    "POST",
+    f"{API}/workflows/test/{{id}}/events",
+    summary="Publish an event, or up to 1,000, that a test run sees and nobody else.",
+    tag=TAG,
+    permission=Permission.TEST_RUNS_RUN,
+    request=Any,
+    response=EventAnswer | list[EventAnswer],
+    other_statuses=(409,),
+    size="batch",
+)
+async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
+    results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
+    return published_answer(results, is_batch=isinstance(body, list))
 
 
 @operation(

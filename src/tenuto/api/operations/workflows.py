@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 from tenuto.access.permissions import Permission
 from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
@@ -168,15 +167,12 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
     response=Page[WorkflowItem],
 )
 async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
-    ids = await call.workspace.definition_ids()
-    after = read_cursor(call.query.cursor, str)
-    start = 0 if after is None else bisect_right(ids, after)
-    wanted = ids[start : start + call.query.limit]
-    rows = await call.workspace.newest(wanted)
-    has_more = start + len(wanted) < len(ids)
+    after, limit = read_cursor(call.query.cursor, str), call.query.limit
+    # One more than is shown tells whether there are more.
+    rows = await call.workspace.newest(after=after or "", limit=limit + 1)
     return Page(
-        items=list(map(_item, rows)),
-        next_cursor=write_cursor(wanted[-1]) if has_more else None,
+        items=list(map(_item, rows[:limit])),
+        next_cursor=write_cursor(rows[limit - 1].id) if len(rows) > limit else None,
     )
 
 
@@ -188,6 +184,7 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     permission=Permission.WORKFLOWS_READ,
     query=VersionQuery,
     response=WorkflowView,
+    other_statuses=(304,),
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     row = await call.workspace.definition(call.path["id"], call.query.version)
@@ -215,7 +212,7 @@ async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
 async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     id = call.path["id"]
     newest = (await call.workspace.definition(id)).version
-    below = read_cursor(call.query.cursor, int) or newest + 1
+    below = read_cursor(call.query.cursor, Number) or newest + 1
     wanted = range(below - 1, 0, -1)[: call.query.limit]
     rows = await call.workspace.versions(id, wanted)
     return Page(

@@ -81,6 +81,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    EventPlace,
     Fenced,
     InboxEvent,
     InstancePage,
@@ -285,6 +286,17 @@ class MemoryStore:
     async def definition_ids(self, tenant: str) -> list[str]:
         return sorted(id for owner, id in self.disk.definition_versions if owner == tenant)
 
+    async def newest_definitions(
+        self, tenant: str, *, after: str = "", limit: int
+    ) -> list[DefinitionRow]:
+        ids = [
+            id
+            for id in await self.definition_ids(tenant)
+            if id > after and not "~test:" <= id < "~tesu"
+        ]
+        rows = [await self.definition(tenant, id) for id in ids[:limit]]
+        return [row for row in rows if row is not None]
+
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
         return sorted(
             {
@@ -371,7 +383,13 @@ class MemoryStore:
         }
 
     async def latest_events(
-        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        limit: int,
+        below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
         start = epoch_ms(since)
         found = [
@@ -380,7 +398,12 @@ class MemoryStore:
             if stored.event.tenant == tenant and pattern in {None, stored.event.pattern}
         ]
         if pattern is not None:
+            if below is not None:
+                found = [each for each in found if each[0] < below.number]
             found = nlargest(limit, found)
+        elif below is not None:
+            end = epoch_ms(below.received_at), below.number
+            found = [each for each in found if (each[1].received_at, each[0]) < end]
         recent = (
             ((event.received_at, number), event)
             for number, event in found

@@ -864,6 +864,38 @@ WITH RECURSIVE walk (id) AS (
 
 SELECT id FROM walk;
 
+-- name: newest_definitions
+-- A page of the definitions of a tenant, each with its newest version; not those that are tried out.
+WITH RECURSIVE walk (id) AS (
+    (
+        SELECT first.id FROM tenuto.workflow_definitions AS first
+        WHERE
+            first.tenant = :tenant AND first.id > :after
+            AND (first.id < '~test:' OR first.id >= '~tesu')
+        ORDER BY first.id LIMIT 1
+    )
+    UNION ALL
+    SELECT next.id
+    FROM walk
+    CROSS JOIN LATERAL (
+        SELECT following.id FROM tenuto.workflow_definitions AS following
+        WHERE
+            following.tenant = :tenant AND following.id > walk.id
+            AND (following.id < '~test:' OR following.id >= '~tesu')
+        ORDER BY following.id LIMIT 1
+    ) AS next
+)
+
+SELECT
+    newest.tenant, newest.id, newest.version, newest.content, newest.content_hash,
+    newest.created_at
+FROM (SELECT walk.id FROM walk LIMIT :limit) AS wanted
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_definitions AS own
+    WHERE own.tenant = :tenant AND own.id = wanted.id ORDER BY own.version DESC LIMIT 1
+) AS newest
+ORDER BY newest.id;
+
 ------------------------------------------------------------------------------------------------ waits
 
 -- name: wait_terms
@@ -1115,7 +1147,8 @@ SELECT
     chain
 FROM (
     SELECT * FROM tenuto.events
-    WHERE tenant = :tenant AND pattern = :pattern ORDER BY number DESC LIMIT :limit
+    WHERE tenant = :tenant AND pattern = :pattern AND number < :below
+    ORDER BY number DESC LIMIT :limit
 ) AS newest
 WHERE received_at >= :since
 ORDER BY received_at DESC, number DESC;
@@ -1126,7 +1159,9 @@ SELECT
     number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
     chain
 FROM tenuto.events
-WHERE tenant = :tenant AND received_at >= :since
+WHERE
+    tenant = :tenant AND received_at >= :since
+    AND (received_at, number) < (:below_at, :below)
 ORDER BY received_at DESC, number DESC LIMIT :limit;
 
 -- name: event

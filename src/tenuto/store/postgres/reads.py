@@ -35,6 +35,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    EventPlace,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -48,6 +49,8 @@ from tenuto.store.protocol import (
 
 _COLUMNS = len(InstanceColumns._fields)
 _JOB_COLUMNS = 4
+_ENDLESS = 2**62
+"""Below this is everything."""
 
 
 async def load(
@@ -133,6 +136,14 @@ async def definition_ids(pool: Pool, tenant: str) -> list[str]:
     return [id for (id,) in await pool.rows("definition_ids", {"tenant": tenant})]
 
 
+async def newest_definitions(
+    pool: Pool, tenant: str, after: str, limit: int
+) -> list[DefinitionRow]:
+    page: dict[str, Column] = {"tenant": tenant, "after": after, "limit": limit}
+    found = await pool.rows("newest_definitions", page)
+    return [definition_row(DefinitionColumns._make(row)) for row in found]
+
+
 async def wait_terms(pool: Pool, tenant: str, pattern: str) -> list[WaitTerm]:
     found = await pool.rows("wait_terms", {"tenant": tenant, "pattern": pattern})
     return [WaitTerm(*term) for term in found]
@@ -214,13 +225,21 @@ async def have_come(pool: Pool, asked: Sequence[PastEvents]) -> list[bool]:
 
 
 async def latest_events(
-    pool: Pool, tenant: str, pattern: str | None, since: datetime, limit: int
+    pool: Pool,
+    tenant: str,
+    pattern: str | None,
+    since: datetime,
+    *,
+    limit: int,
+    below: EventPlace | None,
 ) -> list[tuple[int, Event]]:
     page: dict[str, Column] = {
         "tenant": tenant,
         "pattern": pattern,
         "since": epoch_ms(since),
         "limit": limit,
+        "below_at": _ENDLESS if below is None else epoch_ms(below.received_at),
+        "below": _ENDLESS if below is None else below.number,
     }
     name = "latest_events" if pattern is None else "latest_events_of_pattern"
     return _events(await pool.rows(name, page))

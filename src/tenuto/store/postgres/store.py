@@ -89,6 +89,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    EventPlace,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -349,6 +350,11 @@ class PostgresStore:
     async def definition_ids(self, tenant: str) -> list[str]:
         return await reads.definition_ids(self._connections, tenant)
 
+    async def newest_definitions(
+        self, tenant: str, *, after: str = "", limit: int
+    ) -> list[DefinitionRow]:
+        return await reads.newest_definitions(self._connections, tenant, after, limit)
+
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
         return await reads.wait_terms(self._connections, tenant, pattern)
 
@@ -375,9 +381,17 @@ class PostgresStore:
         return await reads.have_come(self._connections, asked)
 
     async def latest_events(
-        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        limit: int,
+        below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
-        return await reads.latest_events(self._connections, tenant, pattern, since, limit)
+        return await reads.latest_events(
+            self._connections, tenant, pattern, since, limit=limit, below=below
+        )
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:
         return await reads.event(self._connections, tenant, id)

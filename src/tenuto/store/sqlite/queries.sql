@@ -353,6 +353,35 @@ WITH RECURSIVE walk (id) AS (
 
 SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
 
+-- name: newest_definitions
+-- A page of the definitions of a tenant, each with its newest version; not those that are tried out.
+WITH RECURSIVE walk (id, rest) AS (
+    SELECT min(id), :limit FROM workflow_definitions
+    WHERE tenant = :tenant AND id > :after AND (id < '~test:' OR id >= '~tesu')
+    UNION ALL
+    SELECT
+        (
+            SELECT min(next.id) FROM workflow_definitions AS next
+            WHERE
+                next.tenant = :tenant AND next.id > walk.id
+                AND (next.id < '~test:' OR next.id >= '~tesu')
+        ),
+        walk.rest - 1
+    FROM walk WHERE walk.id IS NOT NULL AND walk.rest > 1
+)
+
+SELECT
+    newest.tenant, newest.id, newest.version, newest.content, newest.content_hash,
+    newest.created_at
+FROM walk
+CROSS JOIN workflow_definitions AS newest
+WHERE
+    newest.tenant = :tenant AND newest.id = walk.id
+    AND newest.version = (
+        SELECT max(own.version) FROM workflow_definitions AS own
+        WHERE own.tenant = :tenant AND own.id = walk.id
+    );
+
 ------------------------------------------------------------------------------------------------ waits
 
 -- name: put_waits
@@ -757,7 +786,8 @@ SELECT
 FROM (
     SELECT * FROM (
         SELECT * FROM events
-        WHERE tenant = :tenant AND pattern = :pattern ORDER BY number DESC LIMIT :limit
+        WHERE tenant = :tenant AND pattern = :pattern AND number < :below
+        ORDER BY number DESC LIMIT :limit
     )
     WHERE received_at >= :since
     ORDER BY received_at DESC, number DESC
@@ -774,7 +804,9 @@ SELECT
     )
 FROM (
     SELECT * FROM events
-    WHERE tenant = :tenant AND received_at >= :since
+    WHERE
+        tenant = :tenant AND received_at >= :since
+        AND (received_at, number) < (:below_at, :below)
     ORDER BY received_at DESC, number DESC LIMIT :limit
 );
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set as AbstractSet
+from datetime import datetime
 from heapq import merge, nlargest
 from itertools import islice
 from operator import attrgetter
@@ -14,12 +15,14 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.columns import (
     DeadLetterColumns,
+    DefinitionColumns,
     EventColumns,
     InstanceColumns,
     MailColumns,
     WaitColumns,
     dead_letter_bound,
     dead_letter_row,
+    definition_row,
     event_value,
     instance_row,
     mail_row,
@@ -32,7 +35,9 @@ from tenuto.store.protocol import (
     EARLIER,
     DeadLetterPlace,
     DeadLetterRow,
+    DefinitionRow,
     Delivery,
+    EventPlace,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -48,6 +53,8 @@ from tenuto.store.protocol import (
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 _seq = attrgetter("seq")
+_ENDLESS = 2**62
+"""Below this is everything."""
 
 
 class OwnerRow(NamedTuple):
@@ -197,10 +204,30 @@ def have_come(session: Session, asked: Sequence[PastEvents]) -> list[bool]:
     return [bool(has_come) for has_come in session.packed("have_come", (as_json(questions),))]
 
 
+def newest_definitions(
+    session: Session, tenant: str, after: str, limit: int
+) -> list[DefinitionRow]:
+    page: dict[str, Column] = {"tenant": tenant, "after": after, "limit": limit}
+    found = session.rows("newest_definitions", page)
+    return [definition_row(DefinitionColumns(*row)) for row in found]
+
+
 def latest_events(
-    session: Session, tenant: str, pattern: str | None, since: int, limit: int
+    session: Session,
+    tenant: str,
+    pattern: str | None,
+    since: datetime,
+    *,
+    limit: int,
+    below: EventPlace | None,
 ) -> list[tuple[int, Event]]:
-    page: dict[str, Column] = {"tenant": tenant, "since": since, "limit": limit}
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "since": epoch_ms(since),
+        "limit": limit,
+        "below_at": _ENDLESS if below is None else epoch_ms(below.received_at),
+        "below": _ENDLESS if below is None else below.number,
+    }
     if pattern is None:
         return _events(session.packed("latest_events", page))
     return _events(session.packed("latest_events_of_pattern", page | {"pattern": pattern}))

@@ -65,6 +65,7 @@ from tenuto.store.protocol import (
     DeadLetterRow,
     DefinitionRow,
     Delivery,
+    EventPlace,
     InboxEvent,
     InstancePage,
     InstanceQuery,
@@ -338,6 +339,13 @@ class SqliteStore:
             lambda session: session.packed("definition_ids", {"tenant": tenant})
         )
 
+    async def newest_definitions(
+        self, tenant: str, *, after: str = "", limit: int
+    ) -> list[DefinitionRow]:
+        return await self._look(
+            lambda session: reads.newest_definitions(session, tenant, after, limit)
+        )
+
     async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
         return await self._look(lambda session: reads.wait_terms(session, tenant, pattern))
 
@@ -367,11 +375,18 @@ class SqliteStore:
         return await self._look(lambda session: reads.have_come(session, asked))
 
     async def latest_events(
-        self, tenant: str, pattern: str | None, since: datetime, *, limit: int
+        self,
+        tenant: str,
+        pattern: str | None,
+        since: datetime,
+        *,
+        limit: int,
+        below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
-        start = epoch_ms(since)
         return await self._look(
-            lambda session: reads.latest_events(session, tenant, pattern, start, limit)
+            lambda session: reads.latest_events(
+                session, tenant, pattern, since, limit=limit, below=below
+            )
         )
 
     async def event(self, tenant: str, id: str) -> InboxEvent | None:
