@@ -39,6 +39,13 @@ class Caller:
         async with self._session.post(path, data=data, headers=_JSON) as response:
             return _body(response.status, await response.read())
 
+    async def some(self, statuses: str, limit: int = 1) -> list[str]:
+        """The ids of instances that have one of these statuses, newest first."""
+        page = await self.get(f"{API}/instances?status={statuses}&limit={limit}")
+        items = page["items"]
+        assert isinstance(items, list)
+        return [str(each["id"]) for each in items if isinstance(each, dict)]
+
     async def deploy(self, document: Object) -> None:
         await self.post(f"{API}/workflows", document)
 

@@ -51,10 +51,7 @@ async def _prepared(url: str) -> tuple[float, list[str]]:
         await caller.deploy(linear(STEPS))
         await caller.deploy(SLEEPING)
         await timed(lambda n: caller.run(f"linear_{STEPS}", n), _TO_READ, CONNECTIONS)
-        page = await caller.get(f"{API}/instances?limit={_TO_READ}")
-        items = page["items"]
-        assert isinstance(items, list)
-        ids = [str(each["id"]) for each in items if isinstance(each, dict)]
+        ids = await caller.some("COMPLETED", _TO_READ)
         await single_seconds(caller, CONNECTIONS)
         return _PEAK / await single_seconds(caller, _PEAK), ids
 

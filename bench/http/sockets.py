@@ -36,12 +36,8 @@ class Watchers:
     async def join(self, socket: aiohttp.ClientWebSocketResponse, id: str) -> None:
         """Watch from now on; returns when what happened before has been told."""
         await socket.send_str(_joining(id))
-        seen = 0
-        while True:
-            update = _read(await socket.receive_str())
-            seen = update.seq or seen
-            if update.event == "workflow_node_update" and update.status == "WAITING":
-                break
+        while _read(await socket.receive_str()).status != "WAITING":
+            pass
         self._ended.append(asyncio.ensure_future(self._follow(socket, id)))
 
     async def all_ended(self) -> None:

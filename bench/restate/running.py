@@ -51,10 +51,9 @@ def durability() -> dict[str, str]:
         [installed().server, "--dump-config"], check=True, capture_output=True, text=True
     ).stdout
     lines = said.partition("[log-server]")[2].splitlines()
-    shown = ("rocksdb-disable-wal-fsync", "rocksdb-disable-wal")
-    settings = dict(line.split(" = ", 1) for line in lines if line.startswith(shown))
-    provider = [line for line in said.splitlines() if line.startswith("default-provider")]
-    return {**settings, **dict(line.split(" = ", 1) for line in provider)}
+    lines += [line for line in said.splitlines() if line.startswith("default-re")]
+    shown = ("rocksdb-disable-wal-fsync =", "default-replication =")
+    return dict(line.split(" = ", 1) for line in lines if line.startswith(shown))
 
 
 def _environment(ports: dict[str, int]) -> dict[str, str]:
