@@ -7,8 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench import children, events, loops, scenarios, service
+from bench.http import reading, starting, watching
 from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
+from bench.restate import scenario as beside_restate
 
 Scenario = Callable[[Report], None]
 
@@ -25,6 +27,10 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
     "pulled": (service.pulled, service.promise_pulled, 5),
+    "http": (starting.starting, starting.promise_starting, 5),
+    "reads": (reading.reads, reading.promise_reads, 3),
+    "sockets": (watching.sockets, watching.promise_sockets, 3),
+    "restate": (beside_restate.beside, beside_restate.promise_beside, 5),
     "pg-linear": (on_postgres.linear_throughput, on_postgres.promise_linear, 5),
     "pg-latency": (on_postgres.latency, on_postgres.promise_latency, 5),
     "pg-processes": (processes.side_by_side, processes.promise_side_by_side, 3),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.engine_runs import new_app, run_all, verified
+from bench.http.processes import worker
 from bench.report import Report
 from bench.workflows import linear
 from tenuto import Tenuto
@@ -22,9 +21,6 @@ from tenuto.engine.settings import Settings
 from tenuto.tasks.registry import Registry
 
 WARM_UP = 50
-BATCH = 50
-_CONCURRENCY = 200
-_TASKS = "from tenuto import task\n\n\n@task\nasync def noop(input):\n    return None\n"
 
 
 def pulled(report: Report, *, instances: int = 1_000, steps: int = 10) -> None:
@@ -51,7 +47,7 @@ async def _here(instances: int, steps: int) -> float:
 async def _pulled(instances: int, steps: int) -> float:
     async with _service() as (app, url):
         await app.deploy(linear(steps))
-        with _worker(url):
+        with worker(url):
             await run_all(app, f"linear_{steps}", WARM_UP)
             seconds = await run_all(app, f"linear_{steps}", instances)
         await verified(app, instances + WARM_UP)
@@ -70,21 +66,3 @@ async def _service() -> AsyncIterator[tuple[Tenuto, str]]:
         listener = bind(config)
         async with app, serving(build_api(app, config), listener):
             yield app, url_of(listener)
-
-
-@contextlib.contextmanager
-def _worker(url: str) -> Iterator[None]:
-    """`tenuto worker` as its own process."""
-    with tempfile.TemporaryDirectory(prefix="tenuto-bench-") as folder:
-        tasks = Path(folder) / "noop_tasks.py"
-        tasks.write_text(_TASKS)
-        words = ["worker", str(tasks), "--server", url, "--batch", str(BATCH)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tenuto", *words, "--concurrency", str(_CONCURRENCY)],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait()

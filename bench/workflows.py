@@ -50,6 +50,18 @@ WAITING: Object = {
 }
 
 
+def awaited(steps: int) -> Object:
+    """An event that sets it going, then steps that each take as long as its input says."""
+    listed = [_step(f"s{n}", "pause", f"s{n + 1}" if n + 1 < steps else None) for n in range(steps)]
+    wait: Object = {
+        "stepId": "wait",
+        "type": "EVENT_WAIT",
+        "eventPattern": "bench.go",
+        "transitions": {"default": "s0"},
+    }
+    return {"id": "awaited", "steps": list[JSON]([wait, *listed])}
+
+
 def _step(name: str, task: str, following: JSON) -> Object:
     step: Object = {"stepId": name, "type": "TASK", "taskId": task}
     if following is not None:

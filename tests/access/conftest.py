@@ -19,6 +19,7 @@ class CountingStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.looks = 0
+        self.looks_for_any = 0
         self.batches: list[int] = []
         self.is_away = False
 
@@ -27,6 +28,12 @@ class CountingStore(MemoryStore):
         if self.is_away:
             raise StoreUnavailable("away")
         return await super().key(id)
+
+    async def has_keys(self) -> bool:
+        self.looks_for_any += 1
+        if self.is_away:
+            raise StoreUnavailable("away")
+        return await super().has_keys()
 
     async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
         self.batches.append(len(entries))

@@ -147,6 +147,26 @@ async def test_a_known_key_is_not_looked_up_again_for_half_a_second(
     assert store.looks == 2
 
 
+async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
+    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+) -> None:
+    store.is_away = True
+    for refused in await asyncio.gather(
+        *(gate.admit(None, clock.now()) for _ in range(50)), return_exceptions=True
+    ):
+        assert isinstance(refused, StoreUnavailable)
+    store.is_away = False
+    for _ in range(2):
+        await asyncio.gather(*(gate.admit(None, clock.now()) for _ in range(50)))
+    assert store.looks_for_any == 2, "the one that failed, and one that counts for half a second"
+    await made(keys)
+    clock.move(0.5)
+    await refusal(gate, None, clock)
+    clock.move(0.5)
+    await refusal(gate, None, clock)
+    assert store.looks_for_any == 3, "that there are some needs no second look"
+
+
 async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
     keys: Keys,
     gate: Gatekeeper,

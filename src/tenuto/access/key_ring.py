@@ -28,6 +28,11 @@ class _Look(NamedTuple):
     task: asyncio.Task[KeyRow | None]
 
 
+class _LookForAny(NamedTuple):
+    since: float
+    task: asyncio.Task[bool]
+
+
 class KeyRing:
     """Asks the store for each key at most every half second, however many ask here."""
 
@@ -40,6 +45,7 @@ class KeyRing:
         self._looks: dict[str, _Look] = {}
         self._has_keys = False
         self._has_none_since: float | None = None
+        self._look_for_any: _LookForAny | None = None
 
     async def find(self, id: str) -> KeyRow | None:
         """A key, as it was half a second ago or later; StoreUnavailable."""
@@ -59,11 +65,16 @@ class KeyRing:
         """Whether there has ever been a key, as of half a second ago or later."""
         now = self._clock.ticks()
         since = self._has_none_since
-        if not self._has_keys and (since is None or now - since >= FRESH):
-            # None is ever forgotten: that there are some needs no second look.
-            self._has_keys = await self._store.has_keys()
-            self._has_none_since = now
-        return self._has_keys
+        # None is ever forgotten: that there are some needs no second look.
+        if self._has_keys or (since is not None and now - since < FRESH):
+            return self._has_keys
+        look = self._look_for_any
+        if look is None or now - look.since >= FRESH:
+            look = _LookForAny(now, asyncio.ensure_future(self._store.has_keys()))
+            self._look_for_any = look
+            look.task.add_done_callback(partial(self._learn_of_any, look))
+        # Where nobody needs a key everybody waits for this: a thousand requests at once are one.
+        return await asyncio.shield(look.task)
 
     def forget(self, id: str) -> None:
         """It has changed here: the next who asks looks."""
@@ -71,6 +82,15 @@ class KeyRing:
         self._unknown.pop(id, None)
         self._looks.pop(id, None)
         self._has_none_since = None
+        self._look_for_any = None
+
+    def _learn_of_any(self, look: _LookForAny, task: asyncio.Task[bool]) -> None:
+        failed = task.cancelled() or task.exception() is not None
+        self._has_keys = self._has_keys or (not failed and task.result())
+        if self._look_for_any is look:
+            self._look_for_any = None
+            if not failed:
+                self._has_none_since = look.since
 
     def _learn(self, id: str, look: _Look, task: asyncio.Task[KeyRow | None]) -> None:
         failed = task.cancelled() or task.exception() is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from tenuto.engine.engine import Engine
 from tenuto.live.feed import BUFFER, Feed
 from tenuto.live.room import Room
 from tenuto.model.errors import NotFound, StoreUnavailable
+from tenuto.model.log import LogRow
 
 log = logging.getLogger("tenuto.live")
 
@@ -31,7 +32,7 @@ class _Place(Struct, eq=False):
 class LiveHub:
     """Rooms by instance. While nobody watches there are none, and nothing is done.
 
-    What this process makes durable is a hint to look at the log. Of instances that others may
+    What this process makes durable is told from what it has at hand. Of instances that others may
     advance it is asked once a second how long their logs are, with one statement for all.
     """
 
@@ -117,13 +118,13 @@ class LiveHub:
         """Called for each durable change of this process: most are of what nobody watches."""
         place = self._places.get(draft.instance_id)
         if place is not None:
-            self._hint(place, draft.state.version)
+            self._hint(place, draft.state.version, draft.rows)
 
-    def _hint(self, place: _Place, seq: int) -> None:
+    def _hint(self, place: _Place, seq: int, rows: Sequence[LogRow] = ()) -> None:
         opening = place.opening
         place.hinted = max(place.hinted, seq)
         if opening.done() and not opening.cancelled() and opening.exception() is None:
-            opening.result()[0].hint(seq)
+            opening.result()[0].hint(seq, rows)
 
     async def _ask_again_and_again(self) -> None:
         engine = self._engine

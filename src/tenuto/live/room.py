@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from tenuto.core import InstanceState, Plan
 from tenuto.live.messages import told
 from tenuto.live.replay import Replay
 from tenuto.live.window import Window
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.log import UnknownEntry
+from tenuto.model.log import LogRow, UnknownEntry
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
@@ -18,7 +19,7 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.live")
 
 _PAGE = 200
-"""Entries that are read at once."""
+"""Entries that are read, or told of what is at hand, at once."""
 
 
 class Room:
@@ -36,12 +37,19 @@ class Room:
         self._clock = clock
         self._plan = plan
         self._newest = state.version
+        self._at_hand: list[LogRow] = []
+        """What this process has written itself and not told yet, which need not be read."""
         self._hint = asyncio.Event()
         self._moved = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read_on())
 
-    def hint(self, seq: int) -> None:
-        """There is an entry of this number."""
+    def hint(self, seq: int, rows: Sequence[LogRow] = ()) -> None:
+        """There is an entry of this number; `rows` are the last, where they are at hand.
+
+        It costs whoever calls next to nothing: a turn is being concluded.
+        """
+        if len(self._at_hand) + len(rows) <= _PAGE:
+            self._at_hand += rows
         if seq > self._newest:
             self._newest = seq
             self._hint.set()
@@ -76,7 +84,9 @@ class Room:
 
     async def _read(self) -> None:
         while self.window.end < self._newest:
-            rows = await self._store.entries(self.state.id, after=self.window.end, limit=_PAGE)
+            rows = self._next_at_hand() or await self._store.entries(
+                self.state.id, after=self.window.end, limit=_PAGE
+            )
             if not rows:
                 # It was taken away; or this look saw less than the one that hinted at it.
                 self._newest = self.window.end
@@ -84,6 +94,20 @@ class Room:
             messages, self.state = told(self._plan, self.state, rows)
             self.window.push(messages, rows[-1].seq)
             self._tell()
+
+    def _next_at_hand(self) -> list[LogRow]:
+        """What follows the window, without a gap, as far as it is at hand; nothing of it stays."""
+        rows, self._at_hand = self._at_hand, []
+        end = self.window.end
+        following: list[LogRow] = []
+        for row in rows:
+            if row.seq == end + 1:
+                following.append(row)
+                end = row.seq
+            elif row.seq > end:
+                # Another process was in between: the rest is read with what it wrote.
+                break
+        return following
 
     def _fail(self, error: TenutoError) -> None:
         self.error = error

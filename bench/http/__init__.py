@@ -1,0 +1,1 @@
+"""What the service costs whoever talks to it: real processes, over HTTP on loopback."""
