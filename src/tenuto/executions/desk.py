@@ -91,6 +91,11 @@ class ExecutionDesk:
             self._line.leave(waiting)
             self._stop_listening()
 
+    async def put_back(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
+        """Have tasks that were claimed and not begun as if they had not been."""
+        if leases := self._leases(tenant, tasks):
+            await self._put_back(leases)
+
     def close(self) -> None:
         """Send those who wait away with nothing; whoever comes now does not wait."""
         self._is_closed = True
@@ -120,14 +125,13 @@ class ExecutionDesk:
     def _not_heard(self, tenant: str, look: asyncio.Task[list[ClaimedTask]]) -> None:
         if look.cancelled() or look.exception() is not None:
             return
-        leases = [
-            lease
-            for task in look.result()
-            if (lease := self._lease(tenant, task.execution_id, task.lease_token)) is not None
-        ]
-        if leases:
+        if leases := self._leases(tenant, look.result()):
             with suppress(StoreUnavailable):
                 _ = self._engine.errand(self._put_back(leases))
+
+    def _leases(self, tenant: str, tasks: Sequence[ClaimedTask]) -> list[Lease]:
+        found = (self._lease(tenant, task.execution_id, task.lease_token) for task in tasks)
+        return [lease for lease in found if lease is not None]
 
     async def _granted(self, wanted: WorkerClaim) -> list[ClaimedTask]:
         tokens = await self._signing()
