@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, get_args
-
-from prometheus_client.core import Metric
+from typing import TYPE_CHECKING
 
 from tenuto.access.audit import AuditLog
 from tenuto.access.gatekeeper import Gatekeeper
@@ -24,10 +22,9 @@ from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
-from tenuto.executions.push_target import BreakerState
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
-from tenuto.metrics.families import gauges
+from tenuto.metrics.breakers import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace
@@ -75,7 +72,7 @@ class Service:
             lambda: self.url,
         )
         self.metrics = Metrics(app.engine)
-        self.metrics.sources.append(self._of_addresses)
+        self.metrics.sources.append(lambda: of_breakers(self.pushing.breakers()))
         self.spans: Spans | None = None
         """Where traces are asked for: who makes spans of requests."""
         self.leaving = asyncio.Event()
@@ -107,16 +104,6 @@ class Service:
         self.desk.close()
         await self.live.close()
         await self.bulk.stop()
-
-    def _of_addresses(self) -> Iterator[Metric]:
-        """By their breakers alone: who is pushed to is no name that whoever watches should hear."""
-        found = self.pushing.breakers()
-        yield gauges(
-            "tenuto_push_targets",
-            "Addresses that tasks are pushed to, by the state of their circuit breakers.",
-            ("breaker",),
-            {(state,): found[state] for state in get_args(BreakerState)},
-        )
 
     def count_request(self, principal: Principal) -> None:
         """Count what a principal asks for; 429 where there has been too much."""

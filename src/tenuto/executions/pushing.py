@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import get_args
 
 import msgspec
 
@@ -130,10 +131,11 @@ class PushOffice:
             await asyncio.gather(*left, return_exceptions=True)
         await self._caller.close()
 
-    def breakers(self) -> Counter[BreakerState]:
+    def breakers(self) -> dict[str, int]:
         """How many addresses are in which state, as far as this process knows."""
         now = self._now()
-        return Counter(breaker_state(each.known, now) for each in self._targets.values())
+        found = Counter(breaker_state(each.known, now) for each in self._targets.values())
+        return {state: found[state] for state in get_args(BreakerState)}
 
     async def state(self, tenant: str, task_id: str) -> TargetState:
         """What all processes know of the address that a task is pushed to."""
