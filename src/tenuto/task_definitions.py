@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from tenuto.definition import check
+from tenuto.definition.lone_task import workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.endpoint_rules import url_problems
 from tenuto.engine.engine import Engine
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
-from tenuto.model.json import JSON, Object
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
+from tenuto.model.json import JSON
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.protocol import Store
 from tenuto.store.task_protocol import TaskRow
 
-RUNS = "task:"
-"""How the ids of workflows begin that run one task."""
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
 _STEP = "$.steps[0]"
@@ -39,6 +39,7 @@ class TaskDefinitions:
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._store: Store = engine.store
+        self._known = engine.declared_tasks
         self._clock = engine.clock
         self._may_be_private = engine.settings.private_targets
         self._tenant = tenant
@@ -53,6 +54,7 @@ class TaskDefinitions:
                 code="TEN-3061",
                 advice="Change it with PUT, or choose another id.",
             )
+        await self._told(row)
         return Declared(task, row)
 
     async def put(self, task: TaskDefinition, *, only_after: int | None = None) -> Declared:
@@ -67,6 +69,7 @@ class TaskDefinitions:
                 return Declared(task, before)
             row = self._row(task, before)
             if await self._store.put_task(row):
+                await self._told(row)
                 return Declared(task, row)
 
     async def get(self, id: str) -> Declared:
@@ -84,6 +87,8 @@ class TaskDefinitions:
         """Forget a task; NotFound."""
         if not await self._store.remove_task(self._tenant, id):
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
+        self._known.remove(self._tenant, id)
+        await self._hint()
 
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
         """Which of these tasks nobody has declared."""
@@ -97,6 +102,15 @@ class TaskDefinitions:
         problems = given_problems(declared(row).task.input_schema, input)
         if problems:
             raise InvalidInput(f"the input does not fit the task {id}", problems)
+
+    async def _told(self, row: TaskRow) -> None:
+        self._known.put(row)
+        await self._hint()
+
+    async def _hint(self) -> None:
+        # They hear of it by themselves too, only later.
+        with suppress(StoreUnavailable):
+            await self._store.hint(())
 
     def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
         now = self._clock.now()
@@ -119,21 +133,6 @@ class TaskDefinitions:
 def declared(row: TaskRow) -> Declared:
     """What is kept of a task."""
     return Declared(_decode(row.document), row)
-
-
-def workflow_of(task: TaskDefinition) -> Object:
-    """The workflow that runs a task on its own."""
-    step: Object = {"stepId": "run", "type": "TASK", "taskId": task.id}
-    if task.retry is not None:
-        step["retry"] = task.retry
-    if task.timeout is not None:
-        step["timeout"] = task.timeout
-    if task.heartbeat_timeout is not None:
-        step["heartbeatTimeout"] = task.heartbeat_timeout
-    document: Object = {"id": f"{RUNS}{task.id}", "steps": [step]}
-    if task.input_schema is not None:
-        document["inputSchema"] = task.input_schema
-    return document
 
 
 def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:

@@ -63,6 +63,30 @@ async def test_an_outcome_in_the_answer_is_the_outcome() -> None:
         assert sent["callbackUrl"].startswith(f"{call.url}/api/v1/internal/tasks/callback?token=")
 
 
+async def test_metrics_tell_how_many_breakers_are_open_and_name_no_address() -> None:
+    async with pushing(breaker={"failures": 1, "openFor": 60_000}) as (call, target):
+        assert 'tenuto_push_targets{breaker="open"} 0.0' in (await call("GET", "/metrics")).text
+        target.status = 503
+        await ended(call, await begin(call))
+
+        async def is_told() -> bool:
+            page = (await call("GET", "/metrics")).text
+            assert "charge" not in page.replace("task:charge", "")
+            return 'tenuto_push_targets{breaker="open"} 1.0' in page
+
+        await until(is_told)
+
+
+async def test_an_outcome_that_does_not_fit_what_is_declared_is_a_failure() -> None:
+    async with pushing(outputSchema={"type": "object", "required": ["receipt"]}) as (call, target):
+        failed = await ended(call, (await run(call))["instanceId"])
+        assert (failed["status"], failed["output"]) == ("FAILED", None)
+        assert failed["lastError"]["code"] == "INVALID_OUTPUT"
+        [problem] = failed["lastError"]["details"]["problems"]
+        assert problem["code"] == "TEN-2113"
+        assert len(target.seen) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "body", "code"),
     [

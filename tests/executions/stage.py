@@ -7,6 +7,8 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
+from msgspec import UNSET
+
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.executions.desk import ExecutionDesk
@@ -39,11 +41,15 @@ class Stage:
         self.ids = SeededIds(Random(1))
 
     async def opened(
-        self, *, shared: bool = False, store: MemoryStore | None = None
+        self,
+        *,
+        shared: bool = False,
+        store: MemoryStore | None = None,
+        registry: Registry | None = None,
     ) -> tuple[Engine, ExecutionDesk]:
         engine = Engine(
             store or MemoryStore(self.disk, shared=shared),
-            registry=Registry(),
+            registry=registry or Registry(),
             clock=self.clock,
             ids=self.ids,
             settings=Settings(unknown_tasks="wait"),
@@ -52,7 +58,12 @@ class Stage:
         return engine, ExecutionDesk(engine)
 
     async def started(
-        self, engine: Engine, flow: Object = FLOW, input: JSON = None, tenant: str = "default"
+        self,
+        engine: Engine,
+        flow: Object = FLOW,
+        input: JSON = None,
+        tenant: str = "default",
+        traceparent: str | None = None,
     ) -> str:
         deployed = await engine.plans.save(tenant, flow)
         begun = Started(
@@ -60,6 +71,7 @@ class Stage:
             definition_version=deployed.version,
             input={} if input is None else input,
             correlation_id="c1",
+            traceparent=UNSET if traceparent is None else traceparent,
         )
         return (await engine.start(deployed.plan, begun, tenant=tenant)).instance_id
 

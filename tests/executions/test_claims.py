@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -215,5 +216,45 @@ def test_a_batch_is_one_claim_and_one_read() -> None:
         answers = await report(desk, *[done(task, number) for number, task in enumerate(tasks)])
         assert answers == [None] * 50
         assert len(await _all(desk, engine)) == 60
+
+    Stage().play(story)
+
+
+def test_a_repeated_claim_gives_back_what_the_worker_still_has() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await stage.started(engine, FLOW)
+        await stage.started(engine, FLOW)
+        claim = partial(desk.claim, "default", lease=LEASE)
+        [first] = await claim("w1", request_id="r1")
+        await stage.clock.sleep(20)
+        [again] = await claim("w1", request_id="r1")
+        assert (again.execution_id, again.lease_token) == (first.execution_id, first.lease_token)
+        assert again.lease_until - first.lease_until == timedelta(seconds=20)
+        [other] = await claim("w2", request_id="r1")
+        assert other.execution_id != first.execution_id
+        assert await report(desk, done(first)) == [None]
+        [following] = await claim("w1", request_id="r1")
+        assert following.step_id == "b", "what is reported is the worker's no more"
+        await stage.clock.sleep(LEASE.total_seconds() + 1)
+        [lost] = await claim("w1", ["bill"], request_id="r1")
+        assert lost.attempt == 2, "what has lapsed is the worker's no more"
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_outputs_of_earlier_steps_are_handed_to_who_asks_for_them() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await stage.started(engine, FLOW)
+        [task] = await desk.claim("default", "w1", with_outputs=True)
+        assert task.previous_outputs == {}
+        await report(desk, done(task, {"n": 1}))
+        [task] = await desk.claim("default", "w1", request_id="r1")
+        assert task.previous_outputs is None
+        [task] = await desk.claim("default", "w1", request_id="r1", with_outputs=True)
+        assert task.previous_outputs == {"a": {"n": 1}}
+        await engine.close()
 
     Stage().play(story)

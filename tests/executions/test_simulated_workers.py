@@ -1,8 +1,10 @@
 """Workers that die, come back late, repeat themselves and obey, on engines that come and go.
 
-1. Every instance ends, and every step of it is completed once.
+1. Every instance ends, and every step of it is completed once, unless it is poison: lost by five
+   workers in a row.
 2. An attempt is handed out once; the next only after the end of the one before is in the log.
 3. What is accepted is in the log; what comes after its lease changes nothing.
+4. Only what a worker held, and did not report in time, is lost.
 """
 
 from __future__ import annotations
@@ -15,8 +17,12 @@ from random import Random
 import pytest
 
 from tenuto.executions.desk import ExecutionDesk
+from tenuto.model.entries import Entry, NodeCompleted, NodeFailed
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask
+from tenuto.model.failure import LOST, POISON, LastError
+from tenuto.model.log import from_row
+from tenuto.model.policy import LOSSES_UNTIL_POISON
 from tests.executions.stage import A_WHILE, FLOW, LEASE, Stage, done, failed
 
 INSTANCES = 6
@@ -31,6 +37,7 @@ class Simulation:
         self.desks: list[ExecutionDesk] = []
         self.handed_out: list[ClaimedTask] = []
         self.accepted: list[ClaimedTask] = []
+        self.ends: dict[str, tuple[str, LastError | None]] = {}
         self.counts: Counter[str] = Counter()
 
     async def worker(self, name: str) -> None:
@@ -95,35 +102,62 @@ class Simulation:
         self.desks = [first, second]
         for id in ids:
             held = await steady.final_state(id)
-            assert held.state.status == "COMPLETED", held.state.last_error
+            self.ends[id] = held.state.status, held.state.last_error
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
         for id in ids:
-            self._judge(id, await stage.log(steady, id))
+            log = [from_row(row) for row in await steady.store.entries(id)]
+            self._judge(id, log)
         await steady.close()
         await other.close()
 
-    def _judge(self, id: str, log: list[tuple[str, str | None, int]]) -> None:
-        ended = {
-            (node, attempt) for kind, node, attempt in log if kind in _ENDS and node is not None
-        }
+    def _judge(self, id: str, log: list[Entry]) -> None:
+        poisoned = self._poisoned(id, log)
         for step in ("a", "b"):
-            completed = [entry for entry in log if entry[:2] == ("NODE_COMPLETED", step)]
-            assert len(completed) == 1, log
-            attempts = [
-                task.attempt
-                for task in self.handed_out
-                if (task.instance_id, task.step_id) == (id, step)
-            ]
-            assert sorted(attempts) == list(dict.fromkeys(sorted(attempts))), attempts
-            for attempt in attempts:
-                assert attempt == 1 or (step, attempt - 1) in ended, log
-        for task in self.accepted:
-            assert task.instance_id != id or (task.step_id, task.attempt) in ended, log
+            ended = _ended(log, step)
+            held = [task for task in self.handed_out if _is_of(task, id, step)]
+            attempts = [task.attempt for task in held]
+            assert len(attempts) == len(set(attempts)), attempts
+            assert all(attempt == 1 or attempt - 1 in ended for attempt in attempts), log
+            accepted = {task.attempt for task in self.accepted if _is_of(task, id, step)}
+            assert accepted <= ended.keys(), log
+            lost = {attempt for attempt, code in ended.items() if code in (LOST, POISON)}
+            assert lost <= set(attempts) - accepted, log
+            completed = [code for code in ended.values() if code is None]
+            assert len(completed) == (0 if poisoned in ("a", step) else 1), log
+
+    def _poisoned(self, id: str, log: list[Entry]) -> str | None:
+        """The step that failed because five workers in a row have lost it."""
+        status, error = self.ends[id]
+        if status == "COMPLETED":
+            return None
+        assert error is not None
+        assert error.step_id is not None
+        assert error.code == POISON, error
+        ended = _ended(log, error.step_id)
+        last = range(error.attempt - LOSSES_UNTIL_POISON + 1, error.attempt)
+        assert [ended.get(attempt) for attempt in last] == [LOST] * len(last), log
+        assert ended[error.attempt] == POISON, log
+        self.counts[POISON] += 1
+        return error.step_id
 
 
-_ENDS = ("NODE_COMPLETED", "NODE_FAILED")
+def _is_of(task: ClaimedTask, id: str, step: str) -> bool:
+    return (task.instance_id, task.step_id) == (id, step)
+
+
+def _ended(log: list[Entry], step: str) -> dict[int, str | None]:
+    """By attempt: why it failed; None for the one that completed."""
+    ended: dict[int, str | None] = {}
+    for entry in log:
+        match entry:
+            case NodeCompleted(node=node) if node == step:
+                assert ended.setdefault(entry.attempt, None) is None, log
+            case NodeFailed(node=node) if node == step:
+                assert entry.attempt not in ended, log
+                ended[entry.attempt] = entry.error.code
+    return ended
 
 
 def played(seed: int) -> Counter[str]:
@@ -138,6 +172,10 @@ def test_every_promise_is_kept_to_workers_that_come_and_go() -> None:
         counts += played(seed)
     assert counts["TEN-3012"] > 10, "vacuous: hardly anybody came too late"
     assert counts["dies"] > 10, "vacuous: hardly anybody died"
+
+
+def test_only_what_five_workers_in_a_row_have_lost_is_poison() -> None:
+    assert played(111)[POISON] == 1
 
 
 @pytest.mark.soak

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tenuto.store.job_protocol import Beat
+from tenuto.store.task_columns import mark_of
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tests.store.conftest import Handle, Place
 from tests.store.situations import NOON, moment
@@ -43,6 +44,31 @@ async def test_tasks_are_given_back_as_they_were_declared(store: Handle) -> None
         ("default", "b"),
         ("other", "c"),
     ]
+    everyone = await store.all_tasks()
+    assert [(each.tenant, each.id) for each in everyone] == [
+        ("default", "a"),
+        ("default", "b"),
+        ("other", "c"),
+    ]
+    assert await store.all_tasks(after=("default", "a"), limit=1) == [everyone[1]]
+
+
+async def test_whoever_beats_hears_that_tasks_were_declared_elsewhere(place: Place) -> None:
+    store = await place.opened("p1")
+    if (await store.beat()).tasks is None:
+        return  # nobody else declares any
+    marks = [(await store.beat()).tasks]
+    assert marks == [mark_of([])]
+    for change in (
+        store.put_task(task()),
+        store.put_task(task("b")),
+        store.put_task(task(version=2, document=b"{}")),
+        store.remove_task("default", "b"),
+    ):
+        assert await change
+        marks.append((await store.beat()).tasks)
+        assert marks[-1] == mark_of(await store.all_tasks())
+    assert len(set(marks)) == len(marks)
 
 
 async def test_nobody_overwrites_what_they_have_not_seen(store: Handle) -> None:

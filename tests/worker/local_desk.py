@@ -36,6 +36,7 @@ class LocalDesk:
         self.desk = desk
         self.is_away = False
         self.loses_answers = False
+        self.loses_claims = False
         self.batches: list[int] = []
         self._tenant = tenant
 
@@ -47,11 +48,24 @@ class LocalDesk:
         most: int,
         wait: timedelta,
         lease: timedelta,
+        request_id: str | None = None,
+        with_outputs: bool = False,
     ) -> list[ClaimedTask]:
         self._reach()
-        return await self.desk.claim(
-            self._tenant, worker_id, task_ids, most=most, wait=wait, lease=lease
+        claimed = await self.desk.claim(
+            self._tenant,
+            worker_id,
+            task_ids,
+            most=most,
+            wait=wait,
+            lease=lease,
+            request_id=request_id,
+            with_outputs=with_outputs,
         )
+        if claimed and self.loses_claims:
+            self.loses_claims = False
+            raise StoreUnavailable("the answer got lost")
+        return claimed
 
     async def heartbeat(
         self, execution_id: str, lease_token: str, details: object = None

@@ -24,6 +24,8 @@ class _Claim(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     max: int = 1
     wait: float = 0.0
     lease: float = 30.0
+    request_id: str | None = None
+    previous_outputs: bool = False
 
 
 class _Beat(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -66,6 +68,8 @@ async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
             most=asked.max,
             wait=timedelta(seconds=asked.wait),
             lease=timedelta(seconds=asked.lease),
+            request_id=asked.request_id,
+            with_outputs=asked.previous_outputs,
         )
         return _json({"tasks": tasks})
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import TaskError
+from tenuto.model.executions import MOST_OUTPUT_BYTES
 from tenuto.model.json import Object
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
@@ -84,6 +85,50 @@ def test_instances_are_carried_to_their_end() -> None:
         assert work.worker.in_hand == 0
 
     Stage().play(story)
+
+
+def test_a_claim_whose_answer_got_lost_is_made_again_and_nothing_is_lost() -> None:
+    attempts: list[int] = []
+
+    async def body(ctx: Context) -> object:
+        attempts.append(ctx.attempt)
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body))
+        for _ in range(2):
+            work.desk.loses_claims = True
+            id = await stage.started(work.engine, flow())
+            assert await status(work.engine, id) == "COMPLETED"
+        assert attempts == [1, 1]
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_a_function_is_handed_what_earlier_steps_gave_up_to_a_bound() -> None:
+    seen: list[object] = []
+
+    async def ship(_: Context) -> object:
+        return "x" * sizes[len(ends)]
+
+    async def bill(ctx: Context) -> object:
+        seen.append(ctx.previous_outputs)
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=ship, bill=bill))
+        state = (await work.engine.final_state(await stage.started(work.engine))).state
+        assert state.last_error is None or state.last_error.code == "TOO_LARGE"
+        ends.append(state.status.value)
+        await work.end()
+
+    ends: list[str] = []
+    sizes = (10, MOST_OUTPUT_BYTES)
+    for _ in sizes:
+        Stage().play(story)
+    assert seen == [{"a": "x" * 10}]
+    assert ends == ["COMPLETED", "FAILED"]
 
 
 def test_no_more_run_at_once_than_it_is_told_and_some_are_at_hand() -> None:

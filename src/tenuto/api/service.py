@@ -24,6 +24,7 @@ from tenuto.definition.soundness import MOST_BYTES
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
+from tenuto.metrics.breakers import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace
@@ -71,6 +72,7 @@ class Service:
             lambda: self.url,
         )
         self.metrics = Metrics(app.engine)
+        self.metrics.sources.append(lambda: of_breakers(self.pushing.breakers()))
         self.spans: Spans | None = None
         """Where traces are asked for: who makes spans of requests."""
         self.leaving = asyncio.Event()

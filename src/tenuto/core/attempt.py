@@ -47,6 +47,11 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
     except ExpressionError as error:
         fail(d, key, attempt, expression_failure(error))
         return
+    if isinstance(config, Task):
+        misfit = d.plan.input_misfit(config.task_id, value)
+        if misfit is not None:
+            fail(d, key, attempt, misfit)
+            return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
     d.emit(
         NodeDispatched(
@@ -97,6 +102,10 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             was_done=True,
         )
         fail(d, key, report.attempt, failure, output=report.output)
+        return None
+    misfit = d.plan.output_misfit(config.task_id, report.output)
+    if misfit is not None:
+        fail(d, key, report.attempt, misfit, output=report.output)
         return None
     complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
     return None

@@ -281,7 +281,12 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     except ExpressionError as error:
         _give_up(d, item, attempt, expression_failure(error))
         return
-    kept = value if d.plan.undo_steps[item.step_id].has_input else UNSET
+    step = d.plan.undo_steps[item.step_id]
+    misfit = d.plan.input_misfit(step.task_id, value)
+    if misfit is not None:
+        _give_up(d, item, attempt, misfit)
+        return
+    kept = value if step.has_input else UNSET
     d.emit(_dispatched(d, item, attempt, kept))
     d.order(_start(d, item, attempt, value))
 
@@ -294,7 +299,11 @@ def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
 
 def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
     if report.handle == DEFAULT:
-        _complete(d, item, report.attempt, report.output)
+        misfit = d.plan.output_misfit(d.plan.undo_steps[item.step_id].task_id, report.output)
+        if misfit is None:
+            _complete(d, item, report.attempt, report.output)
+        else:
+            _give_up(d, item, report.attempt, misfit)
         return
     message = f"the task answered with handle {report.handle!r}; a compensation step has none"
     failure = Failure(code=UNKNOWN_HANDLE, message=message, retryable=False)

@@ -22,6 +22,7 @@ from tenuto.expr import (
     is_rooted_path,
     split_condition,
 )
+from tenuto.model.failure import Failure
 from tenuto.model.graph import (
     BODY,
     CompensationStep,
@@ -145,6 +146,16 @@ class Plan:
             node.timeout or policy.timeout or DEFAULT_TIMEOUT,
             config.heartbeat_timeout or policy.heartbeat_timeout,
         )
+
+    def input_misfit(self, task_id: str, value: JSON) -> Failure | None:
+        """Why a task cannot be given a value, if something is declared that says so."""
+        check = self._policies.policy(task_id).check_input
+        return None if check is None else check(value)
+
+    def output_misfit(self, task_id: str, value: JSON) -> Failure | None:
+        """Why a task cannot have given a value, if something is declared that says so."""
+        check = self._policies.policy(task_id).check_output
+        return None if check is None else check(value)
 
     def undo_retry(self, step_id: str) -> RetryPolicy:
         """How a compensation step is tried again: its own policy, else as for a step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
 import jsonschema_rs
@@ -19,6 +20,8 @@ SchemaJSON: TypeAlias = Object | bool
 
 _MOST_VALIDATORS = 1000
 _LONGEST_MESSAGE = 300
+_MOST_OF_A_TASK = 10
+"""So many problems with a task's values stand in the log."""
 _REGEX = FancyRegexOptions(backtrack_limit=100_000)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _ELSEWHERE = "not present in a registry"
@@ -70,6 +73,16 @@ def given_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
     return _problems(schema, value, _GIVEN)
 
 
+def task_input_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """The first things about a step's input that its task's `inputSchema` refuses."""
+    return _problems(schema, value, _TASK_INPUT, most=_MOST_OF_A_TASK)
+
+
+def task_output_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """The first things about a step's output that its task's `outputSchema` refuses."""
+    return _problems(schema, value, _TASK_OUTPUT, most=_MOST_OF_A_TASK)
+
+
 class _Checked(NamedTuple):
     """What is checked: its name, its path, the code of its problems, the field of its schema."""
 
@@ -82,15 +95,20 @@ class _Checked(NamedTuple):
 _INPUT = _Checked("input", "$", "TEN-2101", "inputSchema")
 _GIVEN = _Checked("input", "$.input", "TEN-2101", "inputSchema")
 _FORM = _Checked("form", "$.form", "TEN-2110", "formSchema")
+_TASK_INPUT = _Checked("input", "$", "TEN-2112", "inputSchema")
+_TASK_OUTPUT = _Checked("output", "$", "TEN-2113", "outputSchema")
 
 
-def _problems(schema: JSON, value: JSON, what: _Checked) -> tuple[Problem, ...]:
+def _problems(
+    schema: JSON, value: JSON, what: _Checked, most: int | None = None
+) -> tuple[Problem, ...]:
     if schema is None:
         return ()
     report = Report()
     root = Place(what.path, report)
     try:
-        for error in _validator(cast("SchemaJSON", schema)).iter_errors(value):
+        errors = _validator(cast("SchemaJSON", schema)).iter_errors(value)
+        for error in islice(errors, most):
             there = _inside(root, error.instance_path)
             there.wrong(what.code, _short(error.message), _advice(error, what))
     except ValueError as error:

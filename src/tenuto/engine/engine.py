@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from tenuto.core import Plan
+from tenuto.engine.declared_tasks import DeclaredTasks
 from tenuto.engine.deliverer import Deliverer
 from tenuto.engine.dispatcher import Dispatcher, Others
 from tenuto.engine.draft import Draft
@@ -92,12 +93,14 @@ class Engine:
         self.registry = registry
         self.clock = clock
         self.ids = ids
+        self.declared_tasks = DeclaredTasks(store, registry)
         self.plans = Plans(
             store,
             clock,
             registry,
             self.settings.retry,
             self.settings.limits,
+            declared=self.declared_tasks,
             listens=self._may_have_to_tell,
         )
         self.loader = Loader(store, self.plans)
@@ -183,6 +186,7 @@ class Engine:
             ),
             outage=self._outage,
             inherited=self._inherited,
+            tasks_are=self.declared_tasks.heard,
             let_all_go=self._let_all_go,
         )
         self.loader.process_id = self._heart.process_id
@@ -259,6 +263,7 @@ class Engine:
         return 0 if self.settings.is_guest else await self._begin_to_work()
 
     async def _begin_to_work(self) -> int:
+        await self.declared_tasks.read()
         taken_over = await self._heart.take_over()
         self._loops.start("catching up", self._heart.catch_up())
         await self._mailroom.run_once()

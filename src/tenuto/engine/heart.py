@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from tenuto.engine.outage import Outage
 from tenuto.engine.recovery import Recovery
@@ -12,6 +12,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock, Ids
 from tenuto.store.protocol import Fenced, Store
+from tenuto.store.task_protocol import TasksMark
 
 log = logging.getLogger("tenuto.engine")
 
@@ -28,9 +29,13 @@ class Heart:
         recovery: Recovery,
         outage: Outage,
         inherited: Callable[[], None],
+        tasks_are: Callable[[TasksMark | None], Awaitable[None]],
         let_all_go: Callable[[str], int],
     ) -> None:
-        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name."""
+        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name.
+
+        `tasks_are` hears with each beat whether tasks were declared elsewhere.
+        """
         self.process_id = ids.short()
         self._store = store
         self._clock = clock
@@ -38,6 +43,7 @@ class Heart:
         self._recovery = recovery
         self._outage = outage
         self._inherited = inherited
+        self._tasks_are = tasks_are
         self._let_all_go = let_all_go
         self._entering = asyncio.Lock()
         self._is_behind = asyncio.Event()
@@ -60,6 +66,7 @@ class Heart:
             self._clock.follow(pulse.at)
         if pulse.has_orphans:
             self._has_orphans.set()
+        await self._tasks_are(pulse.tasks)
 
     async def inherit(self) -> None:
         """Whenever somebody is gone, go on with what was left; a loop beside the beats.

@@ -15,6 +15,7 @@ from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.declared_tasks import DeclaredTasks
 from tenuto.engine.listening import STILL_WANTED, listener_of
 from tenuto.engine.rehearsed import Stored, read_stored, refuse_bad_mocks, rehearsed, with_stand_ins
 from tenuto.engine.trigger_rows import trigger_rows
@@ -83,13 +84,18 @@ class Plans:
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         *,
+        declared: DeclaredTasks | None = None,
         listens: Callable[[], None] = lambda: None,
     ) -> None:
-        """`listens` is called when a definition is saved that hears what Tenuto tells."""
+        """What is `declared` of tasks goes before what they say of themselves.
+
+        `listens` is called when a definition is saved that hears what Tenuto tells.
+        """
         self._listens = listens
         self._store = store
         self._clock = clock
         self._tasks = tasks
+        self._declared = declared
         self._limits = limits
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
@@ -143,7 +149,7 @@ class Plans:
 
         With `only_after` it is saved only while that is the newest version; Conflict.
         """
-        plan = self.compile(document)
+        plan = self.compile(document, tenant)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
         now = self._clock.now()
@@ -174,14 +180,14 @@ class Plans:
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
 
-    def rehearse(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def rehearse(self, tenant: str, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
         """The plan of a document that is tried out, in one instance.
 
         InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
         """
         definition = self.compile(document).definition
         refuse_bad_mocks(definition, rehearsal)
-        return self._rehearsed(definition, rehearsal, instance_id)
+        return self._rehearsed(tenant, definition, rehearsal, instance_id)
 
     async def keep_rehearsal(self, tenant: str, document: JSON, plan: Plan) -> int:
         """Keep a document that is tried out, for as long as its instance is there; its version.
@@ -203,16 +209,19 @@ class Plans:
 
     def _compiled(self, row: DefinitionRow) -> Plan:
         if not is_rehearsed(row.id):
-            return self.compile(msgspec.json.decode(row.content), is_saved=True)
+            return self.compile(msgspec.json.decode(row.content), row.tenant, is_saved=True)
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
-        return self._rehearsed(definition, stored.rehearsal, row.id.removeprefix(PREFIX))
+        instance_id = row.id.removeprefix(PREFIX)
+        return self._rehearsed(row.tenant, definition, stored.rehearsal, instance_id)
 
-    def _rehearsed(self, definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def _rehearsed(
+        self, tenant: str, definition: Definition, rehearsal: Rehearsal, instance_id: str
+    ) -> Plan:
         rehearsal = with_stand_ins(definition, rehearsal)
         return Plan(
             rehearsed(definition, rehearsal, instance_id),
-            tasks=self._tasks,
+            tasks=self._policies(tenant),
             retry=self._retry,
             limits=self._limits,
             rehearsal=rehearsal,
@@ -237,14 +246,17 @@ class Plans:
             raise _not_the_newest(id, error.newest) from None
         self._newest.pop((tenant, id), None)
 
-    def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
+    def compile(self, document: JSON, tenant: str = "default", *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
         return Plan(
             compile_definition(document, is_saved=is_saved),
-            tasks=self._tasks,
+            tasks=self._policies(tenant),
             retry=self._retry,
             limits=self._limits,
         )
+
+    def _policies(self, tenant: str) -> TaskPolicies:
+        return self._tasks if self._declared is None else self._declared.of(tenant)
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
         """Read once for all who ask before the reading begins."""

@@ -20,6 +20,7 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
 from tenuto.engine.together import Together
+from tenuto.executions.claims_made import ClaimKey, ClaimsMade
 from tenuto.executions.handing_out import tasks_of
 from tenuto.executions.line import Line, Waiting
 from tenuto.executions.reading import details_json, outcome_of
@@ -56,6 +57,7 @@ class ExecutionDesk:
         self._rounds: asyncio.Task[None] | None = None
         self._tokens: Tokens | None = None
         self._is_closed = False
+        self._made = ClaimsMade()
         self._beats: Together[Beat, Extension | None] = Together(self._extend)
 
     @property
@@ -74,39 +76,63 @@ class ExecutionDesk:
         most: int = 1,
         wait: timedelta = timedelta(),
         lease: timedelta = timedelta(seconds=30),
+        request_id: str | None = None,
+        with_outputs: bool = False,
     ) -> list[ClaimedTask]:
         """Tasks for a worker, `most` at most; waits for the first of them, if it has to.
 
-        Without `task_ids` they are of any task that nobody has in process.
+        Without `task_ids` they are of any task that nobody has in process. A claim with the
+        `request_id` of an earlier one of the worker gives back what that was granted, as far as it
+        is still the worker's: its answer may have got lost. `with_outputs` brings what steps gave.
         """
         names = None if task_ids is None else tuple(dict.fromkeys(task_ids))
         until = self._clock.ticks() + wait.total_seconds()
-        waiting = self._line.join(WorkerClaim(tenant, worker_id, names, most, lease))
+        key = None if request_id is None else ClaimKey(tenant, worker_id, request_id)
+        wanted = _Wanted(WorkerClaim(tenant, worker_id, names, most, lease), key, with_outputs)
+        if again := await self._granted_before(wanted):
+            return again
+        waiting = self._line.join(wanted.claim)
         self._listen()
         try:
             if not wait:
-                return await self._look(waiting.wanted)
-            return await self._wait(waiting, until)
+                return await self._look(wanted)
+            return await self._wait(waiting, wanted, until)
         finally:
             self._line.leave(waiting)
             self._stop_listening()
+
+    async def put_back(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
+        """Have tasks that were claimed and not begun as if they had not been."""
+        if leases := self._leases(tenant, tasks):
+            await self._put_back(leases)
 
     def close(self) -> None:
         """Send those who wait away with nothing; whoever comes now does not wait."""
         self._is_closed = True
         self._line.call_all()
 
-    async def _wait(self, waiting: Waiting, until: float) -> list[ClaimedTask]:
+    async def _granted_before(self, wanted: _Wanted) -> list[ClaimedTask]:
+        """What an earlier claim of this id brought and the worker still has, for another while."""
+        leases = () if wanted.key is None else self._made.granted(wanted.key)
+        if not leases:
+            return []
+        extended = await self._store.extend_for_workers(
+            [Beat(lease) for lease in leases], self._clock.now()
+        )
+        grants = [Grant(lease, extended[lease].until) for lease in leases if lease in extended]
+        return await self._handed_out(wanted, grants) if grants else []
+
+    async def _wait(self, waiting: Waiting, wanted: _Wanted, until: float) -> list[ClaimedTask]:
         while True:
             left = until - self._clock.ticks()
             if not await self._clock.wait(waiting.called, max(left, 0.0)):
                 return []
             waiting.called.clear()
-            tasks = await self._look(waiting.wanted)
+            tasks = await self._look(wanted)
             if tasks or self._is_closed:
                 return tasks
 
-    async def _look(self, wanted: WorkerClaim) -> list[ClaimedTask]:
+    async def _look(self, wanted: _Wanted) -> list[ClaimedTask]:
         """One look; what it is granted is put back where nobody hears of it any more."""
         look = self._engine.errand(self._granted(wanted))
         try:
@@ -114,32 +140,38 @@ class ExecutionDesk:
         except asyncio.CancelledError:
             if look.cancelled():
                 raise StoreUnavailable("the engine has stopped") from None
-            look.add_done_callback(partial(self._not_heard, wanted.tenant))
+            look.add_done_callback(partial(self._not_heard, wanted.claim.tenant))
             raise
 
     def _not_heard(self, tenant: str, look: asyncio.Task[list[ClaimedTask]]) -> None:
         if look.cancelled() or look.exception() is not None:
             return
-        leases = [
-            lease
-            for task in look.result()
-            if (lease := self._lease(tenant, task.execution_id, task.lease_token)) is not None
-        ]
-        if leases:
+        if leases := self._leases(tenant, look.result()):
             with suppress(StoreUnavailable):
                 _ = self._engine.errand(self._put_back(leases))
 
-    async def _granted(self, wanted: WorkerClaim) -> list[ClaimedTask]:
-        tokens = await self._signing()
+    def _leases(self, tenant: str, tasks: Sequence[ClaimedTask]) -> list[Lease]:
+        found = (self._lease(tenant, task.execution_id, task.lease_token) for task in tasks)
+        return [lease for lease in found if lease is not None]
+
+    async def _granted(self, wanted: _Wanted) -> list[ClaimedTask]:
+        await self._signing()
         now = self._clock.now()
         try:
-            grants = await self._store.claim_for_worker(wanted, now)
+            grants = await self._store.claim_for_worker(wanted.claim, now)
         except CommitUnknown as error:
             # What it brought, if anything, comes back when its leases lapse.
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
         if not grants:
             return []
         self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
+        tasks = await self._handed_out(wanted, grants)
+        if wanted.key is not None:
+            self._made.remember(wanted.key, self._leases(wanted.claim.tenant, tasks))
+        return tasks
+
+    async def _handed_out(self, wanted: _Wanted, grants: Sequence[Grant]) -> list[ClaimedTask]:
+        tokens = await self._signing()
         try:
             states = await self._states(grants)
         except StoreUnavailable:
@@ -150,8 +182,8 @@ class ExecutionDesk:
         for instance_id, of_instance in _by_instance(grants).items():
             found = states.get(instance_id)
             if isinstance(found, Held):
-                sign = partial(tokens.of, wanted.tenant)
-                tasks += tasks_of(found, of_instance, sign)
+                sign = partial(tokens.of, wanted.claim.tenant)
+                tasks += tasks_of(found, of_instance, sign, with_outputs=wanted.with_outputs)
             elif found is not None:
                 unread += [each.lease for each in of_instance]
                 self._engine.unreadable_jobs(unread[-len(of_instance) :], found)
@@ -288,6 +320,14 @@ class ExecutionDesk:
             proposed = "".join(ids.short() for _ in range(4)).encode()
             self._tokens = Tokens(await self._store.keep_secret(KEPT_AS, proposed))
         return self._tokens
+
+
+class _Wanted(NamedTuple):
+    """What a worker asks for, and by which name it may ask again."""
+
+    claim: WorkerClaim
+    key: ClaimKey | None
+    with_outputs: bool
 
 
 class _Sent(NamedTuple):

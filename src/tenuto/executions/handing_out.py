@@ -4,25 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+from msgspec.structs import replace
+
 from tenuto.core import outstanding
 from tenuto.engine.facts import facts_for, facts_of
 from tenuto.engine.held import Held, Place
 from tenuto.executions.tokens import execution_id
 from tenuto.model.effects import StartAttempt
-from tenuto.model.executions import ClaimedTask, TaskContext, UndoneStep
+from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep
 from tenuto.store.job_protocol import Grant, Lease
 
 
 def tasks_of(
-    held: Held, grants: Iterable[Grant], token_of: Callable[[Lease], str]
+    held: Held,
+    grants: Iterable[Grant],
+    token_of: Callable[[Lease], str],
+    *,
+    with_outputs: bool = False,
 ) -> list[ClaimedTask]:
-    """What is still owed of an instance's jobs, in their order."""
+    """What is still owed of an instance's jobs, in their order.
+
+    `with_outputs`: each with the outputs of earlier steps, or with their size if that is too much.
+    """
     orders = _orders(held)
-    return [
+    tasks = [
         _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease))
         for grant in grants
         if grant.lease.key[1:] in orders
     ]
+    if not with_outputs or not tasks:
+        return tasks
+    outputs = facts_of(held.state).previous_outputs()
+    size = len(msgspec.json.encode(outputs))
+    if size > MOST_OUTPUT_BYTES:
+        return [replace(each, previous_outputs_bytes=size) for each in tasks]
+    return [replace(each, previous_outputs=outputs) for each in tasks]
 
 
 def _orders(held: Held) -> dict[Place, StartAttempt]:

@@ -19,6 +19,7 @@ PUSH_FAILED = "PUSH_FAILED"
 PUSH_REFUSED = "PUSH_REFUSED"
 """The address does not take this task."""
 _OK, _ACCEPTED = 200, 202
+_HIDDEN = b"***"
 _TRANSIENT = frozenset({408, 429})
 _ITS_FAULT = 500
 
@@ -70,8 +71,11 @@ class Ticket(NamedTuple):
 
 def callback_url(base: str, ticket: Ticket) -> str:
     """Where the outcome of an attempt may be posted, once."""
-    token = urlsafe_b64encode(msgspec.json.encode(ticket)).decode().rstrip("=")
-    return f"{base.rstrip('/')}{CALLBACK}?token={token}"
+    return f"{base.rstrip('/')}{CALLBACK}?token={_token(ticket)}"
+
+
+def _token(ticket: Ticket) -> str:
+    return urlsafe_b64encode(msgspec.json.encode(ticket)).decode().rstrip("=")
 
 
 def ticket_of(token: str) -> Ticket | None:
@@ -116,7 +120,9 @@ def outcome_of(page: Page, ticket: Ticket) -> Outcome:
     if status == _ACCEPTED:
         return Outcome(None, is_well=True)
     if status == _OK:
-        return Outcome(_said(page.body, ticket), is_well=True)
+        # Whoever quotes the address of the callback must not have its token kept in the log.
+        body = page.body.replace(_token(ticket).encode(), _HIDDEN)
+        return Outcome(_said(body, ticket), is_well=True)
     if status is None:
         error = ReportedError(code=PUSH_FAILED, message=page.error or "no answer", retryable=True)
         return Outcome(_failed(ticket, error), is_well=False)

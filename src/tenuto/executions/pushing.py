@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import get_args
 
 import msgspec
 
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.executions.desk import ExecutionDesk
-from tenuto.executions.push_target import TargetState, allowed, ended, shared, taken
+from tenuto.executions.push_target import (
+    BreakerState,
+    TargetState,
+    allowed,
+    breaker_state,
+    ended,
+    shared,
+    taken,
+)
 from tenuto.executions.push_wire import Outcome, Ticket, callback_url, outcome_of, request_of
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, NotFound, TenutoError
@@ -53,6 +63,15 @@ class _Target:
         self.due = 0.0
         """By `ticks`: when to look whether there is something for it."""
         self.under_way: dict[str, asyncio.Task[None]] = {}
+        self.reserved = 0
+        """Requests that are about to be sent: they take room already."""
+        self.known = TargetState()
+        """What all processes knew when this one last looked."""
+
+    @property
+    def mine(self) -> int:
+        """How much room this process takes."""
+        return len(self.under_way) + self.reserved
 
 
 class PushOffice:
@@ -112,6 +131,12 @@ class PushOffice:
             await asyncio.gather(*left, return_exceptions=True)
         await self._caller.close()
 
+    def breakers(self) -> dict[str, int]:
+        """How many addresses are in which state, as far as this process knows."""
+        now = self._now()
+        found = Counter(breaker_state(each.known, now) for each in self._targets.values())
+        return {state: found[state] for state in get_args(BreakerState)}
+
     async def state(self, tenant: str, task_id: str) -> TargetState:
         """What all processes know of the address that a task is pushed to."""
         return (await self._known((tenant, task_id)))[0]
@@ -146,30 +171,39 @@ class PushOffice:
 
     async def _serve(self, key: Key, target: _Target) -> None:
         tenant, task_id = key
-        mine = len(target.under_way)
         state, _ = await self._known(key)
-        now = epoch_ms(self._clock.now())
-        room = allowed(state, target.task, self._name, mine, now)
+        target.known = state
+        room = allowed(state, target.task, self._name, target.mine, self._now())
         tasks: list[ClaimedTask] = []
         if room:
             tasks = await self._desk.claim(tenant, self._name, [task_id], most=room, lease=LEASE)
-        for task in tasks:
-            self._send(key, target, task)
         if tasks:
-            await self._change(
-                key,
-                lambda state: taken(
-                    state,
-                    target.task,
-                    self._name,
-                    count=len(tasks),
-                    mine=len(target.under_way),
-                    now=now,
-                ),
-            )
+            await self._send_reserved(key, target, tasks)
         is_full = len(tasks) == room
         pause = _SOON if is_full else self._engine.settings.jobs_every
         target.due = self._clock.ticks() + pause
+
+    async def _send_reserved(self, key: Key, target: _Target, tasks: list[ClaimedTask]) -> None:
+        """Send what there is room for, once all processes know that it is taken.
+
+        Others may have taken some since this one looked: what is left over is put back.
+        """
+        sent = 0
+        try:
+            await self._change(key, partial(self._reserved, target, len(tasks)))
+            sent = target.reserved
+        finally:
+            target.reserved = 0
+            for task in tasks[:sent]:
+                self._send(key, target, task)
+            await self._desk.put_back(key[0], tasks[sent:])
+
+    def _reserved(self, target: _Target, wanted: int, state: TargetState) -> TargetState:
+        now, under_way = self._now(), len(target.under_way)
+        count = min(wanted, allowed(state, target.task, self._name, under_way, now))
+        target.reserved = count
+        mine = under_way + count
+        return taken(state, target.task, self._name, count=count, mine=mine, now=now)
 
     def _send(self, key: Key, target: _Target, task: ClaimedTask) -> None:
         sending = asyncio.get_running_loop().create_task(
@@ -192,7 +226,7 @@ class PushOffice:
         calling = asyncio.ensure_future(
             self._caller.call(
                 declared.url or "",
-                {"content-type": "application/json", "idempotency-key": task.idempotency_key},
+                _headers(task),
                 request_of(task, callback_url(self._base(), ticket)),
                 seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
                 most=self._engine.settings.limits.output_bytes * 2,
@@ -208,11 +242,8 @@ class PushOffice:
         target.under_way.pop(task.execution_id, None)
         await self._change(
             key,
-            lambda state: shared(
-                ended(state, declared, is_well=outcome.is_well, now=self._now()),
-                self._name,
-                len(target.under_way),
-                self._now(),
+            lambda state: self._said(
+                target, ended(state, declared, is_well=outcome.is_well, now=self._now())
             ),
         )
 
@@ -246,14 +277,14 @@ class PushOffice:
                 if not target.under_way:
                     continue
                 try:
-                    await self._change(key, partial(self._said, len(target.under_way)))
+                    await self._change(key, partial(self._said, target))
                 except TenutoError as error:
                     log.warning("what is pushed to %s is not told: %s", target.task.id, error)
 
     # -- what all know
 
-    def _said(self, mine: int, state: TargetState) -> TargetState:
-        return shared(state, self._name, mine, self._now())
+    def _said(self, target: _Target, state: TargetState) -> TargetState:
+        return shared(state, self._name, target.mine, self._now())
 
     def _now(self) -> int:
         return epoch_ms(self._clock.now())
@@ -272,3 +303,10 @@ class PushOffice:
             row = TargetRow(version + 1, msgspec.json.encode(new))
             if await self._store.put_target(*key, row):
                 return
+
+
+def _headers(task: ClaimedTask) -> dict[str, str]:
+    headers = {"content-type": "application/json", "idempotency-key": task.idempotency_key}
+    if task.context.traceparent is not None:
+        headers["traceparent"] = task.context.traceparent
+    return headers

@@ -10,7 +10,13 @@ from tenuto.model.entries import (
     NodeCompleted,
     NodeFailed,
 )
-from tenuto.model.failure import CANCELLED, EXPRESSION_ERROR, TOO_LARGE, UNKNOWN_HANDLE
+from tenuto.model.failure import (
+    CANCELLED,
+    EXPRESSION_ERROR,
+    INVALID_OUTPUT,
+    TOO_LARGE,
+    UNKNOWN_HANDLE,
+)
 from tenuto.model.graph import DEFAULT
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.log import from_row
@@ -18,7 +24,7 @@ from tenuto.store.job_protocol import JobKey
 from tenuto.store.protocol import Store
 
 _PAGE = 1_000
-_MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, TOO_LARGE)
+_MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, INVALID_OUTPUT, TOO_LARGE)
 """Failures for which the log has not kept what was reported: any result passes for it."""
 
 

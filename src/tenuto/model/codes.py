@@ -607,6 +607,16 @@ _REQUESTS = {
         "Somebody decides `approved` or `rejected`, and says who they are.",
         "Write one of the two words, and the name of the person.",
     ),
+    "TEN-2112": Code(
+        "Input does not fit the task",
+        "The `inputSchema` that is declared of the task refuses what the step gives it.",
+        "Correct the step's `input`, or the `inputSchema` of the task.",
+    ),
+    "TEN-2113": Code(
+        "Output does not fit the task",
+        "The `outputSchema` that is declared of the task refuses what it gave.",
+        "Correct the task, or its `outputSchema`.",
+    ),
     "TEN-2201": Code(
         "Stub for no task",
         "A test stubs, or asks about, a task that does not exist: it would never be called.",

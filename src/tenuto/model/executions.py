@@ -8,6 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.json import JSON
 
+MOST_OUTPUT_BYTES = 64_000
+"""So much JSON of earlier steps' outputs is handed over with a task."""
+
 
 class TaskContext(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Where a task stands in its workflow."""
@@ -56,6 +59,10 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     handles: tuple[str, ...] = ()
     """The handles that the task may answer with, beside `default` and `error`."""
     undo: UndoneStep | None = None
+    previous_outputs: dict[str, JSON] | None = None
+    """The outputs of the steps completed so far, by step id, where the claim asks for them."""
+    previous_outputs_bytes: int | None = None
+    """How large they are, where that is too much to be handed over."""
 
 
 class ReportedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from tenuto.model.failure import Failure
+from tenuto.model.json import JSON
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -19,12 +23,18 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     on_lost: Literal["retry", "fail"] = "retry"
 
 
+Check: TypeAlias = Callable[[JSON], Failure | None]
+"""Why a value cannot be taken, if it cannot."""
+
+
 class TaskPolicy(Struct, frozen=True, kw_only=True):
     """What a task itself says, for steps that do not."""
 
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None
     heartbeat_timeout: timedelta | None = None
+    check_input: Check | None = None
+    check_output: Check | None = None
 
 
 NO_POLICY = TaskPolicy()

@@ -57,10 +57,11 @@ class TaskDefinition(
     url: str | None = None
     """Where it is sent."""
     input_schema: dict[str, JSON] | None = None
+    """An attempt whose input does not fit fails with `INVALID_INPUT`, and is not begun."""
     output_schema: dict[str, JSON] | None = None
-    """For those who read it: nothing is refused by it."""
+    """An attempt whose output does not fit fails with `INVALID_OUTPUT`."""
     retry: dict[str, JSON] | None = None
-    """As a step has it; for when the task is run on its own."""
+    """As a step has it; like the time-outs it is for steps that do not say otherwise."""
     timeout: str | float | None = None
     heartbeat_timeout: str | float | None = None
     limits: TaskLimits = TaskLimits()

@@ -35,7 +35,7 @@ from tenuto.store.erasing_protocol import Erasing
 from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 from tenuto.store.stats_protocol import StatsStore
-from tenuto.store.task_protocol import TaskStore
+from tenuto.store.task_protocol import TasksMark, TaskStore
 from tenuto.store.upkeep_protocol import Upkeep
 
 BEAT_EVERY = timedelta(seconds=3)
@@ -564,6 +564,8 @@ class Pulse(NamedTuple):
     """The store's own clock, where it has one that all its processes share."""
     has_orphans: bool
     """Whether a process is gone and has left something to take over that is not passed over."""
+    tasks: TasksMark | None = None
+    """Whether tasks were declared elsewhere; None: nobody else declares any."""
 
 
 class Store(

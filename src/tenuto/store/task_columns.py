@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.task_protocol import TaskRow
+from tenuto.store.task_protocol import TaskRow, TasksMark
 
 
 class TaskColumns(NamedTuple):
@@ -41,4 +42,13 @@ def task_row(columns: TaskColumns) -> TaskRow:
         is_pushed=bool(columns.is_pushed),
         created_at=from_epoch_ms(columns.created_at),
         updated_at=from_epoch_ms(columns.updated_at),
+    )
+
+
+def mark_of(tasks: Collection[TaskRow]) -> TasksMark:
+    """The mark of exactly these tasks."""
+    return TasksMark(
+        number=len(tasks),
+        versions=sum(each.version for each in tasks),
+        newest=max((epoch_ms(each.updated_at) for each in tasks), default=0),
     )

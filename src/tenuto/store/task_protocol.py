@@ -26,6 +26,17 @@ class TaskRow(Struct, frozen=True, gc=False, kw_only=True):
     updated_at: datetime
 
 
+class TasksMark(NamedTuple):
+    """Of all declared tasks together: another whenever one is declared, changed or forgotten."""
+
+    number: int = 0
+    """How many there are."""
+    versions: int = 0
+    """All of them added up."""
+    newest: int = 0
+    """When one was changed last, in milliseconds."""
+
+
 class TargetRow(NamedTuple):
     """What all processes know of an address that a task is pushed to."""
 
@@ -53,6 +64,11 @@ class TaskStore(Protocol):
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:
         """The tasks of all tenants that are pushed, behind one of them, by tenant and id."""
+
+    async def all_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        """The tasks of all tenants, behind one of them, by tenant and id."""
 
     async def remove_task(self, tenant: str, id: str) -> bool:
         """Forget a task, and what is known of its address; whether there was one."""

@@ -389,6 +389,11 @@ class FaultyStore:
     ) -> list[TaskRow]:
         return await self._read(lambda: self._inner.pushed_tasks(after=after, limit=limit))
 
+    async def all_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await self._read(lambda: self._inner.all_tasks(after=after, limit=limit))
+
     async def remove_task(self, tenant: str, id: str) -> bool:
         return await self._write("remove task", lambda: self._inner.remove_task(tenant, id))
 

@@ -23,8 +23,13 @@ class Desk(Protocol):
         most: int,
         wait: timedelta,
         lease: timedelta,
+        request_id: str | None = None,
+        with_outputs: bool = False,
     ) -> list[ClaimedTask]:
-        """Tasks to work on; none when there are none for as long as `wait`."""
+        """Tasks to work on; none when there are none for as long as `wait`.
+
+        What a claim was granted whose answer got lost is given to one of the same `request_id`.
+        """
         ...
 
     async def heartbeat(

@@ -7,7 +7,9 @@ from datetime import timedelta
 from msgspec import UNSET
 
 from tenuto.model.effects import StartAttempt
-from tenuto.model.executions import ClaimedTask, ReportedError, TaskReport
+from tenuto.model.errors import TaskError
+from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, ReportedError, TaskReport
+from tenuto.model.failure import TOO_LARGE
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import Object
 from tenuto.model.policy import DEFAULT_TIMEOUT
@@ -62,12 +64,13 @@ class HeldTask:
 
     @property
     def facts(self) -> Facts:
-        """What the function may ask; outputs of other steps stay on the server."""
+        """What the function may ask."""
         undo = self.task.undo
         return Facts(
             correlation_id=self.task.context.correlation_id,
             deadline=self.task.context.deadline,
             traceparent=self.task.context.traceparent,
+            previous_outputs=self._previous_outputs,
             undo=None
             if undo is None
             else UndoFacts(
@@ -77,6 +80,17 @@ class HeldTask:
                 everything=self._everything,
             ),
         )
+
+    def _previous_outputs(self) -> Object:
+        size = self.task.previous_outputs_bytes
+        if size is not None:
+            raise TaskError(
+                TOO_LARGE,
+                f"the outputs of the steps before are {size:,} bytes of JSON; a worker outside is "
+                f"handed at most {MOST_OUTPUT_BYTES:,}: give the step what it needs as its input",
+                retryable=False,
+            )
+        return self.task.previous_outputs or {}
 
     def _everything(self) -> Object:
         given = self.task.input

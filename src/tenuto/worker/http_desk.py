@@ -67,6 +67,8 @@ class HttpDesk:
         most: int,
         wait: timedelta,
         lease: timedelta,
+        request_id: str | None = None,
+        with_outputs: bool = False,
     ) -> list[ClaimedTask]:
         asked = {
             "workerId": worker_id,
@@ -74,6 +76,8 @@ class HttpDesk:
             "max": most,
             "wait": wait.total_seconds(),
             "lease": lease.total_seconds(),
+            "requestId": request_id,
+            "previousOutputs": with_outputs,
         }
         patience = wait.total_seconds() + _PATIENCE
         return (await self._post("claim", asked, _Claimed, patience)).tasks

@@ -67,6 +67,10 @@ class Worker:
         self._ready: deque[HeldTask] = deque()
         """Those that have not begun."""
         self._reports: deque[tuple[HeldTask, TaskReport]] = deque()
+        self._born = clock.now().isoformat()
+        """Another worker of this name, before or beside it, makes other claims."""
+        self._claims = 0
+        """How many were answered: one whose answer got lost is made again under its number."""
         self._is_stopping = asyncio.Event()
         self._has_room = asyncio.Event()
         self._has_reports = asyncio.Event()
@@ -142,7 +146,10 @@ class Worker:
             most=min(room, self._batch),
             wait=self._wait,
             lease=self._lease,
+            request_id=f"{self._born}-{self._claims}",
+            with_outputs=self._may_ask_for_outputs(),
         )
+        self._claims += 1
         now = self._clock.ticks()
         for task in tasks:
             held = HeldTask(task, self._lease, now)
@@ -152,6 +159,11 @@ class Worker:
             self._is_empty.clear()
             self._has_tasks.set()
             self._begin()
+
+    def _may_ask_for_outputs(self) -> bool:
+        """Whether there is a function that could: nobody else is sent what steps gave."""
+        functions = map(self._registry.get, self._registry)
+        return any(each is not None and each.binding.takes_context for each in functions)
 
     def _begin(self) -> None:
         while self._ready and self._runner.in_flight < self._concurrency:

@@ -38,6 +38,10 @@ class ClaimRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """Seconds to wait for the first of them."""
     lease: Annotated[float, Meta(ge=1, le=3600)] = 30
     """Seconds for which they are the worker's, unless it says that it is at work."""
+    request_id: Name | None = None
+    """A claim that repeats this of an earlier one gives back what that was granted."""
+    previous_outputs: bool = False
+    """Whether tasks bring the outputs of the steps before them, up to 64,000 bytes."""
 
 
 class ClaimAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
@@ -105,6 +109,8 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
         most=body.max,
         wait=timedelta(seconds=body.wait),
         lease=timedelta(seconds=body.lease),
+        request_id=body.request_id,
+        with_outputs=body.previous_outputs,
     )
     if not body.wait:
         return ClaimAnswer(tasks=await claim)

@@ -177,7 +177,8 @@ class MemoryStore:
             for id, row in disk.owners.items()
             if not (self._only_own or id in self._passed_over)
         }
-        return Pulse(None, has_orphans=found_dead or not all(map(disk.lives, owners)))
+        has_orphans = found_dead or not all(map(disk.lives, owners))
+        return Pulse(None, has_orphans, tasks.tasks_mark(disk))
 
     async def workers(self) -> int:
         self._require_open()
@@ -691,6 +692,11 @@ class MemoryStore:
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:
         return tasks.pushed_tasks(self.disk, after)[:limit]
+
+    async def all_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return tasks.all_tasks(self.disk, after)[:limit]
 
     async def remove_task(self, tenant: str, id: str) -> bool:
         self._require_open()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto.store.memory.disk import MemoryDisk, pack, unpack
-from tenuto.store.task_columns import TaskColumns, task_columns, task_row
-from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.task_columns import TaskColumns, mark_of, task_columns, task_row
+from tenuto.store.task_protocol import TargetRow, TaskRow, TasksMark
 
 
 def put_task(disk: MemoryDisk, new: TaskRow) -> bool:
@@ -28,10 +28,19 @@ def tasks(disk: MemoryDisk, tenant: str, after: str, limit: int) -> list[TaskRow
     return [task_row(unpack(TaskColumns, disk.tasks[key])) for key in keys[:limit]]
 
 
-def pushed_tasks(disk: MemoryDisk, after: tuple[str, str] = ("", "")) -> list[TaskRow]:
+def all_tasks(disk: MemoryDisk, after: tuple[str, str] = ("", "")) -> list[TaskRow]:
     keys = sorted(key for key in disk.tasks if key > after)
-    rows = (task_row(unpack(TaskColumns, disk.tasks[key])) for key in keys)
-    return [row for row in rows if row.is_pushed]
+    return [task_row(unpack(TaskColumns, disk.tasks[key])) for key in keys]
+
+
+def pushed_tasks(disk: MemoryDisk, after: tuple[str, str] = ("", "")) -> list[TaskRow]:
+    return [row for row in all_tasks(disk, after) if row.is_pushed]
+
+
+def tasks_mark(disk: MemoryDisk) -> TasksMark:
+    if not disk.tasks:
+        return TasksMark()
+    return mark_of(all_tasks(disk))
 
 
 def remove_task(disk: MemoryDisk, tenant: str, id: str) -> bool:

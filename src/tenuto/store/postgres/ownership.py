@@ -21,6 +21,7 @@ from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import Rhythm
 from tenuto.store.postgres.session import Session, Transaction
 from tenuto.store.protocol import WRONG_CLOCK, CommitUnknown, Fenced, Orphan, Pulse
+from tenuto.store.task_protocol import TasksMark
 
 T = TypeVar("T")
 
@@ -104,8 +105,8 @@ async def beat(
         ) from error
     if not found:
         raise Fenced(process_id)
-    at, has_orphans = found[0]
-    return Pulse(from_epoch_ms(at), bool(has_orphans))
+    at, has_orphans, *declared = found[0]
+    return Pulse(from_epoch_ms(at), bool(has_orphans), TasksMark(*declared))
 
 
 class Claims:

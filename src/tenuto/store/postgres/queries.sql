@@ -1787,7 +1787,8 @@ WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
 -- A process lives; and whether another is gone that has left something that is not passed over, or has
--- not been heard of for too long. Nothing when the process itself was taken for dead.
+-- not been heard of for too long; and the mark of all declared tasks. Nothing when the process itself
+-- was taken for dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1824,8 +1825,15 @@ SELECT
             SELECT 1 FROM tenuto.processes AS silent
             WHERE silent.stopped_at IS NULL AND silent.beat_at < beat.beat_at - :dead_after
         )
-    )
-FROM beat;
+    ) AS has_orphans,
+    declared.number, declared.versions, declared.newest
+FROM beat CROSS JOIN (
+    SELECT
+        count(*) AS number,
+        coalesce(sum(version), 0)::bigint AS versions,
+        coalesce(max(updated_at), 0) AS newest
+    FROM tenuto.task_definitions
+) AS declared;
 
 -- name: bury_processes
 -- Processes that have been silent for too long, none of whose turns is under way. Only who has beaten
@@ -2710,6 +2718,12 @@ ORDER BY tenant, id LIMIT :limit;
 SELECT tenant, id, version, document, is_pushed, created_at, updated_at
 FROM tenuto.task_definitions
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+
+-- name: all_tasks
+-- The tasks of all tenants.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM tenuto.task_definitions
+WHERE (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
 -- name: remove_task
 -- Forget a task, and what is known of its address.

@@ -704,6 +704,11 @@ class PostgresStore:
     ) -> list[TaskRow]:
         return await tasks.pushed_tasks(self._connections, after, limit)
 
+    async def all_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await tasks.all_tasks(self._connections, after, limit)
+
     async def remove_task(self, tenant: str, id: str) -> bool:
         return await tasks.remove_task(self._connections, tenant, id)
 

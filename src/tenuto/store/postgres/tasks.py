@@ -31,6 +31,11 @@ async def pushed_tasks(pool: Pool, after: tuple[str, str], limit: int) -> list[T
     return [task_row(TaskColumns._make(row)) for row in await pool.rows("pushed_tasks", which)]
 
 
+async def all_tasks(pool: Pool, after: tuple[str, str], limit: int) -> list[TaskRow]:
+    which: dict[str, Column] = {"tenant": after[0], "id": after[1], "limit": limit}
+    return [task_row(TaskColumns._make(row)) for row in await pool.rows("all_tasks", which)]
+
+
 async def remove_task(pool: Pool, tenant: str, id: str) -> bool:
     return bool(await pool.rows("remove_task", {"tenant": tenant, "id": id}))
 

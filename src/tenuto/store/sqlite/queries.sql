@@ -1640,6 +1640,11 @@ SELECT tenant, id, version, document, is_pushed, created_at, updated_at
 FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
 
+-- name: all_tasks
+-- The tasks of all tenants.
+SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+FROM task_definitions WHERE (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
+
 -- name: pushed_of_tenant
 -- Which tasks of a tenant are pushed.
 SELECT id FROM task_definitions INDEXED BY task_definitions_pushed WHERE is_pushed AND tenant = ?;

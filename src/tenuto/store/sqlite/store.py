@@ -652,6 +652,11 @@ class SqliteStore:
     ) -> list[TaskRow]:
         return await self._look(lambda session: tasks.pushed_tasks(session, after, limit))
 
+    async def all_tasks(
+        self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
+    ) -> list[TaskRow]:
+        return await self._look(lambda session: tasks.all_tasks(session, after, limit))
+
     async def remove_task(self, tenant: str, id: str) -> bool:
         self._require_open()
         return await self._write(lambda session: tasks.remove_task(session, tenant, id))

@@ -30,6 +30,11 @@ def pushed_tasks(session: Session, after: tuple[str, str], limit: int) -> list[T
     return [task_row(TaskColumns._make(row)) for row in found]
 
 
+def all_tasks(session: Session, after: tuple[str, str], limit: int) -> list[TaskRow]:
+    found = session.rows("all_tasks", (*after, limit))
+    return [task_row(TaskColumns._make(row)) for row in found]
+
+
 def remove_task(session: Session, tenant: str, id: str) -> bool:
     session.run("remove_push_target", (tenant, id))
     return bool(session.rows("remove_task", (tenant, id)))

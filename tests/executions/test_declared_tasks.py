@@ -1,0 +1,213 @@
+"""What is declared of a task holds for every step that runs it, whoever does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenuto.engine.engine import Engine
+from tenuto.executions.desk import ExecutionDesk
+from tenuto.model.errors import NotFound
+from tenuto.model.executions import ClaimedTask
+from tenuto.model.json import JSON, Object
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.protocol import BEAT_EVERY
+from tenuto.task_definitions import TaskDefinitions
+from tenuto.tasks.registry import Registry
+from tests.executions.stage import LEASE, Stage, done, failed, report
+from tests.kit.workload.drawing import document, edge, node
+
+NUMBER: Object = {"type": "object", "required": ["number"]}
+
+
+def flow(**settings: JSON) -> Object:
+    return document("w", [node("a", "task", taskId="ship", **settings)], [])
+
+
+async def declare(engine: Engine, tenant: str = "default", **fields: Any) -> None:  # noqa: ANN401 - as a task has them
+    ship = TaskDefinition(id="ship", kind="pull", **fields)
+    await TaskDefinitions(engine, tenant).put(ship)
+
+
+async def claimed(desk: ExecutionDesk) -> ClaimedTask:
+    [found] = await desk.claim("default", "w1", lease=LEASE)
+    return found
+
+
+async def end_of(engine: Engine, id: str) -> tuple[str, str | None, JSON]:
+    state = (await engine.final_state(id)).state
+    error = state.last_error
+    if error is None:
+        return state.status, None, None
+    return state.status, error.code, error.details
+
+
+@pytest.mark.parametrize(
+    ("settings", "attempts"),
+    [({}, 1), ({"retry": {"maxAttempts": 2, "initialDelay": "PT0S"}}, 2)],
+)
+def test_a_declared_retry_holds_where_the_step_says_nothing(
+    settings: Object, attempts: int
+) -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, retry={"maxAttempts": 1})
+        id = await stage.started(engine, flow(**settings))
+        for _ in range(attempts):
+            assert await report(desk, failed(await claimed(desk), "BUSY")) == [None]
+            await stage.clock.sleep(1)
+        assert (await end_of(engine, id))[:2] == ("FAILED", "BUSY")
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_declared_time_outs_hold_where_the_step_says_nothing() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, timeout="PT5S", heartbeat_timeout="PT2S")
+        await stage.started(engine, flow())
+        task = await claimed(desk)
+        assert (task.timeout, task.heartbeat_timeout) == (5.0, 2.0)
+        await stage.started(engine, flow(timeout="PT7S", heartbeatTimeout="PT3S"))
+        task = await claimed(desk)
+        assert (task.timeout, task.heartbeat_timeout) == (7.0, 3.0)
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_a_declaration_counts_for_its_tenant_until_it_is_forgotten() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, "other", timeout="PT5S")
+        await stage.started(engine, flow())
+        assert (await claimed(desk)).timeout == 600
+        await declare(engine, timeout="PT6S")
+        await stage.started(engine, flow())
+        assert (await claimed(desk)).timeout == 6
+        await TaskDefinitions(engine, "default").remove("ship")
+        with pytest.raises(NotFound):
+            await TaskDefinitions(engine, "default").remove("ship")
+        await stage.started(engine, flow())
+        assert (await claimed(desk)).timeout == 600
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_what_another_process_has_declared_counts_with_the_next_beat() -> None:
+    async def story(stage: Stage) -> None:
+        here, desk = await stage.opened(shared=True)
+        elsewhere, _ = await stage.opened(shared=True)
+        await stage.started(here, flow())
+        await claimed(desk)
+        await declare(elsewhere, timeout="PT5S")
+        await stage.clock.sleep(2 * BEAT_EVERY.total_seconds())
+        await stage.started(here, flow())
+        assert (await claimed(desk)).timeout == 5
+        later, desk = await stage.opened(shared=True)
+        await stage.started(later, flow())
+        assert (await claimed(desk)).timeout == 5
+        for engine in (here, elsewhere, later):
+            await engine.close()
+
+    Stage().play(story)
+
+
+def test_an_output_that_does_not_fit_fails_the_attempt() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, output_schema=NUMBER)
+        id = await stage.started(engine, flow())
+        unfit = done(await claimed(desk), {"word": "three"})
+        assert await report(desk, unfit) == [None]
+        assert await report(desk, unfit) == [None], "a repeat of what was accepted"
+        status, code, details = await end_of(engine, id)
+        assert (status, code) == ("FAILED", "INVALID_OUTPUT")
+        assert details == {
+            "problems": [
+                {
+                    "code": "TEN-2113",
+                    "path": "$",
+                    "message": '"number" is a required property',
+                }
+            ]
+        }
+        assert "NODE_COMPLETED" not in await stage.lines_of(engine, id, "a")
+        id = await stage.started(engine, flow())
+        assert await report(desk, done(await claimed(desk), {"number": 3})) == [None]
+        assert (await end_of(engine, id))[0] == "COMPLETED"
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_an_input_that_does_not_fit_is_given_to_nobody() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, input_schema=NUMBER)
+        id = await stage.started(engine, flow(), {"word": "three"})
+        assert (await end_of(engine, id))[:2] == ("FAILED", "INVALID_INPUT")
+        assert await desk.claim("default", "w1") == []
+        assert "NODE_DISPATCHED" not in await stage.lines_of(engine, id, "a")
+        await stage.started(engine, flow(), {"number": 3})
+        assert (await claimed(desk)).input == {"number": 3}
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_functions_of_the_process_are_held_to_what_is_declared_of_them() -> None:
+    calls: list[object] = []
+    registry = Registry()
+
+    @registry.task(name="ship", timeout="PT9S")
+    async def ship(given: Object) -> JSON:
+        calls.append(given)
+        return given or "nothing"
+
+    async def story(stage: Stage) -> None:
+        engine, _ = await stage.opened(registry=registry)
+        await declare(engine, output_schema=NUMBER)
+        id = await stage.started(engine, flow())
+        assert (await end_of(engine, id))[:2] == ("FAILED", "INVALID_OUTPUT")
+        id = await stage.started(engine, flow(), {"number": 3})
+        assert (await end_of(engine, id))[0] == "COMPLETED"
+        assert calls == [{}, {"number": 3}]
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_what_undoes_a_step_is_held_to_what_is_declared_of_it() -> None:
+    undoing = document(
+        "u",
+        [
+            node("a", "task", taskId="book"),
+            node("b", "task", taskId="book", retry={"maxAttempts": 1}),
+        ],
+        [edge("a", "b")],
+    ) | {
+        "compensationSteps": [
+            {"stepId": "undo", "compensationFor": "a", "taskId": "ship", "input": {"number": 1}}
+        ]
+    }
+
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await declare(engine, output_schema=NUMBER, timeout="PT5S")
+        id = await stage.started(engine, undoing)
+        assert await report(desk, done(await claimed(desk), 1)) == [None]
+        refused = failed(await claimed(desk), "NO", retryable=False)
+        assert await report(desk, refused) == [None]
+        undo = await claimed(desk)
+        assert undo.timeout == 5
+        assert await report(desk, done(undo, "nothing")) == [None]
+        state = (await engine.final_state(id)).state
+        assert state.compensation is not None
+        assert state.compensation.failed
+        await engine.close()
+
+    Stage().play(story)
