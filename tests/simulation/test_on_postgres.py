@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tenuto.testing.weather import AtWrite, Fault
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
+from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, run_scenario
 from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
 from tests.simulation.test_crash_at_every_write import MODES, jobs_for
 
-EVERY_WRITE = ["event-wait", "delay", "quorum", "for-each"]
+SHAPES = ["event-wait", "delay", "quorum", "for-each"] if EVERY_WRITE else ["event-wait"]
 
 
 @pytest.mark.slow
@@ -48,7 +49,7 @@ def test_every_instance_of_a_generated_graph_ends(document: Document, seed: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", EVERY_WRITE)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_is_lost_at_any_write(shape: str) -> None:
     """R3, with a real server behind it: each write has one of the faults, in turn."""
     modes = cycle(MODES)

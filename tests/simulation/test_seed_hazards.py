@@ -22,7 +22,7 @@ from tests.kit.checker.invariants.structure import TRANSITIONS as BY_THE_CHECKER
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.places import InMemory, InSqlite, Place
-from tests.kit.simulator.scenario import Job, Jump, Scenario, scenario_of
+from tests.kit.simulator.scenario import Job, Jump, Scenario
 from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.verdict import assert_kept, run_scenario, run_seed, status_of
 from tests.kit.simulator.world import Finished
@@ -202,14 +202,14 @@ def test_z12_a_key_is_of_one_step_of_one_instance() -> None:
     retried = 0
     iterations: set[str] = set()
     owners: dict[str, tuple[str, str, str]] = {}
-    for seed in range(30):
+    for seed in range(20):
         for call in run_seed(seed).ledgers.effects:
             owner = (call["instance"], call["node"], call["iteration"])
             assert owners.setdefault(f"{seed} {call['key']}", owner) == owner
             assert call["key"] == ":".join(part for part in owner if part)
             retried += call["attempt"] > 1
             iterations.add(call["iteration"])
-    assert retried > 20, "vacuous: hardly any second attempts"
+    assert retried > 10, "vacuous: hardly any second attempts"
     assert {"", "0", "1", "0/0"} <= iterations, "vacuous: hardly any iterations"
 
 
@@ -263,7 +263,7 @@ def test_z15_the_log_is_the_whole_truth_in_its_own_order() -> None:
     → I3: "fold(log) = stored row".
     """
     seen = 0
-    for seed in range(30):
+    for seed in range(20):
         for instance in run_seed(seed).run.instances:
             assert [row["seq"] for row in instance.history] == list(
                 range(1, len(instance.history) + 1)
@@ -272,7 +272,7 @@ def test_z15_the_log_is_the_whole_truth_in_its_own_order() -> None:
             assert last["eventType"] == "STATUS_CHANGED"
             assert last["payload"]["to"] == (instance.row or {})["status"]
             seen += 1
-    assert seen > 30
+    assert seen > 20
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_z24_there_is_one_state_machine() -> None:
     assert not TRANSITIONS[Status.CANCELLED]
     seen = {
         (Status(row["payload"]["from"]), Status(row["payload"]["to"]))
-        for seed in range(60)
-        for instance in run_scenario(scenario_of(seed)).run.instances
+        for seed in range(20)
+        for instance in run_seed(seed).run.instances
         for row in instance.history
         if row["eventType"] == "STATUS_CHANGED"
     }

@@ -37,6 +37,7 @@ from tenuto.store.protocol import (
 )
 from tenuto.store.sqlite import Inline, SqliteStore
 from tests.kit.postgres_database import fresh_database
+from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.store.conftest import Handle
 from tests.store.postgres_place import TestedStore
 from tests.store.situations import (
@@ -54,6 +55,7 @@ from tests.store.situations import (
     wait,
 )
 
+LAST_SEED = 60 if EVERY_WRITE else 25
 IDS = [f"i{number}" for number in range(12)]
 NODES = ["a", "b"]
 TENANTS = ["default", "other"]
@@ -373,7 +375,7 @@ async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [20, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, 30)]]
+    "seed", [20, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(21, LAST_SEED))]
 )
 @pytest.mark.asyncio
 async def test_memory_and_postgres_agree(seed: int) -> None:
