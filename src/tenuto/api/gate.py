@@ -30,6 +30,7 @@ from tenuto.api.browsers import Browsers
 from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.measuring import measured
 from tenuto.api.operation import Operation
+from tenuto.api.patience import Patience
 from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
 from tenuto.api.routes import Found, Routes
 from tenuto.api.service import Service
@@ -148,7 +149,7 @@ class Gate:
             arrival.found = self._routes.find(method, arrival.path)
             operation = await self._admitted(arrival)
             arrival.call = call = self._call(arrival, operation)
-            call.body = await _body(receive, arrival.headers, self.service.sizes[operation.size])
+            call.body = await self._body(receive, arrival.headers, operation)
             call.receive = receive
             answer = await operation.handler(call, *_arguments(operation, call))
         except TenutoError as error:
@@ -165,6 +166,13 @@ class Gate:
             headers.append((b"content-type", b"application/json"))
         headers.append((b"content-length", str(len(body)).encode()))
         await _send(send, call.status or operation.status, headers, body)
+
+    async def _body(self, receive: Receive, headers: Headers, operation: Operation) -> bytes:
+        most = self.service.sizes[operation.size]
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            return await _read_body(receive, headers, most)
+        async with Patience(self.service.clock, self.service.config.body_seconds) as patience:
+            return await _read_body(receive, headers, most, patience)
 
     def _from_where(self, arrival: Arrival) -> Pairs:
         """What the answer tells a browser, unless it comes too often or from the wrong place."""
@@ -331,7 +339,9 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-async def _body(receive: Receive, headers: Headers, most: int) -> bytes:
+async def _read_body(
+    receive: Receive, headers: Headers, most: int, patience: Patience | None = None
+) -> bytes:
     said = headers.get("content-length", "")
     if said.isdecimal():
         refuse_size(int(said), most)
@@ -344,6 +354,8 @@ async def _body(receive: Receive, headers: Headers, most: int) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         refuse_size(size, most)
+        if patience is not None:
+            patience.size = size
         parts.append(part)
         more = message.get("more_body", False)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -585,6 +585,12 @@ _REQUESTS = {
         "There is something at this path, but it is asked for with another method.",
         "Use one of those that the header `Allow` names.",
     ),
+    "TEN-2035": Code(
+        "Came too slowly",
+        "The headers or the body of the request did not come in time; nothing was done, and the "
+        "connection is closed.",
+        "Send the whole request at once; send large things in several requests.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
@@ -1064,6 +1070,12 @@ _STORE = {
         "Whoever asks has made more requests than they may; the header `Retry-After` says when to "
         "go on.",
         "Wait so many seconds, and ask for several things at once where that is possible.",
+    ),
+    "TEN-4292": Code(
+        "Too many unfinished requests",
+        "An address has begun more requests than it may without ending them; nothing was read of "
+        "this one.",
+        "Send whole requests; a proxy in front should read them whole before it passes them on.",
     ),
 }
 
