@@ -51,10 +51,13 @@ class Notes:
         request_id: str,
         before: object,
         after: object,
+        is_waited_for: bool = True,
     ) -> None:
         assert source == "127.0.0.1"
         assert request_id
         self.kept.append((principal.name if principal else None, action, outcome))
+
+    async def settled(self) -> None: ...
 
     async def refuse_stranger(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
@@ -158,10 +161,10 @@ async def test_who_asks_is_said_by_the_credential_alone(serve: Serve) -> None:
         instance = (await call("GET", f"/instances/{id}", headers=ours)).json
         assert instance["cancellation"]["requestedBy"] == "ann"
         assert notes.kept == [
-            ("ann", "save_workflow", "done"),
-            ("ann", "start_workflow", "done"),
-            ("ann", "cancel_instance", "refused"),
-            ("ann", "cancel_instance", "done"),
+            *(("ann", "save_workflow", each) for each in ("asked", "done")),
+            *(("ann", "start_workflow", each) for each in ("asked", "done")),
+            *(("ann", "cancel_instance", each) for each in ("asked", "refused")),
+            *(("ann", "cancel_instance", each) for each in ("asked", "done")),
         ]
 
 

@@ -10,6 +10,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -95,7 +96,9 @@ async def get_dead_letter(call: Call[NoQuery]) -> DeadLetter:
 )
 async def retry_dead_letter(call: Call[NoQuery], _: RetryRequest) -> StatusAnswer:
     id = call.path["id"]
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
     status = await call.workspace.retry_dead_letter(id)
+    call.after = {"status": status}
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
 
 
@@ -108,7 +111,9 @@ async def retry_dead_letter(call: Call[NoQuery], _: RetryRequest) -> StatusAnswe
     status=204,
 )
 async def remove_dead_letter(call: Call[NoQuery]) -> None:
-    await call.workspace.discard_dead_letter(call.path["id"])
+    id = call.path["id"]
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    await call.workspace.discard_dead_letter(id)
 
 
 @operation(
@@ -122,7 +127,9 @@ async def remove_dead_letter(call: Call[NoQuery]) -> None:
     may_be_empty=True,
 )
 async def discard_dead_letter(call: Call[NoQuery], _: RetryRequest) -> None:
-    await call.workspace.discard_dead_letter(call.path["id"])
+    id = call.path["id"]
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    await call.workspace.discard_dead_letter(id)
 
 
 def _place(row: DeadLetterRow) -> Place:

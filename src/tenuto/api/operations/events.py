@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
 
@@ -26,6 +27,8 @@ from tenuto.store.protocol import PastEvents
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
 _A_DAY = timedelta(days=1)
+_MOST_RECORDED = 10
+"""So many ids of events stand in a line of the audit log."""
 
 
 class PublishQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -96,6 +99,7 @@ class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
     size="batch",
     media=MEDIA,
     is_raw=True,
+    is_frequent=True,
 )
 async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
     dry_run = call.query.dry_run
@@ -103,10 +107,13 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        return _answer(await call.workspace.publish_given(reading, dry_run=dry_run))
+        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        call.after = _recorded([published])
+        return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = read_json(call.body)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
+    call.after = _recorded(results)
     if isinstance(document, list):
         return [_result(each) for each in results]
     (result,) = results
@@ -150,6 +157,12 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
 )
 async def get_event(call: Call[NoQuery]) -> Object:
     return await call.workspace.event(call.path["id"])
+
+
+def _recorded(results: Sequence[Published | TenutoError]) -> Object:
+    taken = [each.event_id for each in results if isinstance(each, Published)]
+    shown: list[JSON] = list(taken[:_MOST_RECORDED])
+    return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}
 
 
 def _result(result: Published | TenutoError) -> EventAnswer:

@@ -81,6 +81,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     )
     started = await call.workspace.rehearse(document, how.input_params, rehearsal)
     call.response_headers["location"] = f"{API}/instances/{started.instance.id}"
+    call.after = {"instanceId": started.instance.id, "status": started.status}
     return RunStarted(
         instance_id=started.instance.id, status=started.status, not_run=started.not_run
     )
