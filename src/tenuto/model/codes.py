@@ -737,6 +737,12 @@ _REQUESTS = {
 }
 
 _INSTANCES = {
+    "TEN-2605": Code(
+        "Which credential a worker shows",
+        "A worker shows one credential: an API key, a token in a file, or one that a command "
+        "prints.",
+        "Name one of --key, --token-file and --token-command, and no variable of another.",
+    ),
     "TEN-2610": Code(
         "A message that a socket cannot read",
         "What was said on the socket is no message that it knows; the socket stays open.",
