@@ -222,6 +222,7 @@ class Gate:
             query=query,
             headers=arrival.headers,
             request_id=arrival.request_id,
+            source=arrival.source,
         )
 
     def _nowhere(self, arrival: Arrival) -> Refusal:

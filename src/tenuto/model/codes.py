@@ -885,6 +885,12 @@ _INSTANCES = {
         "Nobody has declared a task of this id.",
         "List those that there are, or declare it.",
     ),
+    "TEN-3064": Code(
+        "Not a token for events",
+        "An event is handed in with the token of a URL that was made for that; this is none, or it "
+        "has expired.",
+        "Post to the `callbackUrl` as it was given, and have another made before it expires.",
+    ),
     "TEN-3070": Code(
         "No such test run",
         "There is no test run under this id: it was stopped, or erased after an hour.",
