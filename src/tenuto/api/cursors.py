@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from tenuto.model.errors import InvalidInput, Problem
 
 T = TypeVar("T")
+
+AtMs: TypeAlias = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+"""Milliseconds since 1970, of a moment that a calendar has."""
+_LARGEST = 2**62
 
 
 def write_cursor(place: object) -> str:
@@ -23,7 +28,7 @@ def read_cursor(text: str | None, wanted: type[T]) -> T | None:
         return None
     try:
         padded = text + "=" * (-len(text) % 4)
-        return msgspec.json.decode(urlsafe_b64decode(padded), type=wanted)
+        return _checked(msgspec.json.decode(urlsafe_b64decode(padded), type=wanted))
     except (ValueError, RecursionError):
         problem = Problem(
             code="TEN-2009",
@@ -32,3 +37,13 @@ def read_cursor(text: str | None, wanted: type[T]) -> T | None:
             advice="Pass what the page before gave as `nextCursor`, unchanged.",
         )
         raise InvalidInput("the list cannot be continued", [problem]) from None
+
+
+def _checked(place: T) -> T:
+    """The same; ValueError for what no store keeps, so that no page can have ended with it."""
+    for each in place if isinstance(place, tuple) else (place,):
+        if isinstance(each, int) and abs(each) > _LARGEST:
+            raise ValueError("no such number")
+        if isinstance(each, str) and "\0" in each:
+            raise ValueError("no such text")
+    return place

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import AtMs, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
@@ -99,7 +99,7 @@ class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
 class Place(NamedTuple):
     """Where a page ends."""
 
-    at_ms: int
+    at_ms: AtMs
     id: str
 
 

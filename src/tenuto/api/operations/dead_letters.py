@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import AtMs, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
@@ -44,7 +44,7 @@ class RetryRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
 class Place(NamedTuple):
     """Where a page ends."""
 
-    at_ms: int
+    at_ms: AtMs
     id: str
     instance_id: str
 
