@@ -11,6 +11,7 @@ import pytest
 
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
+from tenuto.access.token_ends import ends_at
 from tenuto.cli.working import Wish, work
 from tenuto.model.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from tenuto.ports import SystemClock
@@ -32,7 +33,7 @@ async def test_a_token_in_a_file_is_read_again_before_it_expires(tmp_path: Path)
     clock, file = HandClock(), tmp_path / "token"
     first = token(clock, 200, "first")
     file.write_text(first + "\n")
-    credential = token_of_file(file, clock)
+    credential = token_of_file(file, clock, ends_at)
     assert await credential.text() == first
     second = token(clock, 4_000, "second")
     file.write_text(second)
@@ -51,7 +52,7 @@ async def test_a_command_prints_a_token_and_is_run_again_for_the_next(tmp_path: 
     clock, count = HandClock(), tmp_path / "count"
     program = "import sys; f = open(sys.argv[1], 'a+'); f.write('x'); f.seek(0); print(f.read())"
     command = [sys.executable, "-c", program, str(count)]
-    credential = token_of_command(command, clock)
+    credential = token_of_command(command, clock, ends_at)
     assert [await credential.text(), await credential.text()] == ["x", "x"]
     clock.move(LONGEST)
     assert await credential.text() == "xx"
@@ -62,16 +63,16 @@ async def test_what_is_no_token_is_never_shown_nor_told(tmp_path: Path, text: st
     file = tmp_path / "token"
     file.write_text(text, "utf-8")
     with pytest.raises(StoreUnavailable) as raised:
-        await token_of_file(file, HandClock()).text()
+        await token_of_file(file, HandClock(), ends_at).text()
     assert not text or text not in str(raised.value)
 
 
 async def test_a_token_that_cannot_be_had_now_is_asked_for_again(tmp_path: Path) -> None:
     clock, file = HandClock(), tmp_path / "token"
     failing: list[Credential] = [
-        token_of_file(file, clock),
-        token_of_command([sys.executable, "-c", "raise SystemExit(3)"], clock),
-        token_of_command([str(tmp_path / "nothing")], clock),
+        token_of_file(file, clock, ends_at),
+        token_of_command([sys.executable, "-c", "raise SystemExit(3)"], clock, ends_at),
+        token_of_command([str(tmp_path / "nothing")], clock, ends_at),
     ]
     for each in failing:
         with pytest.raises(StoreUnavailable):
@@ -97,7 +98,7 @@ async def test_a_token_that_is_not_taken_is_read_again_at_once(tmp_path: Path) -
     door, file = Door(), tmp_path / "token"
     file.write_text("first")
     async with served(admission=door) as call:
-        desk = HttpDesk(call.url, key=token_of_file(file, SystemClock()))
+        desk = HttpDesk(call.url, key=token_of_file(file, SystemClock(), ends_at))
         nothing, lease = timedelta(0), timedelta(seconds=30)
         try:
             for door.taken in ("first", "second"):

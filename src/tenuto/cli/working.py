@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.task_modules import load_tasks
@@ -71,14 +72,14 @@ def _credential(wish: Wish) -> str | Credential | None:
     if len(named) > 1:
         raise _bad_credential("several credentials are named", "Name one of them.")
     if wish.token_file is not None:
-        return token_of_file(wish.token_file, SystemClock())
+        return token_of_file(wish.token_file, SystemClock(), ends_at)
     if not wish.token_command:
         return wish.key
     try:
         command = shlex.split(wish.token_command)
     except ValueError as error:
         raise _bad_credential(f"the command cannot be read: {error}", "Correct it.") from error
-    return token_of_command(command, SystemClock())
+    return token_of_command(command, SystemClock(), ends_at)
 
 
 def _bad_credential(message: str, advice: str) -> InvalidInput:

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import jwt
-
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
 
@@ -21,6 +19,8 @@ _PATIENCE = 30.0
 _LONGEST_TOKEN = 16_384
 
 Read = Callable[[], Awaitable[str]]
+EndsAt = Callable[[str], float | None]
+"""When a token ends, in seconds since 1970; None where it does not say so."""
 
 
 class Credential(Protocol):
@@ -51,8 +51,9 @@ class Key:
 class Token:
     """A token of an identity provider, which somebody else renews."""
 
-    def __init__(self, read: Read, clock: Clock) -> None:
+    def __init__(self, read: Read, clock: Clock, ends_at: EndsAt) -> None:
         self._read = read
+        self._ends_at = ends_at
         self._clock = clock
         self._text = ""
         self._until = 0.0
@@ -71,15 +72,13 @@ class Token:
 
     def _lasts(self) -> float:
         """How long it is shown; one that ends very soon is asked for again with each request."""
-        try:
-            said = jwt.decode(self._text, options={"verify_signature": False})
-            left = float(said["exp"]) - self._clock.now().timestamp()
-        except (jwt.PyJWTError, KeyError, TypeError, ValueError):
+        end = self._ends_at(self._text)
+        if end is None:
             return LONGEST
-        return min(left - EARLY, LONGEST)
+        return min(end - self._clock.now().timestamp() - EARLY, LONGEST)
 
 
-def token_of_file(path: Path, clock: Clock) -> Token:
+def token_of_file(path: Path, clock: Clock, ends_at: EndsAt) -> Token:
     """The token in a file that somebody keeps up to date."""
 
     async def read() -> str:
@@ -88,10 +87,10 @@ def token_of_file(path: Path, clock: Clock) -> Token:
         except (OSError, UnicodeDecodeError) as error:
             raise StoreUnavailable(f"the token in {path} cannot be read: {error}") from error
 
-    return Token(read, clock)
+    return Token(read, clock, ends_at)
 
 
-def token_of_command(command: Sequence[str], clock: Clock) -> Token:
+def token_of_command(command: Sequence[str], clock: Clock, ends_at: EndsAt) -> Token:
     """The token that a program prints; it is run without a shell."""
 
     async def read() -> str:
@@ -115,7 +114,7 @@ def token_of_command(command: Sequence[str], clock: Clock) -> Token:
             raise StoreUnavailable(f"{name} ended with {process.returncode}, and gave no token")
         return _checked(printed.decode("utf-8", "replace"), name)
 
-    return Token(read, clock)
+    return Token(read, clock, ends_at)
 
 
 def _checked(text: str, source: str) -> str:

@@ -17,10 +17,10 @@ from tenuto.api.operation import API, operation
 from tenuto.api.operations.callbacks import TAG, CallbackQuery
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Body, Moment
-from tenuto.endpoint_rules import expiry_problems, pattern_problems, text_problems
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput
 from tenuto.model.json import JSON
+from tenuto.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
@@ -81,12 +81,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     refuse_unless(call.principal, Permission.LISTENERS_WRITE)
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL
-    problems = [
-        *pattern_problems(body.patterns),
-        *text_problems(subscriberId=body.subscriber_id),
-        *expiry_problems(until, now),
-    ]
-    if problems:
+    if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
         raise InvalidInput("there cannot be such a callback", problems)
     until = min(until, now + LONGEST)
     ticket = EventTicket(call.principal.tenant, body.subscriber_id, body.patterns, epoch_ms(until))
