@@ -273,6 +273,17 @@ class Subscriptions(_Listeners):
         )
 
 
+def callback_problems(
+    subscriber_id: str, patterns: Sequence[str], expires_at: datetime, now: datetime
+) -> list[Problem]:
+    """All that is wrong with who is to hand in events, with which, and with until when."""
+    return [
+        *pattern_problems(patterns),
+        *text_problems(subscriberId=subscriber_id),
+        *expiry_problems(expires_at, now),
+    ]
+
+
 def _patterns(patterns: str | Iterable[str]) -> list[str]:
     return [patterns] if isinstance(patterns, str) else list(patterns)
 

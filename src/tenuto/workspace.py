@@ -80,6 +80,10 @@ class Saved(NamedTuple):
     id: str
     version: int
     is_new: bool
+    before: DefinitionRow | None
+    """The version that was the newest until then."""
+    digest: bytes
+    """Of what its author wrote."""
 
 
 class Rehearsed(NamedTuple):
@@ -139,7 +143,8 @@ class Workspace:
         before = await engine.store.definition(self.tenant, definition_id)
         newest = 0 if before is None else before.version
         saved = await engine.plans.save(self.tenant, document, only_after=only_after)
-        return Saved(definition_id, saved.version, saved.version != newest)
+        is_new = saved.version != newest
+        return Saved(definition_id, saved.version, is_new, before, saved.digest)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition as it was saved, without a version the newest; NotFound."""

@@ -124,6 +124,7 @@ def _queries(things: Things) -> Mapping[str, Mapping[str, str]]:
         "list_audit": {"target": f"/api/v1/workflows/{things.id_of('workflows')}"},
         "list_events": {"pattern": "never.heard"},
         "task_callback": {"token": "made-up"},
+        "event_callback": {"token": "made-up"},
     }
 
 
@@ -144,6 +145,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
             "callbackUrl": "https://hooks.example.com/mine",
             "patterns": ["never.told"],
         },
+        "add_event_callback": {"subscriberId": "mine", "patterns": ["never.told"]},
         "create_key": {"name": "mine", "role": "viewer"},
         "shape_widget": {"widgetType": "text", "widgetConfig": {"path": "input"}},
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},

@@ -132,27 +132,3 @@ async def test_webhooks_and_subscriptions_come_and_go(serve: Serve) -> None:
         assert len((await call.get("/subscriptions")).json["items"]) == 1
         assert (await call("DELETE", f"/subscriptions/{sub.json['id']}")).status == 204
         assert (await call.get("/webhooks")).json["items"] == []
-
-
-@pytest.mark.asyncio
-async def test_a_notification_of_another_service_is_published_once(serve: Serve) -> None:
-    notification = {
-        "eventId": "evt-1",
-        "pattern": "payment.received",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "payload": {"orderId": 1},
-        "subscriberId": "orders",
-        "subscriptionId": "sub-1",
-    }
-    async with serve() as call:
-        await call.post("/workflows", WAIT)
-        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
-        told = await call.post("/internal/events/callback", notification)
-        assert (told.status, told.json["resumed"]) == (200, 1)
-        again = await call.post("/internal/events/callback", notification)
-        assert (again.json["duplicate"], again.json["eventId"]) == (True, "evt-1")
-        assert (await call.get(f"/instances/{id}?wait=30")).json["status"] == "COMPLETED"
-        other = await call.post("/internal/events/callback", {**notification, "payload": 2})
-        assert other.status == 409
-        bad = await call.post("/internal/events/callback", {**notification, "pattern": "a..b"})
-        assert bad.status == 422

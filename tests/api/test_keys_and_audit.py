@@ -14,6 +14,7 @@ from tenuto.access.gatekeeper import Gatekeeper
 from tenuto.api.config import ServiceConfig
 from tenuto.model.durations import iso
 from tenuto.store.access_protocol import AuditEntry, AuditRow
+from tenuto.workspace import Saved, Workspace
 from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, Serve
 
 ADMIN = "a-very-long-admin-key-of-a-test-0123456789"
@@ -109,22 +110,23 @@ async def test_every_change_and_refusal_is_a_line_that_can_be_listed_exported_an
         await call("POST", "/workflows", WAIT, headers=ours)
         started = (await call("POST", "/workflows/wait/start", {}, headers=ours)).json
         await call("POST", "/workflows", WAIT, headers=viewer)
-        await call("POST", "/workflows", {"id": 1}, headers=ours)
         await call.get("/instances")
-        page = (await call("GET", "/audit?limit=2", headers=ours)).json
+        page = (await call("GET", "/audit?limit=3", headers=ours)).json
         more = (await call("GET", f"/audit?cursor={page['nextCursor']}", headers=ours)).json
         found = [*page["items"], *more["items"]]
         assert [(each["actor"], each["action"], each["outcome"]) for each in found] == [
             ("nobody", "list_instances", "refused"),
             ("vic", "save_workflow", "refused"),
-            ("build", "start_workflow", "done"),
-            ("build", "save_workflow", "done"),
-            ("build", "create_key", "done"),
-            ("local", "create_key", "done"),
+            *(("build", "start_workflow", each) for each in ("done", "asked")),
+            *(("build", "save_workflow", each) for each in ("done", "asked")),
+            *(("build", "create_key", each) for each in ("done", "asked")),
+            *(("local", "create_key", each) for each in ("done", "asked")),
         ]
         assert found[2]["after"] == {"instanceId": started["instanceId"], "duplicate": False}
-        assert found[3]["after"] == {"id": "wait", "version": 1}
-        assert (found[3]["source"], found[3]["requestId"]) == ("127.0.0.1", "r-1")
+        saved = found[4]["after"]
+        assert (saved["id"], saved["version"], len(saved["hash"])) == ("wait", 1, 64)
+        assert (found[4]["source"], found[4]["requestId"]) == ("127.0.0.1", "r-1")
+        assert (found[5]["before"], found[5]["after"]) == (None, None)
         assert found[1]["after"] == {"code": "TEN-5013"}
         chosen = (await call("GET", "/audit?actor=vic&action=save_workflow", headers=ours)).json
         assert chosen["items"] == [found[1]]
@@ -133,8 +135,8 @@ async def test_every_change_and_refusal_is_a_line_that_can_be_listed_exported_an
         assert exported.headers["x-content-type-options"] == "nosniff"
         assert [json.loads(line) for line in exported.text.splitlines()] == found[::-1]
         verdict = (await call("GET", "/audit/verify", headers=ours)).json
-        assert (verdict["lines"], verdict["problem"]) == (6, None)
-        known = f"6:{verdict['hash']}"
+        assert (verdict["lines"], verdict["problem"]) == (10, None)
+        known = f"10:{verdict['hash']}"
         proved = (await call("GET", f"/audit/verify?known={known}", headers=ours)).json
         assert proved["problem"] is None
         other = (await call("GET", f"/audit/verify?known=5:{verdict['hash']}", headers=ours)).json
@@ -144,13 +146,13 @@ async def test_every_change_and_refusal_is_a_line_that_can_be_listed_exported_an
 
 
 @pytest.mark.asyncio
-async def test_what_was_done_and_could_not_be_recorded_is_503_and_recorded_later(
+async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded_later(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve() as call:
         store = call.app.engine.store
         append, written = store.append_audit, asyncio.Event()
-        failures = ["away"]
+        failures: list[str] = []
 
         async def bad_weather(entries: Sequence[AuditEntry]) -> list[AuditRow]:
             if failures:
@@ -163,14 +165,29 @@ async def test_what_was_done_and_could_not_be_recorded_is_503_and_recorded_later
         audit = call.gate.service.audit
         monkeypatch.setattr(audit._together, "_look", bad_weather)  # type: ignore[attr-defined]
         monkeypatch.setattr(audit._backlog, "_append", bad_weather)  # type: ignore[attr-defined]
+        failures.append("away")
+        refused = await call.post("/workflows", WAIT)
+        assert (refused.status, refused.json["code"]) == (503, "TEN-4001")
+        assert (await call.get("/workflows/wait")).status == 404
+
+        async def saved(*_: object, **__: object) -> Saved:
+            failures.append("away")
+            return await save(WAIT)
+
+        save = call.app.workspace("default", "x").save
+        monkeypatch.setattr(Workspace, "save", saved)
+        written.clear()
         reply = await call.post("/workflows", WAIT)
         assert (reply.status, reply.json["code"]) == (503, "TEN-5030")
+        written.clear()
         assert int(reply.headers["retry-after"]) >= 1
         assert (await call.get("/workflows/wait")).status == 200
         async with asyncio.timeout(60):
             await written.wait()
-        [line] = (await call.get("/audit")).json["items"]
-        assert (line["action"], line["after"]) == ("save_workflow", {"id": "wait", "version": 1})
+        lines = (await call.get("/audit")).json["items"]
+        assert [(each["action"], each["outcome"]) for each in lines] == [
+            *(("save_workflow", "done"), ("save_workflow", "asked")),
+        ]
 
 
 @pytest.mark.asyncio

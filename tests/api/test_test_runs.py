@@ -150,7 +150,14 @@ async def test_a_test_run_that_is_stopped_leaves_an_audit_line_and_nothing_else(
             assert await store.entries(id) == []
         assert await store.definition_ids("default") == []
         assert await store.waits(running) == []
-        assert notes.kept == [("local", "stop_test_run", "done")] * 2
+        assert (
+            notes.kept
+            == [
+                ("local", "stop_test_run", "asked"),
+                ("local", "stop_test_run", "done"),
+            ]
+            * 2
+        )
         for id in (running, str(uuid4())):
             reply = await call("DELETE", f"/workflows/test/{id}")
             assert (reply.status, reply.json["code"]) == (404, "TEN-3070")

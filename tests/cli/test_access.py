@@ -70,29 +70,33 @@ def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None
     for name in ("one", "two", "three"):
         terminal.call("keys", "create", name, "--role", "viewer")
     listed = terminal.call("audit", "list", "--action", "keys.create")
-    assert listed.out.count("keys.create") == 3
+    assert listed.out.count("keys.create") == 6
     page = terminal.call("audit", "list", "--limit", "2", "-o", "json").json
-    assert ([item["number"] for item in page["items"]], page["nextCursor"]) == ([3, 2], "2")
+    assert ([item["number"] for item in page["items"]], page["nextCursor"]) == ([6, 5], "5")
     rest = terminal.call("audit", "list", "--cursor", "2", "-o", "json").json
     assert ([item["number"] for item in rest["items"]], rest["nextCursor"]) == ([1], None)
     assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
     wrong = terminal.call("audit", "list", "--to", "yesterday")
     assert (wrong.code, "TEN-2402" in wrong.err) == (2, True)
     lines = [json.loads(line) for line in terminal.call("audit", "export").out.splitlines()]
-    assert [line["after"]["name"] for line in lines] == ["one", "two", "three"]
-    assert [line["previousHash"] for line in lines] == ["", lines[0]["hash"], lines[1]["hash"]]
+    assert [(line["outcome"], line["after"] and line["after"]["name"]) for line in lines] == [
+        *(("asked", None), ("done", "one")),
+        *(("asked", None), ("done", "two")),
+        *(("asked", None), ("done", "three")),
+    ]
+    assert [line["previousHash"] for line in lines] == ["", *(each["hash"] for each in lines[:-1])]
     proved = terminal.call("audit", "verify", "-o", "json").json
-    assert (proved["lines"], proved["hash"]) == (3, lines[2]["hash"])
-    assert "3 lines" in terminal.call("audit", "verify").out
+    assert (proved["lines"], proved["hash"]) == (6, lines[5]["hash"])
+    assert "6 lines" in terminal.call("audit", "verify").out
 
 
 def test_a_log_that_was_changed_is_found_out(terminal: Terminal) -> None:
     for name in ("one", "two"):
         terminal.call("keys", "create", name, "--role", "viewer")
     proved = terminal.call("audit", "verify", "-o", "json").json
-    known = f"2:{proved['hash']}"
+    known = f"4:{proved['hash']}"
     assert terminal.call("audit", "verify", "--known", known).code == 0
-    assert terminal.call("audit", "verify", "--known", f"1:{proved['hash']}").code == 1
+    assert terminal.call("audit", "verify", "--known", f"3:{proved['hash']}").code == 1
     assert terminal.call("audit", "verify", "--known", "2").code == 1
     assert terminal.call("audit", "verify", "--known", "two:abc").code == 2
     connection = database(terminal)

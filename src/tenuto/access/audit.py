@@ -1,10 +1,15 @@
-"""The record of every change and every refusal: durable before anybody is answered."""
+"""The record of every change and every refusal.
+
+What is asked for is a line before anything is done, so that no change is without one wherever a
+process dies; what came of it is another, with the same request id.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import cast, get_args
 
 from tenuto.access.backlog import Backlog
 from tenuto.access.principal import Principal
@@ -14,6 +19,8 @@ from tenuto.engine.together import Together
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.access_protocol import AccessStore, AuditEntry, AuditOutcome, AuditRow
+
+log = logging.getLogger(__name__)
 
 _NOBODY = "nobody"
 _MOST = 200
@@ -29,6 +36,7 @@ class AuditLog:
         self._together: Together[AuditEntry, AuditRow] = Together(store.append_audit, _MOST)
         self._backlog = Backlog(store.append_audit, clock)
         self._strangers = Strangers(clock, self._refused_more)
+        self._unwaited: set[asyncio.Task[None]] = set()
 
     async def record(  # noqa: PLR0913 - what there is to know of something that was done
         self,
@@ -42,11 +50,14 @@ class AuditLog:
         details: Mapping[str, object] | None = None,
         before: object = None,
         after: object = None,
+        is_waited_for: bool = True,
     ) -> None:
         """Returns once the line is durable; StoreUnavailable where it is not known to be.
 
-        Then it is tried again in the background. Whoever is not known is recorded in the tenant
-        `default`. Secrets are left out. `details` are kept where there is no `after`.
+        Then it is tried again in the background, unless it says that something was asked: that
+        must not be done then. What is not waited for is written a moment later. Whoever is not
+        known is recorded in the tenant `default`. Secrets are left out. `details` are
+        kept where there is no `after`.
         """
         entry = AuditEntry(
             id=self._ids.short(),
@@ -62,8 +73,13 @@ class AuditLog:
             before=recorded(before),
             after=recorded(after if after is not None else details or None),
         )
-        # Whoever asked may have gone: what was done is recorded all the same.
-        await asyncio.shield(asyncio.ensure_future(self._written(entry)))
+        writing = asyncio.ensure_future(self._written(entry))
+        if is_waited_for:
+            # Whoever asked may have gone: what was done is recorded all the same.
+            await asyncio.shield(writing)
+            return
+        self._unwaited.add(writing)
+        writing.add_done_callback(self._came)
 
     async def refuse_stranger(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
@@ -82,13 +98,25 @@ class AuditLog:
 
     async def close(self) -> None:
         """Write down what still waits."""
+        await self.settled()
         await self._strangers.close()
         await self._backlog.close()
+
+    async def settled(self) -> None:
+        """Returns once everything that nobody waits for is written, or kept to be tried again."""
+        await asyncio.gather(*self._unwaited, return_exceptions=True)
+
+    def _came(self, writing: asyncio.Task[None]) -> None:
+        self._unwaited.discard(writing)
+        if not writing.cancelled() and (error := writing.exception()) is not None:
+            log.warning("a line of the audit log is written later: %s", error)
 
     async def _written(self, entry: AuditEntry) -> None:
         try:
             await self._together.ask(entry)
         except StoreUnavailable as error:
+            if entry.outcome == "asked":
+                raise
             self._backlog.keep(entry)
             raise StoreUnavailable(
                 "what was asked may have been done, and the record of it is not durable yet",
@@ -106,7 +134,7 @@ class AuditLog:
         )
 
 
-def _outcome(text: str) -> Literal["done", "refused"]:
-    if text not in ("done", "refused"):
-        raise ValueError(f"an outcome is done or refused, not {text!r}")
-    return cast("Literal['done', 'refused']", text)
+def _outcome(text: str) -> AuditOutcome:
+    if text not in get_args(AuditOutcome):
+        raise ValueError(f"an outcome is one of {', '.join(get_args(AuditOutcome))}, not {text!r}")
+    return cast("AuditOutcome", text)

@@ -10,7 +10,7 @@ from tenuto.access.permissions import Permission, within_scopes
 from tenuto.access.roles import ROLE_PERMISSIONS, Role
 from tenuto.model.errors import Forbidden
 
-PrincipalKind: TypeAlias = Literal["local", "key", "jwt", "system", "worker"]
+PrincipalKind: TypeAlias = Literal["local", "key", "jwt", "system", "worker", "callback"]
 
 
 class Principal(Struct, frozen=True, kw_only=True):

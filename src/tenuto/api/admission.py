@@ -23,7 +23,7 @@ class Admission(Protocol):
 class Audited(Protocol):
     """Keeps who asked for what."""
 
-    async def record(
+    async def record(  # noqa: PLR0913 - what there is to know of something that was done
         self,
         *,
         principal: Principal | None,
@@ -34,8 +34,15 @@ class Audited(Protocol):
         request_id: str,
         before: object,
         after: object,
+        is_waited_for: bool = True,
     ) -> None:
-        """Kept once this returns; StoreUnavailable where it is kept later."""
+        """Kept once this returns, unless it is not waited for; StoreUnavailable where it is not.
+
+        What was `asked` and is not kept must not be done; everything else is kept later.
+        """
+
+    async def settled(self) -> None:
+        """Returns once nothing is on its way that was not waited for."""
 
     async def refuse_stranger(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str

@@ -37,6 +37,7 @@ class Call(Generic[QueryT]):
         "request_id",
         "response_headers",
         "service",
+        "source",
         "status",
         "workspace",
     )
@@ -51,6 +52,7 @@ class Call(Generic[QueryT]):
         headers: Mapping[str, str],
         request_id: str,
         body: bytes = b"",
+        source: str | None = None,
     ) -> None:
         self.service = service
         self.principal = principal
@@ -64,6 +66,8 @@ class Call(Generic[QueryT]):
         self.request_id = request_id
         self.body = body
         """As it came, for those few that are not JSON."""
+        self.source = source
+        """The address that it came from."""
         self.receive: Receive | None = None
         """Where it is heard that whoever asked has left."""
         self.status: int | None = None

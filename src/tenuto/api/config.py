@@ -31,6 +31,14 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     source_rate: float | None = None
     """Requests a second from one address, counted before anybody looks at who asks."""
     source_burst: int = 1_000
+    head_seconds: float = 20.0
+    """How long the headers of a request may take, and a connection that says nothing."""
+    body_seconds: float = 30.0
+    """How long a body may take, beside a second for each 10,000 bytes that have come."""
+    half_read: int = 200
+    """Requests of one address that may be unfinished at the same time."""
+    socket_idle_seconds: float = 120.0
+    """How long a socket is kept that watches nothing and says nothing."""
     linger_seconds: float = 0.0
     """How long it goes on answering after it has said that it is not ready any more."""
     drain_seconds: float = 10.0

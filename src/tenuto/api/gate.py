@@ -31,7 +31,8 @@ from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.entity_tags import is_known
 from tenuto.api.measuring import measured
 from tenuto.api.operation import Operation
-from tenuto.api.problems import MEDIA, Refusal, Told, broken, told
+from tenuto.api.patience import Patience
+from tenuto.api.problems import BROKEN, MEDIA, Refusal, Told, broken, told
 from tenuto.api.routes import Found, Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query
@@ -152,14 +153,16 @@ class Gate:
             arrival.found = self._routes.find(method, arrival.path)
             operation = await self._admitted(arrival)
             arrival.call = call = self._call(arrival, operation)
-            call.body = await _body(receive, arrival.headers, self.service.sizes[operation.size])
+            call.body = await self._body(receive, arrival.headers, operation)
             call.receive = receive
-            answer = await operation.handler(call, *_arguments(operation, call))
+            arguments = _arguments(operation, call)
+            if operation.is_audited:
+                answer = await self._changed(arrival, operation, call, arguments)
+            else:
+                answer = await operation.handler(call, *arguments)
         except TenutoError as error:
             await self._note_refusal(arrival, error)
             raise
-        if operation.is_audited:
-            await self._note_change(arrival, operation, call)
         if isinstance(answer, Response):
             await answer(scope, receive, _with_headers(send, around))
             return
@@ -175,6 +178,13 @@ class Gate:
         if status not in _WITHOUT_BODY:
             headers.append((b"content-length", str(len(body)).encode()))
         await _send(send, status, headers, body)
+
+    async def _body(self, receive: Receive, headers: Headers, operation: Operation) -> bytes:
+        most = self.service.sizes[operation.size]
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            return await _read_body(receive, headers, most)
+        async with Patience(self.service.clock, self.service.config.body_seconds) as patience:
+            return await _read_body(receive, headers, most, patience)
 
     def _from_where(self, arrival: Arrival) -> Pairs:
         """What the answer tells a browser, unless it comes too often or from the wrong place."""
@@ -224,6 +234,7 @@ class Gate:
             query=query,
             headers=arrival.headers,
             request_id=arrival.request_id,
+            source=arrival.source,
         )
 
     def _nowhere(self, arrival: Arrival) -> Refusal:
@@ -261,16 +272,49 @@ class Gate:
 
     # -- what is kept of it
 
-    async def _note_change(self, arrival: Arrival, operation: Operation, call: Call[Any]) -> None:
-        await self.service.audit.record(
-            principal=arrival.principal,
-            action=operation.name,
-            target=arrival.path,
-            outcome="done",
-            source=arrival.source,
-            request_id=arrival.request_id,
+    async def _changed(
+        self, arrival: Arrival, operation: Operation, call: Call[Any], arguments: tuple[Any, ...]
+    ) -> object:
+        """What a change answers: that it was asked for is durable before it is begun."""
+        await self._note(arrival, "asked")
+        try:
+            answer: object = await operation.handler(call, *arguments)
+        except (Forbidden, Unauthenticated, ClientGone):
+            raise  # A refusal has a line of its own; of who has gone nothing more is known.
+        except Exception as error:
+            code = error.code if isinstance(error, TenutoError) else BROKEN
+            # What is wrong is told as it is, whether or not the line can be written now.
+            await self._note(arrival, "failed", after={"code": code}, is_waited_for=False)
+            raise
+        await self._note(
+            arrival,
+            "done",
             before=call.before,
             after=call.after,
+            is_waited_for=not operation.is_frequent,
+        )
+        return answer
+
+    async def _note(
+        self,
+        arrival: Arrival,
+        outcome: str,
+        *,
+        before: object = None,
+        after: object = None,
+        is_waited_for: bool = True,
+    ) -> None:
+        assert arrival.found is not None
+        await self.service.audit.record(
+            principal=arrival.principal,
+            action=arrival.found.operation.name,
+            target=arrival.path,
+            outcome=outcome,
+            source=arrival.source,
+            request_id=arrival.request_id,
+            before=before,
+            after=after,
+            is_waited_for=is_waited_for,
         )
 
     async def _note_refusal(self, arrival: Arrival, error: TenutoError) -> None:
@@ -347,7 +391,9 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-async def _body(receive: Receive, headers: Headers, most: int) -> bytes:
+async def _read_body(
+    receive: Receive, headers: Headers, most: int, patience: Patience | None = None
+) -> bytes:
     said = headers.get("content-length", "")
     if said.isdecimal():
         refuse_size(int(said), most)
@@ -360,6 +406,8 @@ async def _body(receive: Receive, headers: Headers, most: int) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         refuse_size(size, most)
+        if patience is not None:
+            patience.size = size
         parts.append(part)
         more = message.get("more_body", False)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,18 +1,69 @@
-"""HTTP/1.1 as uvicorn speaks it, with an end to what stands before a body."""
+"""HTTP/1.1 as uvicorn speaks it, with an end to what a client may owe.
+
+A head has to end within a size and a time, a connection has to say something, what is left of a
+body after its answer is waited for a moment only, and one address may leave a bounded number of
+requests unfinished. How long a body may take while its answer is not known is the gate's matter.
+"""
 
 from __future__ import annotations
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import asyncio
+from typing import cast
+
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from tenuto.api.half_read import HalfRead
+from tenuto.api.problems import MEDIA, Refusal, told
+from tenuto.ports import Clock, Ids, Timer
 
 MOST_HEAD = 64_000
 """Bytes of a request's first line and headers; what is read at once may be a little more."""
+LINGER = 5.0
+"""Seconds for what is left of a body whose request is answered: who still sends does not read."""
+_REASONS = {408: b"Request Timeout", 429: b"Too Many Requests"}
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Gives a request up whose headers do not end: nobody knows yet who asks."""
+    """Gives up on a client that does not come to an end: nobody knows yet who asks."""
 
-    _head = 0
-    """Bytes of a head that has not ended; -1 while a body is read."""
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        clock: Clock,
+        ids: Ids,
+        half_read: HalfRead,
+        head_seconds: float,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._clock = clock
+        self._ids = ids
+        self._half_read = half_read
+        self._head_seconds = head_seconds
+        self._head = 0
+        """Bytes of a head that has not ended; -1 while a body is read."""
+        self._is_inside = False
+        """Whether a request has begun and not ended."""
+        self._is_upgraded = False
+        self._address: str | None = None
+        """Whose unfinished request is counted; None: none is."""
+        self._timer: Timer | None = None
+
+    # -- what happens to the connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._head >= 0:
@@ -21,11 +72,93 @@ class BoundedHttp(HttpToolsProtocol):
                 return
             self._head += len(data)
         super().data_received(data)
+        self._watch()
+
+    def handle_websocket_upgrade(self) -> None:
+        # From here on another protocol has the connection.
+        self._is_upgraded = True
+        super().handle_websocket_upgrade()
+
+    # -- what the parser finds
+
+    def on_message_begin(self) -> None:
+        self._is_inside = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head = -1
+        self._call_off()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._head = 0
+        self._is_inside = False
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        is_left = self._head < 0 and not self._is_answering
+        if is_left and not self.transport.is_closing():
+            self._call_off()
+            self._timer = self._clock.call_later(LINGER, self.transport.close)
+
+    # -- what the client owes
+
+    @property
+    def _is_answering(self) -> bool:
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is not None and not cycle.response_complete
+
+    def _watch(self) -> None:
+        """Count and time what is unfinished; what came in one piece costs nothing."""
+        is_whole = not self._is_inside and self._is_answering
+        if is_whole or self._is_upgraded or self.transport.is_closing():
+            self._forget()
+            return
+        if self._address is None:
+            address = self.client[0] if self.client else ""
+            if not self._half_read.begin(address):
+                self._refuse(429, "TEN-4292", "too many requests of this address are unfinished")
+                return
+            self._address = address
+        if self._head >= 0 and self._timer is None:
+            self._timer = self._clock.call_later(self._head_seconds, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self.transport.is_closing():
+            return
+        if self._is_answering:
+            # While the request before is answered nothing is read: that is not the client's doing.
+            self._watch()
+            return
+        if self._is_inside:
+            self._refuse(408, "TEN-2035", "the headers of the request did not come in time")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        refusal = told(Refusal(status, code, message), "", self._ids.short())
+        body = msgspec.json.encode(refusal.details)
+        headers = {
+            **refusal.headers,
+            "content-type": MEDIA,
+            "content-length": str(len(body)),
+            "connection": "close",
+        }
+        lines = [f"{name}: {value}".encode() for name, value in headers.items()]
+        first = b"HTTP/1.1 %d %s" % (status, _REASONS[status])
+        self.transport.write(b"\r\n".join([first, *lines, b"", body]))
+        self.transport.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._call_off()
+        if self._address is not None:
+            address, self._address = self._address, None
+            self._half_read.end(address)
+
+    def _call_off(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -44,6 +44,9 @@ class Operation(Struct, frozen=True, kw_only=True, eq=False):
     """Whether it answers anybody, also where a credential is needed; it shows nobody's data."""
     is_audited: bool
     """Whether it changes something, so that who asked for it is kept."""
+    is_frequent: bool = False
+    """Whether it is asked for so often that what came of it is recorded without being waited for;
+    that it was asked for is durable before."""
     size: Size = "command"
     media: tuple[str, ...] = JSON_MEDIA
     """What its body may be."""
@@ -68,6 +71,7 @@ def operation(  # noqa: PLR0913 - one for each thing that is said of it
     other_statuses: tuple[int, ...] = (),
     is_public: bool = False,
     is_audited: bool | None = None,
+    is_frequent: bool = False,
     size: Size = "command",
     media: tuple[str, ...] = JSON_MEDIA,
     may_be_empty: bool = False,
@@ -92,6 +96,7 @@ def operation(  # noqa: PLR0913 - one for each thing that is said of it
             tag=tag,
             is_public=is_public,
             is_audited=method not in ("GET", "WEBSOCKET") if is_audited is None else is_audited,
+            is_frequent=is_frequent,
             size=size,
             media=media,
             may_be_empty=may_be_empty,

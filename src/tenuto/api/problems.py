@@ -24,6 +24,7 @@ from tenuto.model.errors import (
 
 MEDIA = "application/problem+json"
 TOO_LARGE = "TEN-2005"
+BROKEN = "TEN-4000"
 _RETRY_SECONDS = 1
 
 _STATUSES: tuple[tuple[type[TenutoError], int], ...] = (
@@ -124,7 +125,7 @@ def told(error: TenutoError, path: str, request_id: str) -> Told:
 
 def broken(path: str, request_id: str) -> Told:
     """What is told of a fault of ours: where to find it in the log, and nothing of what it is."""
-    error = Refusal(500, "TEN-4000", "the service has failed; its log says where, by the request")
+    error = Refusal(500, BROKEN, "the service has failed; its log says where, by the request")
     return told(error, path, request_id)
 
 

@@ -13,6 +13,7 @@ from tenuto.api.operations import (
     commanding,
     dead_letters,
     documents,
+    event_callbacks,
     events,
     executions,
     health,
@@ -43,6 +44,7 @@ MODULES: tuple[ModuleType, ...] = (
     tasks,
     executions,
     callbacks,
+    event_callbacks,
     dead_letters,
     keys,
     audit,
@@ -52,7 +54,7 @@ MODULES: tuple[ModuleType, ...] = (
     documents,
 )
 
-PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback"})
+PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback", "event_callback"})
 """By name, those that answer anybody; that one calls itself public is not enough."""
 
 

@@ -15,6 +15,7 @@ from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
 from tenuto.api.admission import Admission, Audited
 from tenuto.api.config import ServiceConfig
+from tenuto.api.event_tickets import EventTickets
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
@@ -63,6 +64,8 @@ class Service:
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
         self.desk = ExecutionDesk(app.engine)
         """Where workers outside get tasks and report them."""
+        self.event_tickets = EventTickets(store, self.ids)
+        """By which services outside hand in events."""
         self.url = config.public_url or ""
         """Where it is reached by those who report later what they were asked to do."""
         self.pushing = PushOffice(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import AsyncIterator, Iterator
+from typing import cast
 
 import uvicorn
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.gate import Gate
+from tenuto.api.half_read import HalfRead
 from tenuto.api.http_protocol import BoundedHttp
 from tenuto.api.service import Service
 from tenuto.model.errors import TenutoError
@@ -59,7 +62,7 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
     """The service is there inside; leaving lets requests end that are under way."""
     config = uvicorn.Config(
         gate,
-        http=BoundedHttp,
+        http=_protocol(gate.service),
         ws="websockets-sansio",
         ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
@@ -91,6 +94,18 @@ async def serving(gate: Gate, listener: socket.socket) -> AsyncIterator[None]:
             server.should_exit = True
             await asyncio.gather(running, service.pushing.finish(service.config.drain_seconds))
             await service.close()
+
+
+def _protocol(service: Service) -> type[asyncio.Protocol]:
+    made = functools.partial(
+        BoundedHttp,
+        clock=service.clock,
+        ids=service.ids,
+        half_read=HalfRead(service.config.half_read),
+        head_seconds=service.config.head_seconds,
+    )
+    # It is only ever called, with what every protocol of uvicorn's is called with.
+    return cast("type[asyncio.Protocol]", made)
 
 
 async def _leave(service: Service) -> None:

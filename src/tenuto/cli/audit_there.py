@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tenuto.access.shown import plain
 from tenuto.cli import exits
@@ -16,6 +16,9 @@ from tenuto.model.json import Object
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+
+COLOURS: Final = {"asked": "dim", "done": "green", "failed": "yellow", "refused": "red"}
 
 
 async def list_lines(
@@ -77,7 +80,7 @@ def _cells(line: Object) -> list[str | Text]:
     return [
         str(line["number"]),
         str(line["at"]),
-        Text(outcome, "red" if outcome == "refused" else "green"),
+        Text(outcome, COLOURS.get(outcome, "")),
         plain(f"{line['kind']} {line['actor']}"),
         *(plain(str(line[name])) for name in ("action", "target", "source", "requestId")),
     ]

@@ -145,7 +145,7 @@ def _show_table(rows: Sequence[AuditRow]) -> None:
         [
             str(row.number),
             iso(row.entry.at),
-            Text(row.entry.outcome, "red" if row.entry.outcome == "refused" else "green"),
+            Text(row.entry.outcome, audit_there.COLOURS[row.entry.outcome]),
             plain(f"{row.entry.kind} {row.entry.actor}"),
             plain(row.entry.action),
             plain(row.entry.target),

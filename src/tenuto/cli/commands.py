@@ -271,7 +271,7 @@ def dev(  # noqa: PLR0913 - one for each option
 
 
 @app.command()
-def worker(
+def worker(  # noqa: PLR0913 - one for each option
     modules: Annotated[
         list[str], typer.Argument(metavar="MODULE|FILE...", help="Where the tasks are.")
     ],
@@ -283,6 +283,26 @@ def worker(
         str | None,
         typer.Option(
             "--key", envvar="TENUTO_KEY", show_envvar=True, help="An API key of the service."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            envvar="TENUTO_TOKEN_FILE",
+            show_envvar=True,
+            metavar="FILE",
+            help="Where a token stands; it is read again before it expires.",
+        ),
+    ] = None,
+    token_command: Annotated[
+        str | None,
+        typer.Option(
+            "--token-command",
+            envvar="TENUTO_TOKEN_COMMAND",
+            show_envvar=True,
+            metavar="COMMAND",
+            help="What prints a token; it is run again, without a shell, before that expires.",
         ),
     ] = None,
     concurrency: Annotated[
@@ -324,6 +344,8 @@ def worker(
         modules=modules,
         server=server,
         key=key,
+        token_file=token_file,
+        token_command=token_command,
         concurrency=concurrency,
         batch=batch,
         lease=lease,

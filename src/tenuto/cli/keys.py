@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
@@ -21,10 +22,10 @@ from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import say, show, show_json
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.durations import iso, parse_duration, parse_moment
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.errors import InvalidInput, Problem, TenutoError
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.store.access_protocol import KeyRow
+from tenuto.store.access_protocol import AuditOutcome, KeyRow
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -64,8 +65,9 @@ async def create(url: str, wish: Wish, *, is_json: bool) -> int:
             scopes=wish.scopes or None,
             expires_at=_moment(wish.expires, reader.clock.now()),
         )
-        new = await _keys(reader).create(_me(wish.tenant), asked)
-        await _record(reader, wish.tenant, "keys.create", new.row)
+        async with _Line(reader, wish.tenant, "keys.create", wish.name) as line:
+            new = await _keys(reader).create(_me(wish.tenant), asked)
+            await line.done(new.row)
     if is_json:
         show_json({**_item(new.row, new.row.created_at), "key": new.text})
         return exits.DONE
@@ -99,8 +101,9 @@ async def revoke(url: str, tenant: str, id: str, *, is_json: bool) -> int:
     if isinstance(url, ServerUrl):
         return await keys_there.revoke(url, tenant, id, is_json=is_json)
     async with reading(url) as reader:
-        revoked = await _keys(reader).revoke(tenant, id)
-        await _record(reader, tenant, "keys.revoke", revoked)
+        async with _Line(reader, tenant, "keys.revoke", id) as line:
+            revoked = await _keys(reader).revoke(tenant, id)
+            await line.done(revoked)
         now = reader.clock.now()
     if is_json:
         show_json(_item(revoked, now))
@@ -118,14 +121,41 @@ def _me(tenant: str) -> Principal:
     return Principal(tenant=tenant, name="cli", role=Role.ADMIN, kind="local")
 
 
-async def _record(reader: Reader, tenant: str, action: str, key: KeyRow) -> None:
-    await AuditLog(reader.store, reader.clock, SystemIds()).record(
-        principal=_me(tenant),
-        action=action,
-        target=key.id,
-        outcome="done",
-        after={"name": key.name, "role": key.role, "scopes": key.scopes},
-    )
+class _Line:
+    """That something is asked for, durable before it is done; and then what came of it."""
+
+    def __init__(self, reader: Reader, tenant: str, action: str, target: str) -> None:
+        self._log = AuditLog(reader.store, reader.clock, SystemIds())
+        self._tenant, self._action, self._target = tenant, action, target
+        self._request_id = SystemIds().short()
+
+    async def __aenter__(self) -> Self:
+        await self._write("asked", self._target, None)
+        return self
+
+    async def done(self, key: KeyRow) -> None:
+        """It was done to this key."""
+        said = {"name": key.name, "role": key.role, "scopes": key.scopes}
+        await self._write("done", key.id, said)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, TenutoError):
+            await self._write("failed", self._target, {"code": error.code})
+
+    async def _write(self, outcome: AuditOutcome, target: str, after: object) -> None:
+        await self._log.record(
+            principal=_me(self._tenant),
+            action=self._action,
+            target=target,
+            outcome=outcome,
+            request_id=self._request_id,
+            after=after,
+        )
 
 
 def _item(key: KeyRow, now: datetime) -> Object:

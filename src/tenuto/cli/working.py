@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 from msgspec import Struct
 
+from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.task_modules import load_tasks
@@ -18,6 +21,7 @@ from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tenuto.worker import HttpDesk, Worker, run_until_told
+from tenuto.worker.credential import Credential, token_of_command, token_of_file
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -26,6 +30,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     modules: Sequence[str]
     server: str
     key: str | None
+    token_file: Path | None = None
+    token_command: str | None = None
     concurrency: int
     batch: int
     lease: float
@@ -39,7 +45,7 @@ async def work(wish: Wish) -> int:
     if not names:
         raise _no_tasks(wish.modules)
     _refuse_bad_server(wish.server)
-    desk = HttpDesk(wish.server, key=wish.key)
+    desk = HttpDesk(wish.server, key=_credential(wish))
     worker = Worker(
         desk,
         DEFAULT_REGISTRY,
@@ -58,6 +64,32 @@ async def work(wish: Wish) -> int:
             await desk.close()
     say("stopped; what was not begun is left to others")
     return exits.DONE
+
+
+def _credential(wish: Wish) -> str | Credential | None:
+    """One of the three: which is meant where there are several is not guessed."""
+    named = [each for each in (wish.key, wish.token_file, wish.token_command) if each]
+    if len(named) > 1:
+        raise _bad_credential("several credentials are named", "Name one of them.")
+    if wish.token_file is not None:
+        return token_of_file(wish.token_file, SystemClock(), ends_at)
+    if not wish.token_command:
+        return wish.key
+    try:
+        command = shlex.split(wish.token_command)
+    except ValueError as error:
+        raise _bad_credential(f"the command cannot be read: {error}", "Correct it.") from error
+    return token_of_command(command, SystemClock(), ends_at)
+
+
+def _bad_credential(message: str, advice: str) -> InvalidInput:
+    problem = Problem(
+        code="TEN-2605",
+        path="--key, --token-file, --token-command",
+        message=message,
+        advice=advice,
+    )
+    return InvalidInput("the worker cannot show who it is", [problem])
 
 
 def _no_tasks(modules: Sequence[str]) -> InvalidInput:

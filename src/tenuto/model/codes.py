@@ -592,6 +592,12 @@ _REQUESTS = {
         "There is something at this path, but it is asked for with another method.",
         "Use one of those that the header `Allow` names.",
     ),
+    "TEN-2035": Code(
+        "Came too slowly",
+        "The headers or the body of the request did not come in time; nothing was done, and the "
+        "connection is closed.",
+        "Send the whole request at once; send large things in several requests.",
+    ),
     "TEN-2101": Code(
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
@@ -748,6 +754,12 @@ _REQUESTS = {
 }
 
 _INSTANCES = {
+    "TEN-2605": Code(
+        "Which credential a worker shows",
+        "A worker shows one credential: an API key, a token in a file, or one that a command "
+        "prints.",
+        "Name one of --key, --token-file and --token-command, and no variable of another.",
+    ),
     "TEN-2610": Code(
         "A message that a socket cannot read",
         "What was said on the socket is no message that it knows; the socket stays open.",
@@ -889,6 +901,12 @@ _INSTANCES = {
         "No such task",
         "Nobody has declared a task of this id.",
         "List those that there are, or declare it.",
+    ),
+    "TEN-3064": Code(
+        "Not a token for events",
+        "An event is handed in with the token of a URL that was made for that; this is none, or it "
+        "has expired.",
+        "Post to the `callbackUrl` as it was given, and have another made before it expires.",
     ),
     "TEN-3070": Code(
         "No such test run",
@@ -1081,6 +1099,12 @@ _STORE = {
         "Whoever asks has made more requests than they may; the header `Retry-After` says when to "
         "go on.",
         "Wait so many seconds, and ask for several things at once where that is possible.",
+    ),
+    "TEN-4292": Code(
+        "Too many unfinished requests",
+        "An address has begun more requests than it may without ending them; nothing was read of "
+        "this one.",
+        "Send whole requests; a proxy in front should read them whole before it passes them on.",
     ),
 }
 

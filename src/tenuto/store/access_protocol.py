@@ -8,7 +8,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-AuditOutcome: TypeAlias = Literal["done", "refused"]
+AuditOutcome: TypeAlias = Literal["asked", "done", "failed", "refused"]
+"""What is asked for is a line before it is done, and what came of it another. One that was asked
+and has no other was cut off: it may have been done."""
 
 
 class KeyRow(Struct, frozen=True, gc=False, kw_only=True):

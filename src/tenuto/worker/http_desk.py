@@ -20,10 +20,12 @@ from tenuto.model.errors import (
     TenutoError,
 )
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+from tenuto.worker.credential import Credential, Key
 
 _PATIENCE = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
 _LONGEST_QUOTE = 500
+_UNAUTHENTICATED = 401
 _TOO_MANY = 429
 _ITS_FAULT = 500
 
@@ -41,7 +43,7 @@ class _Problem(msgspec.Struct):
 
 
 _BY_STATUS: dict[int, type[TenutoError]] = {
-    401: Forbidden,
+    _UNAUTHENTICATED: Forbidden,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
@@ -52,11 +54,11 @@ _BY_STATUS: dict[int, type[TenutoError]] = {
 class HttpDesk:
     """Claims and reports at `/api/v1/executions` of a server."""
 
-    def __init__(self, server: str, *, key: str | None = None) -> None:
+    def __init__(self, server: str, *, key: str | Credential | None = None) -> None:
+        """`key` is an API key, or where a token comes from that is read again and again."""
         self._server = f"{server.rstrip('/')}/api/v1/executions"
         self._headers = {"content-type": "application/json"}
-        if key is not None:
-            self._headers["authorization"] = f"Bearer {key}"
+        self._credential = Key(key) if isinstance(key, str) else key
         self._session: aiohttp.ClientSession | None = None
 
     async def claim(
@@ -104,26 +106,36 @@ class HttpDesk:
     async def _post(
         self, path: str, body: object, answer: type[T], patience: float = _PATIENCE
     ) -> T:
-        try:
-            async with (
-                asyncio.timeout(patience),
-                self._open_session().post(
-                    f"{self._server}/{path}",
-                    data=msgspec.json.encode(body),
-                    headers=self._headers,
-                    allow_redirects=False,
-                ) as response,
-            ):
-                status, content = response.status, await response.read()
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise StoreUnavailable(f"{self._server} cannot be reached: {reason}") from error
+        data = msgspec.json.encode(body)
+        status, content = await self._send(path, data, patience)
+        if status == _UNAUTHENTICATED and self._credential and self._credential.refused():
+            # It may have been replaced, or revoked, before its time.
+            status, content = await self._send(path, data, patience)
         if status != 200:
             raise _problem(status, content)
         try:
             return msgspec.json.decode(content, type=answer)
         except msgspec.MsgspecError as error:
             raise StoreUnavailable(f"{self._server} answered something else: {error}") from error
+
+    async def _send(self, path: str, data: bytes, patience: float) -> tuple[int, bytes]:
+        headers = self._headers
+        if self._credential is not None:
+            headers = {**headers, "authorization": f"Bearer {await self._credential.text()}"}
+        try:
+            async with (
+                asyncio.timeout(patience),
+                self._open_session().post(
+                    f"{self._server}/{path}",
+                    data=data,
+                    headers=headers,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                return response.status, await response.read()
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise StoreUnavailable(f"{self._server} cannot be reached: {reason}") from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:

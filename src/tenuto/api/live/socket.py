@@ -15,6 +15,7 @@ from tenuto.api.live.credential import refused
 from tenuto.api.live.words import (
     FORBIDDEN,
     GOING,
+    IDLE,
     SLOW,
     SUBPROTOCOL,
     UNAUTHENTICATED,
@@ -63,6 +64,7 @@ class LiveSocket:
         self._sending = asyncio.Lock()
         self._rooms: dict[str, asyncio.Task[None]] = {}
         self._feeds: dict[str, Feed] = {}
+        self._heard = asyncio.Event()
         self._over: asyncio.Future[_Over] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
@@ -73,6 +75,7 @@ class LiveSocket:
             asyncio.ensure_future(self._read()),
             asyncio.ensure_future(self._check()),
             asyncio.ensure_future(self._wait_for_stop()),
+            asyncio.ensure_future(self._wait_for_nothing()),
         ]
         try:
             over = await self._over
@@ -100,11 +103,19 @@ class LiveSocket:
         await self._service.stopping.wait()
         self._end(_Over(GOING, "stopping"))
 
+    async def _wait_for_nothing(self) -> None:
+        """A socket that is of no use is not kept open for ever."""
+        clock, seconds = self._service.clock, self._service.config.socket_idle_seconds
+        while True:
+            self._heard.clear()
+            if not await clock.wait(self._heard, seconds) and not self._rooms:
+                return self._end(_Over(IDLE, "idle"))
+
     async def _close(self, over: _Over) -> None:
         """Say where each instance stands, as far as the client still takes it, and go."""
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                if over.code in (SLOW, GOING):
+                if over.code in (SLOW, GOING, IDLE):
                     for id, feed in self._feeds.items():
                         await self._socket.send_text(_dropped(id, feed.cursor, over.reason))
                 else:
@@ -123,6 +134,7 @@ class LiveSocket:
                 message = await self._socket.receive()
                 if message["type"] == "websocket.disconnect":
                     break
+                self._heard.set()
                 await self._take(message.get("text") or message.get("bytes") or "")
         except WebSocketDisconnect:
             pass

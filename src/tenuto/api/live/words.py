@@ -16,6 +16,8 @@ GOING: Final = 1012
 """The process stops: come back, another one answers."""
 UNAUTHENTICATED: Final = 4401
 """The credential was revoked or has expired."""
+IDLE: Final = 4400
+"""The client watched nothing, and said nothing, for too long."""
 FORBIDDEN: Final = 4403
 """The credential may not watch any more."""
 SLOW: Final = 4408

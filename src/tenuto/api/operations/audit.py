@@ -54,7 +54,8 @@ class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
     action: str
     target: str
     outcome: str
-    """`done` or `refused`."""
+    """`asked`, before anything is done; then `done` or `failed`, with the same `requestId`; what
+    was not allowed is `refused`."""
     source: str
     request_id: str
     before: JSON
@@ -97,6 +98,7 @@ class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
     response=Page[AuditLine],
 )
 async def list_audit(call: Call[AuditLogQuery]) -> Object:
+    await call.service.audit.settled()
     asked = call.query
     below = read_cursor(asked.cursor, Number)
     query = AuditQuery(
@@ -127,6 +129,7 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
     response_media=LINES,
 )
 async def export_audit(call: Call[NoQuery]) -> Response:
+    await call.service.audit.settled()
     store, tenant = _store(call), call.principal.tenant
     # What is written from now on is in the next export: this one ends.
     last = (await store.audit_head(tenant)).number
@@ -143,6 +146,7 @@ async def export_audit(call: Call[NoQuery]) -> Response:
     response=AuditVerdict,
 )
 async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
+    await call.service.audit.settled()
     known, tenant = call.query.known, call.principal.tenant
     noted = None if known is None else read_noted(known)
     head, fault = await verify_chain(_store(call), tenant, noted=noted)

@@ -17,6 +17,7 @@ from tenuto.bulk.office import read_row
 from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 
@@ -206,7 +207,11 @@ async def get_bulk(call: Call[NoQuery]) -> BulkView:
     response=BulkView,
 )
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
-    return _view(await call.service.bulk.cancel(call.principal.tenant, call.path["id"]))
+    bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
+    call.before = _recorded(_view(await bulk.get(tenant, id)))
+    cancelled = _view(await bulk.cancel(tenant, id))
+    call.after = _recorded(cancelled)
+    return cancelled
 
 
 async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> BulkView:
@@ -235,7 +240,20 @@ async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> 
     refuse_bad_ids(key=key)
     row = await office.ask(tenant, asked, key)
     call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    return _view(row)
+    view = _view(row)
+    call.after = _recorded(view)
+    return view
+
+
+def _recorded(view: BulkView) -> Object:
+    assert isinstance(view.id, str), "what is only counted is not recorded"
+    return {
+        "id": view.id,
+        "target": view.target,
+        "action": view.action,
+        "status": view.status,
+        "done": view.done,
+    }
 
 
 def _view(row: BulkRow) -> BulkView:

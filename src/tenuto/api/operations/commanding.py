@@ -9,6 +9,7 @@ from msgspec import UNSET
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
@@ -80,6 +81,7 @@ class NothingMore(Body, frozen=True, kw_only=True, rename="camel", forbid_unknow
 async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAnswer:
     by = _speaker(call, body.requested_by)
     reference = call.workspace.at(call.path["id"], by=by)
+    call.before = await recorded.instance(reference)
     status = await reference.cancel(body.reason, should_compensate=body.should_compensate)
     call.after = {"reason": body.reason, "status": status}
     return StatusAnswer(instance_id=reference.id, status=status)
@@ -98,7 +100,9 @@ async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAns
 )
 async def pause_instance(call: Call[NoQuery], body: PauseRequest) -> StatusAnswer:
     reference = call.workspace.at(call.path["id"])
+    call.before = await recorded.instance(reference)
     status = await reference.pause(body.reason, body.until)
+    call.after = {"reason": body.reason, "status": status}
     return StatusAnswer(instance_id=reference.id, status=status)
 
 
@@ -115,7 +119,10 @@ async def pause_instance(call: Call[NoQuery], body: PauseRequest) -> StatusAnswe
 )
 async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
     reference = call.workspace.at(call.path["id"])
-    return StatusAnswer(instance_id=reference.id, status=await reference.resume())
+    call.before = await recorded.instance(reference)
+    status = await reference.resume()
+    call.after = {"status": status}
+    return StatusAnswer(instance_id=reference.id, status=status)
 
 
 @operation(
@@ -131,10 +138,12 @@ async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
 )
 async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
     reference = call.workspace.at(call.path["id"])
+    call.before = await recorded.instance(reference)
     if body.compensation is None:
         status = await reference.retry()
     else:
         status = await reference.retry_compensation(body.compensation, body.iteration)
+    call.after = {"compensation": body.compensation, "status": status}
     return StatusAnswer(instance_id=reference.id, status=status)
 
 
@@ -173,6 +182,7 @@ async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswe
 async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAnswer:
     by, roles = _speaker(call, body.by), _roles(call, body.roles)
     reference = call.workspace.at(call.path["id"], by=by)
+    call.before = await recorded.instance(reference)
     status = await reference.decide(
         call.path["stepId"],
         body.decision,
@@ -181,7 +191,12 @@ async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAn
         form=body.form,
         iteration=body.iteration,
     )
-    call.after = {"decision": body.decision, "by": by, "iteration": body.iteration}
+    call.after = {
+        "decision": body.decision,
+        "by": by,
+        "iteration": body.iteration,
+        "status": status,
+    }
     return StatusAnswer(instance_id=reference.id, status=status)
 
 

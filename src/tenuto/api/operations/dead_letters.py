@@ -10,6 +10,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.operations.commanding import NothingMore
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
@@ -100,8 +101,9 @@ async def get_dead_letter(call: Call[NoQuery]) -> DeadLetter:
 )
 async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAnswer:
     id = call.path["id"]
-    call.after = {"edited": body.input is not UNSET}
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
     status = await call.workspace.retry_dead_letter(id, input=body.input)
+    call.after = {"status": status, "edited": body.input is not UNSET}
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
 
 
@@ -114,7 +116,9 @@ async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAn
     status=204,
 )
 async def remove_dead_letter(call: Call[NoQuery]) -> None:
-    await call.workspace.discard_dead_letter(call.path["id"])
+    id = call.path["id"]
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    await call.workspace.discard_dead_letter(id)
 
 
 @operation(
@@ -128,7 +132,9 @@ async def remove_dead_letter(call: Call[NoQuery]) -> None:
     may_be_empty=True,
 )
 async def discard_dead_letter(call: Call[NoQuery], _: NothingMore) -> None:
-    await call.workspace.discard_dead_letter(call.path["id"])
+    id = call.path["id"]
+    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    await call.workspace.discard_dead_letter(id)
 
 
 def _place(row: DeadLetterRow) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.api.operation import API, JSON_MEDIA, operation
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import Answer, Body, Limit, Moment, Page, Query, moment
+from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -26,6 +27,8 @@ from tenuto.store.protocol import EventPlace, PastEvents
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
 _A_DAY = timedelta(days=1)
+_MOST_RECORDED = 10
+"""So many ids of events stand in a line of the audit log."""
 
 
 class PublishQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -46,20 +49,6 @@ class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     targets: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     near_misses: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     error: ErrorItem | UnsetType = UNSET
-
-
-class EventNotification(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """An event of another service, as a subscription there tells of it."""
-
-    event_id: str
-    pattern: str
-    timestamp: Moment | None = None
-    payload: JSON = None
-    correlation_id: str | None = None
-    subscriber_id: str
-    subscription_id: str
 
 
 class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -110,6 +99,7 @@ class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
     size="batch",
     media=MEDIA,
     is_raw=True,
+    is_frequent=True,
 )
 async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
     dry_run = call.query.dry_run
@@ -117,10 +107,13 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        return _answer(await call.workspace.publish_given(reading, dry_run=dry_run))
+        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        call.after = recorded_events([published])
+        return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = read_json(call.body)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
+    call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(document, list))
 
 
@@ -134,29 +127,6 @@ def published_answer(
     if isinstance(result, TenutoError):
         raise result
     return _answer(result)
-
-
-@operation(
-    "POST",
-    f"{API}/internal/events/callback",
-    summary="Take a notification of another service: its event is published here, once.",
-    tag=TAG,
-    permission=Permission.EVENTS_PUBLISH,
-    request=EventNotification,
-    response=EventAnswer,
-    other_statuses=(409,),
-    size="value",
-)
-async def event_callback(call: Call[NoQuery], body: EventNotification) -> EventAnswer:
-    call.after = {"subscriptionId": body.subscription_id, "eventId": body.event_id}
-    published = await call.workspace.publish(
-        body.pattern,
-        body.payload,
-        id=body.event_id,
-        correlation_id=body.correlation_id,
-        timestamp=body.timestamp,
-    )
-    return _answer(published)
 
 
 @operation(
@@ -220,6 +190,13 @@ async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventI
         end = number if asked.pattern is None else lowest
         next_cursor = write_cursor(Place(epoch_ms(last.received_at), end, epoch_ms(since)))
     return Page(items=[_item(event) for _, event in found], next_cursor=next_cursor)
+
+
+def recorded_events(results: Sequence[Published | TenutoError]) -> Object:
+    """What the audit keeps of events that were handed in."""
+    taken = [each.event_id for each in results if isinstance(each, Published)]
+    shown: list[JSON] = list(taken[:_MOST_RECORDED])
+    return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}
 
 
 def _result(result: Published | TenutoError) -> EventAnswer:

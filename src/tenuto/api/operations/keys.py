@@ -13,6 +13,7 @@ from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Moment, Page, moment
 from tenuto.model.durations import iso
@@ -77,7 +78,7 @@ async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
     )
     new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
     item = _item(new.row, call.service.clock.now())
-    call.after = item
+    call.after = recorded.key(new.row)
     return NewKeyItem(**asdict(item), key=new.text)
 
 
@@ -111,8 +112,10 @@ async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
     status=204,
 )
 async def revoke_key(call: Call[NoQuery]) -> None:
-    row = await call.service.keys.revoke(call.principal.tenant, call.path["id"])
-    call.after = _item(row, call.service.clock.now())
+    keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
+    rows = await keys.list(tenant)
+    call.before = recorded.key(next((row for row in rows if row.id == id), None))
+    call.after = recorded.key(await keys.revoke(tenant, id))
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:

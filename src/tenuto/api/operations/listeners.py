@@ -5,8 +5,8 @@ from __future__ import annotations
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.shapes import Body, Moment, Page
-from tenuto.model.json import Object
 from tenuto.webhooks import Subscription, Webhook
 
 
@@ -47,7 +47,7 @@ async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = _recorded(added)
+    call.after = recorded.listener(added)
     return added
 
 
@@ -84,7 +84,9 @@ async def get_webhook(call: Call[NoQuery]) -> Webhook:
     status=204,
 )
 async def remove_webhook(call: Call[NoQuery]) -> None:
-    await call.workspace.webhooks.remove(call.path["id"])
+    webhooks, id = call.workspace.webhooks, call.path["id"]
+    call.before = await recorded.listener_before(webhooks, id)
+    await webhooks.remove(id)
 
 
 @operation(
@@ -96,7 +98,11 @@ async def remove_webhook(call: Call[NoQuery]) -> None:
     response=Webhook,
 )
 async def enable_webhook(call: Call[NoQuery]) -> Webhook:
-    return await call.workspace.webhooks.enable(call.path["id"])
+    webhooks, id = call.workspace.webhooks, call.path["id"]
+    call.before = await recorded.listener_before(webhooks, id)
+    enabled = await webhooks.enable(id)
+    call.after = recorded.listener(enabled)
+    return enabled
 
 
 @operation(
@@ -119,7 +125,7 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
         expiration_time=body.expiration_time,
         secret=body.secret,
     )
-    call.after = _recorded(added)
+    call.after = recorded.listener(added)
     return added
 
 
@@ -156,7 +162,9 @@ async def get_subscription(call: Call[NoQuery]) -> Subscription:
     status=204,
 )
 async def remove_subscription(call: Call[NoQuery]) -> None:
-    await call.workspace.subscriptions.remove(call.path["id"])
+    subscriptions, id = call.workspace.subscriptions, call.path["id"]
+    call.before = await recorded.listener_before(subscriptions, id)
+    await subscriptions.remove(id)
 
 
 @operation(
@@ -168,10 +176,8 @@ async def remove_subscription(call: Call[NoQuery]) -> None:
     response=Subscription,
 )
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
-    return await call.workspace.subscriptions.enable(call.path["id"])
-
-
-def _recorded(added: Webhook) -> Object:
-    """What the audit log keeps of it: no secret, nor a query that may have one."""
-    url = added.url.partition("?")[0]
-    return {"id": added.id, "url": url, "patterns": list(added.patterns)}
+    subscriptions, id = call.workspace.subscriptions, call.path["id"]
+    call.before = await recorded.listener_before(subscriptions, id)
+    enabled = await subscriptions.enable(id)
+    call.after = recorded.listener(enabled)
+    return enabled

@@ -99,6 +99,7 @@ class BatchAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     other_statuses=(200, 202, 409),
     size="value",
     may_be_empty=True,
+    is_frequent=True,
 )
 async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
     return await answered(call, body, call.path["id"])
@@ -130,6 +131,7 @@ async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) ->
     request=BatchRequest,
     response=BatchAnswer,
     size="batch",
+    is_frequent=True,
 )
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]

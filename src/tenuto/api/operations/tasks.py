@@ -12,6 +12,7 @@ from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
 from tenuto.api.operations.workflows import PageQuery, only_after
 from tenuto.api.problems import Refusal
@@ -66,6 +67,7 @@ class TaskDetails(TaskView, frozen=True, kw_only=True, rename="camel"):
 async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
     added = await call.workspace.task_definitions.add(body)
     call.response_headers["location"] = f"{API}/tasks/{body.id}"
+    call.after = recorded.task(added)
     return _view(call, added)
 
 
@@ -122,10 +124,12 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
     version = only_after(call.headers.get("if-match"))
+    call.before = await recorded.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
+    call.after = recorded.task(changed)
     return _view(call, changed)
 
 
@@ -138,7 +142,9 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
     status=204,
 )
 async def remove_task(call: Call[NoQuery]) -> None:
-    await call.workspace.task_definitions.remove(call.path["taskId"])
+    tasks, id = call.workspace.task_definitions, call.path["taskId"]
+    call.before = await recorded.task_before(tasks, id)
+    await tasks.remove(id)
 
 
 @operation(
@@ -154,6 +160,7 @@ async def remove_task(call: Call[NoQuery]) -> None:
     other_statuses=(200, 202, 409),
     size="value",
     may_be_empty=True,
+    is_frequent=True,
 )
 async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
     id = call.path["taskId"]

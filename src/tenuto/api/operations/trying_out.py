@@ -11,7 +11,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.bodies import read_struct
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
-from tenuto.api.operations.events import EventAnswer, published_answer
+from tenuto.api.operations.events import EventAnswer, published_answer, recorded_events
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
@@ -82,6 +82,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     )
     started = await call.workspace.rehearse(document, how.input_params, rehearsal)
     call.response_headers["location"] = f"{API}/instances/{started.instance.id}"
+    call.after = {"instanceId": started.instance.id, "status": started.status}
     return RunStarted(
         instance_id=started.instance.id, status=started.status, not_run=started.not_run
     )
@@ -100,6 +101,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
 )
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
     results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
+    call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(body, list))
 
 

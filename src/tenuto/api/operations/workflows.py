@@ -12,6 +12,7 @@ from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
+from tenuto.api.operations import recorded
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
 from tenuto.definition import check, unavailable
@@ -232,6 +233,7 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     other_statuses=(409,),
 )
 async def remove_workflow(call: Call[RemoveQuery]) -> None:
+    call.before = recorded.definition(await call.workspace.definition(call.path["id"]))
     call.after = {"force": call.query.force}
     await call.workspace.remove_definition(call.path["id"], force=call.query.force)
 
@@ -239,7 +241,8 @@ async def remove_workflow(call: Call[RemoveQuery]) -> None:
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
-    call.after = {"id": saved.id, "version": saved.version}
+    call.before = recorded.definition(saved.before)
+    call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
     return SavedWorkflow(id=saved.id, version=saved.version)
 
 

@@ -1,0 +1,14 @@
+"""When a token ends, as it says itself: for whoever shows it, and has to get another in time."""
+
+from __future__ import annotations
+
+import jwt
+
+
+def ends_at(token: str) -> float | None:
+    """Seconds since 1970; None where it does not say so. Nothing of it is proved."""
+    try:
+        said = jwt.decode(token, options={"verify_signature": False})
+        return float(said["exp"])
+    except (jwt.PyJWTError, KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,73 @@
+"""Who may hand in events without a credential of their own: by a ticket in a URL, which is signed.
+
+A ticket says for which tenant, as whom, of which events and until when. It is signed with a secret
+that all processes of a store share, so that whoever serves the request can tell it from a guess
+without reading anything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from tenuto.events.patterns import fits
+from tenuto.model.durations import epoch_ms
+from tenuto.ports import Ids
+from tenuto.store.protocol import Store
+
+_KEPT_AS = "event-tickets"
+"""The name of the secret in the store."""
+_SIGNATURE_BYTES = 32
+_LONGEST = 8_192
+
+
+class EventTicket(NamedTuple):
+    """What its holder may hand in."""
+
+    tenant: str
+    subscriber_id: str
+    patterns: tuple[str, ...]
+    until_ms: int
+
+    def is_over(self, now: datetime) -> bool:
+        return epoch_ms(now) >= self.until_ms
+
+    def allows(self, pattern: str) -> bool:
+        return any(fits(each, pattern) for each in self.patterns)
+
+
+class EventTickets:
+    """Signs tickets, and knows its own signature."""
+
+    def __init__(self, store: Store, ids: Ids) -> None:
+        self._store = store
+        self._ids = ids
+        self._secret: bytes | None = None
+
+    async def token(self, ticket: EventTicket) -> str:
+        """The ticket as it stands in a URL."""
+        said = msgspec.json.encode(ticket)
+        return urlsafe_b64encode(await self._signature(said) + said).decode().rstrip("=")
+
+    async def ticket(self, token: str) -> EventTicket | None:
+        """The ticket that was given out as this token; None: none was."""
+        if len(token) > _LONGEST or not token.isascii():
+            return None
+        try:
+            whole = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        except ValueError:
+            return None
+        signature, said = whole[:_SIGNATURE_BYTES], whole[_SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, await self._signature(said)):
+            return None
+        return msgspec.json.decode(said, type=EventTicket)
+
+    async def _signature(self, said: bytes) -> bytes:
+        if self._secret is None:
+            proposed = "".join(self._ids.short() for _ in range(4)).encode()
+            self._secret = await self._store.keep_secret(_KEPT_AS, proposed)
+        return hmac.digest(self._secret, said, "sha256")

@@ -1,0 +1,171 @@
+"""Events of services outside: a URL that they may post them to, whose token is their credential."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from msgspec import Meta
+
+from tenuto.access.permissions import Permission
+from tenuto.access.principal import Principal, refuse_unless
+from tenuto.access.roles import Role
+from tenuto.api.bodies import WRONG_FIELD
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.event_tickets import EventTicket
+from tenuto.api.operation import API, operation
+from tenuto.api.operations.callbacks import TAG, CallbackQuery
+from tenuto.api.problems import Refusal
+from tenuto.api.shapes import Answer, Body, Moment
+from tenuto.model.durations import epoch_ms, iso
+from tenuto.model.errors import Forbidden, InvalidInput
+from tenuto.model.json import JSON
+from tenuto.webhooks import callback_problems
+
+CALLBACK = f"{API}/internal/events/callback"
+USUAL = timedelta(days=7)
+LONGEST = timedelta(days=90)
+"""Nothing is kept of a ticket, so that it cannot be taken back: it ends by itself."""
+
+
+class EventCallbackRequest(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """Somebody outside who is to hand in events."""
+
+    subscriber_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    """What they call this service when they notify it."""
+    patterns: Annotated[tuple[str, ...], Meta(max_length=20)]
+    """Which events they may hand in."""
+    expiration_time: Moment | None = None
+    """Until when; 7 days, and 90 at most."""
+
+
+class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
+    """Where events may be posted."""
+
+    callback_url: str
+    """With the token that is the credential: shown this once."""
+    subscriber_id: str
+    patterns: tuple[str, ...]
+    expiration_time: str
+
+
+class EventNotification(
+    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """An event, as whoever was subscribed to tells of it."""
+
+    event_id: Annotated[str, Meta(min_length=1)]
+    """The same id again acts once."""
+    pattern: str
+    timestamp: Moment | None = None
+    payload: JSON = None
+    correlation_id: str | None = None
+    subscriber_id: str
+    subscription_id: str | None = None
+
+
+@operation(
+    "POST",
+    f"{API}/events/callbacks",
+    summary="Make a URL that a service outside may post events to, until it expires.",
+    tag="events",
+    permission=Permission.EVENTS_PUBLISH,
+    request=EventCallbackRequest,
+    response=EventCallback,
+    status=201,
+)
+async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
+    # Like a webhook it outlives the credential of whoever makes it.
+    refuse_unless(call.principal, Permission.LISTENERS_WRITE)
+    now = call.service.clock.now()
+    until = body.expiration_time or now + USUAL
+    if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
+        raise InvalidInput("there cannot be such a callback", problems)
+    until = min(until, now + LONGEST)
+    ticket = EventTicket(call.principal.tenant, body.subscriber_id, body.patterns, epoch_ms(until))
+    token = await call.service.event_tickets.token(ticket)
+    made = EventCallback(
+        callback_url=f"{call.service.url.rstrip('/')}{CALLBACK}?token={token}",
+        subscriber_id=body.subscriber_id,
+        patterns=body.patterns,
+        expiration_time=iso(until),
+    )
+    call.after = {
+        "subscriberId": made.subscriber_id,
+        "patterns": list(made.patterns),
+        "expirationTime": made.expiration_time,
+    }
+    return made
+
+
+@operation(
+    "POST",
+    CALLBACK,
+    summary="Hand in an event that this service was subscribed to elsewhere.",
+    tag=TAG,
+    request=EventNotification,
+    query=CallbackQuery,
+    status=204,
+    other_statuses=(401, 403, 409),
+    size="value",
+    is_public=True,
+    is_audited=False,
+)
+async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> None:
+    ticket = await _ticket(call, body)
+    sender = Principal(
+        tenant=ticket.tenant,
+        name=ticket.subscriber_id,
+        role=Role.VIEWER,
+        scopes=frozenset(),
+        kind="callback",
+    )
+    # The gate knows nobody here: whose change it is stands in the ticket.
+    await _note(call, sender, "asked", body)
+    await call.service.workspace(sender).publish(
+        body.pattern,
+        body.payload,
+        id=body.event_id,
+        correlation_id=body.correlation_id,
+        timestamp=body.timestamp,
+    )
+    await _note(call, sender, "done", body, is_waited_for=False)
+
+
+async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTicket:
+    ticket = await call.service.event_tickets.ticket(call.query.token)
+    now: datetime = call.service.clock.now()
+    if ticket is None or ticket.is_over(now):
+        raise Refusal(401, "TEN-3064", "the token is none of this service's, or it has expired")
+    if body.subscriber_id != ticket.subscriber_id:
+        raise Refusal(422, WRONG_FIELD, "the notification is for another subscriber than the token")
+    if not ticket.allows(body.pattern):
+        raise Forbidden(
+            "the token is not for events of this name",
+            code="TEN-5013",
+            advice="Ask for a callback whose patterns fit the event.",
+        )
+    return ticket
+
+
+async def _note(
+    call: Call[CallbackQuery],
+    sender: Principal,
+    outcome: str,
+    body: EventNotification,
+    *,
+    is_waited_for: bool = True,
+) -> None:
+    await call.service.audit.record(
+        principal=sender,
+        action="event_callback",
+        target=CALLBACK,
+        outcome=outcome,
+        source=call.source,
+        request_id=call.request_id,
+        before=None,
+        after={"eventId": body.event_id, "pattern": body.pattern},
+        is_waited_for=is_waited_for,
+    )

@@ -1,0 +1,126 @@
+"""What a worker shows to a server: a key, or a token that is read again before it expires."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.ports import Clock
+
+EARLY = 60.0
+"""Seconds before its end at which a token is read again."""
+LONGEST = 300.0
+"""Seconds after which a token is read again in any case: a file may have a new one."""
+_PATIENCE = 30.0
+"""Seconds that a command has to print a token."""
+_LONGEST_TOKEN = 16_384
+
+Read = Callable[[], Awaitable[str]]
+EndsAt = Callable[[str], float | None]
+"""When a token ends, in seconds since 1970; None where it does not say so."""
+
+
+class Credential(Protocol):
+    """Where what is shown comes from."""
+
+    async def text(self) -> str:
+        """What to show now; StoreUnavailable where it cannot be known at the moment."""
+        ...
+
+    def refused(self) -> bool:
+        """It was not taken: whether there may be another one."""
+        ...
+
+
+class Key:
+    """An API key: it is what it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    async def text(self) -> str:
+        return self._text
+
+    def refused(self) -> bool:
+        return False
+
+
+class Token:
+    """A token of an identity provider, which somebody else renews."""
+
+    def __init__(self, read: Read, clock: Clock, ends_at: EndsAt) -> None:
+        self._read = read
+        self._ends_at = ends_at
+        self._clock = clock
+        self._text = ""
+        self._until = 0.0
+        self._reading = asyncio.Lock()
+
+    async def text(self) -> str:
+        async with self._reading:
+            if not self._text or self._clock.ticks() >= self._until:
+                self._text = await self._read()
+                self._until = self._clock.ticks() + self._lasts()
+            return self._text
+
+    def refused(self) -> bool:
+        self._text = ""
+        return True
+
+    def _lasts(self) -> float:
+        """How long it is shown; one that ends very soon is asked for again with each request."""
+        end = self._ends_at(self._text)
+        if end is None:
+            return LONGEST
+        return min(end - self._clock.now().timestamp() - EARLY, LONGEST)
+
+
+def token_of_file(path: Path, clock: Clock, ends_at: EndsAt) -> Token:
+    """The token in a file that somebody keeps up to date."""
+
+    async def read() -> str:
+        try:
+            return _checked(await asyncio.to_thread(path.read_text, "utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreUnavailable(f"the token in {path} cannot be read: {error}") from error
+
+    return Token(read, clock, ends_at)
+
+
+def token_of_command(command: Sequence[str], clock: Clock, ends_at: EndsAt) -> Token:
+    """The token that a program prints; it is run without a shell."""
+
+    async def read() -> str:
+        name = command[0]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+            )
+        except OSError as error:
+            raise StoreUnavailable(f"{name} cannot be run: {error}") from error
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                printed, _ = await process.communicate()
+        except TimeoutError as error:
+            raise StoreUnavailable(f"{name} printed no token in time") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            raise StoreUnavailable(f"{name} ended with {process.returncode}, and gave no token")
+        return _checked(printed.decode("utf-8", "replace"), name)
+
+    return Token(read, clock, ends_at)
+
+
+def _checked(text: str, source: str) -> str:
+    """One word, as a header takes it; what it is never stands in an error."""
+    token = text.strip()
+    is_word = token.isascii() and token.isprintable() and " " not in token
+    if not token or not is_word or len(token) > _LONGEST_TOKEN:
+        raise StoreUnavailable(f"what {source} has is no token")
+    return token

@@ -1,0 +1,114 @@
+"""Every change has a line of the audit log, wherever its process dies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+
+from tenuto.access.chain import verify_chain
+from tenuto.api.operation import Operation
+from tenuto.api.registry import OPERATIONS
+from tenuto.store.memory import MemoryStore
+from tests.api.conftest import WAIT, Caller, Serve
+from tests.api.examples import example_of, furnished
+from tests.api.store_rows import Rows, rows_of
+
+pytestmark = pytest.mark.asyncio
+
+AUDITED = [each for each in OPERATIONS if each.is_audited]
+
+
+class Moment(NamedTuple):
+    """What would be there if the process died now."""
+
+    rows: Rows
+    lines: list[bytes]
+
+
+@contextmanager
+def watched(call: Caller, tenant: str, patch: pytest.MonkeyPatch) -> Iterator[list[Moment]]:
+    """What is durable after each write, one after the other."""
+    store = call.app.engine.store
+    assert isinstance(store, MemoryStore)
+    disk, moments = store.disk, list[Moment]()
+    transaction = disk.transaction
+
+    @contextmanager
+    def noted() -> Iterator[None]:
+        with transaction():
+            yield
+        lines = [line for (owner, _), line in disk.audit_log.items() if owner == tenant]
+        moments.append(Moment(rows_of(call.app), lines))
+
+    with patch.context() as patched:
+        patched.setattr(disk, "transaction", noted)
+        yield moments
+
+
+@pytest.mark.parametrize("operation", AUDITED, ids=lambda each: each.name)
+async def test_no_change_is_durable_before_its_line_is(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, operation: Operation
+) -> None:
+    async with serve() as call:
+        things = await furnished(call.app, "acme")
+        example = example_of(operation, things)
+        headers = {"authorization": f"Bearer {things.admin}", "x-request-id": "the-request"}
+        # So that nothing but the request changes anything.
+        await call("GET", "/instances", headers=headers)
+        before = rows_of(call.app)
+        with watched(call, "acme", monkeypatch) as moments:
+            await call(operation.method, example.path, example.body, headers=headers)
+            await call.gate.service.audit.settled()
+        for moment in moments:
+            if moment.rows != before:
+                assert any(b"the-request" in line for line in moment.lines)
+        verdict = await verify_chain(call.app.engine.store, "acme")
+        assert verdict.fault is None
+        assert verdict.head.number >= 2
+
+
+async def lines(call: Caller, action: str) -> list[Any]:
+    found: list[Any] = (await call.get(f"/audit?action={action}")).json["items"]
+    return found
+
+
+async def test_a_line_says_how_it_was_before_and_how_it_is_after(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        await call.post("/workflows", {**WAIT, "description": "another"})
+        newer, _, older, _ = await lines(call, "save_workflow")
+        assert older["before"] is None
+        assert newer["before"] == older["after"]
+        assert (newer["after"]["version"], older["after"]["version"]) == (2, 1)
+        assert newer["after"]["hash"] != older["after"]["hash"]
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        waits = "WAITING_FOR_EVENT"
+        for command, before, after in (("pause", waits, "PAUSED"), ("resume", "PAUSED", waits)):
+            await call.post(f"/instances/{id}/{command}")
+            done, asked = await lines(call, f"{command}_instance")
+            assert (done["before"]["status"], done["after"]["status"]) == (before, after)
+            assert done["requestId"] == asked["requestId"]
+        hook = {"url": "https://a.example.com/x?token=1", "patterns": ["a.b"], "secret": None}
+        added = (await call.post("/webhooks", hook)).json
+        await call("DELETE", f"/webhooks/{added['id']}")
+        removed = (await lines(call, "remove_webhook"))[0]
+        assert removed["before"]["url"] == "https://a.example.com/x"
+        assert removed["after"] is None
+        assert added["secret"] not in json.dumps(await lines(call, "add_webhook"))
+        task = {"id": "t", "kind": "pull"}
+        await call.post("/tasks", task)
+        await call("PUT", "/tasks/t", {**task, "timeout": "PT5S"})
+        changed = (await lines(call, "put_task"))[0]
+        assert (changed["before"]["timeout"], changed["after"]["timeout"]) == (None, "PT5S")
+
+
+async def test_what_could_not_be_done_says_so(serve: Serve) -> None:
+    async with serve() as call:
+        assert (await call("DELETE", "/webhooks/none")).status == 404
+        failed, asked = await lines(call, "remove_webhook")
+        assert (failed["outcome"], asked["outcome"]) == ("failed", "asked")
+        assert failed["after"] == {"code": "TEN-3301"}

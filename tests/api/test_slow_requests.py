@@ -1,0 +1,265 @@
+"""Requests that do not come to an end: bounded in time, and in how many there are of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+import uvicorn
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from tenuto import Tenuto
+from tenuto.api.config import ServiceConfig
+from tenuto.api.gate import Gate
+from tenuto.api.half_read import HalfRead
+from tenuto.api.http_protocol import LINGER, BoundedHttp
+from tenuto.api.live.words import IDLE
+from tenuto.api.patience import Patience
+from tenuto.api.problems import Refusal
+from tenuto.api.registry import OPERATIONS
+from tenuto.api.service import Service
+from tenuto.ports import SystemIds
+from tests.access.hand_clock import HandClock
+from tests.api.conftest import WAIT, Serve
+
+pytestmark = pytest.mark.asyncio
+
+HEAD_SECONDS = 20.0
+WHOLE = b"POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}"
+
+
+class Wire:
+    """The other end of a connection."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.sent = b""
+        self.is_closed = False
+
+    def get_extra_info(self, name: str) -> object:
+        return {"peername": (self.address, 4711), "sockname": ("127.0.0.1", 80)}.get(name)
+
+    def write(self, data: bytes) -> None:
+        self.sent += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def set_protocol(self, protocol: object) -> None: ...
+
+    @property
+    def status(self) -> int:
+        return int(self.sent.split(b" ")[1])
+
+    @property
+    def code(self) -> object:
+        return json.loads(self.sent.partition(b"\r\n\r\n")[2])["code"]
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """204 at once, whatever is asked and however much of it has come."""
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+
+
+class Line:
+    """A server without sockets: connections are made by hand, and time goes by hand."""
+
+    def __init__(self, most: int = 2) -> None:
+        self.clock = HandClock()
+        self.half_read = HalfRead(most)
+        self.config = uvicorn.Config(answer, ws="none", lifespan="off", log_config=None)
+        self.state = ServerState()
+
+    def connect(self, address: str = "10.0.0.1") -> tuple[BoundedHttp, Wire]:
+        protocol = BoundedHttp(
+            self.config,
+            self.state,
+            {},
+            clock=self.clock,
+            ids=SystemIds(),
+            half_read=self.half_read,
+            head_seconds=HEAD_SECONDS,
+        )
+        wire = Wire(address)
+        protocol.connection_made(cast("asyncio.Transport", wire))
+        return protocol, wire
+
+    async def answered(self) -> None:
+        await asyncio.gather(*self.state.tasks)
+
+
+async def test_headers_that_never_end_are_given_up_after_a_while() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(b"GET / HTTP/1.1\r\n")
+    for _ in range(9):
+        protocol.data_received(b"x")
+        line.clock.move(2)
+    assert not wire.is_closed
+    line.clock.move(2)
+    assert (wire.status, wire.code, wire.is_closed) == (408, "TEN-2035", True)
+    protocol.connection_lost(None)
+    assert len(line.half_read) == 0
+
+
+async def test_who_says_nothing_is_not_waited_for() -> None:
+    line = Line()
+    _, wire = line.connect()
+    line.clock.move(HEAD_SECONDS)
+    assert (wire.sent, wire.is_closed) == (b"", True)
+
+
+async def test_line_breaks_between_requests_keep_no_connection_open() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(WHOLE)
+    await line.answered()
+    wire.sent = b""
+    for _ in range(10):
+        protocol.data_received(b"\r\n")
+        line.clock.move(HEAD_SECONDS / 9)
+    assert wire.is_closed
+
+
+async def test_who_sends_whole_requests_stays_however_long_it_takes() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    for _ in range(3):
+        protocol.data_received(WHOLE)
+        await line.answered()
+        line.clock.move(HEAD_SECONDS * 2)
+        assert not wire.is_closed
+        assert len(line.half_read) == 0
+
+
+async def test_what_is_left_of_a_body_after_its_answer_is_waited_for_a_moment() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(WHOLE.replace(b"length: 2", b"length: 2000000"))
+    await line.answered()
+    for _ in range(4):
+        protocol.data_received(b"x")
+        line.clock.move(LINGER / 5)
+    assert (wire.status, wire.is_closed) == (204, False)
+    line.clock.move(LINGER / 5)
+    assert wire.is_closed
+
+
+async def test_an_address_has_so_many_unfinished_requests_and_no_more() -> None:
+    line = Line(most=2)
+    first, _ = line.connect()
+    second, _ = line.connect()
+    _, third = line.connect()
+    assert (third.status, third.code, third.is_closed) == (429, "TEN-4292", True)
+    _, elsewhere = line.connect("10.0.0.2")
+    assert not elsewhere.is_closed
+    first.data_received(WHOLE)
+    second.connection_lost(None)
+    for _ in range(2):
+        _, wire = line.connect()
+        assert not wire.is_closed
+    await line.answered()
+
+
+async def test_a_body_that_comes_slowly_is_refused_and_one_that_comes_is_not() -> None:
+    clock = HandClock()
+
+    async def reading(parts: asyncio.Queue[int]) -> None:
+        async with Patience(clock, 30) as patience:
+            for _ in range(20):
+                patience.size += await parts.get()
+
+    async def outcome(each: int) -> object:
+        parts: asyncio.Queue[int] = asyncio.Queue()
+        task = asyncio.ensure_future(reading(parts))
+        for _ in range(20):
+            parts.put_nowait(each)
+            await turn(lambda: task.done() or parts.empty())
+            clock.move(2)
+        return (await asyncio.gather(task, return_exceptions=True))[0]
+
+    assert await outcome(20_000) is None
+    refused = await outcome(1)
+    assert isinstance(refused, Refusal)
+    assert (refused.status, refused.code, refused.headers) == (
+        *(408, "TEN-2035", {"connection": "close"}),
+    )
+
+
+async def turn(is_so: Callable[[], bool]) -> None:
+    loop = asyncio.get_running_loop()
+    while not is_so():
+        after = loop.create_future()
+        loop.call_soon(after.set_result, None)
+        await after
+
+
+async def test_a_slow_body_is_answered_with_408_and_the_connection_is_closed() -> None:
+    app = Tenuto()
+    gate = Gate(Service(app, ServiceConfig(body_seconds=0.01), OPERATIONS))
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not sent:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/workflows",
+        "query_string": b"",
+        "scheme": "http",
+        "headers": [(b"host", b"localhost"), (b"content-length", b"10")],
+        "client": ("127.0.0.1", 1),
+    }
+    async with app:
+        await gate(scope, receive, send)
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert json.loads(sent[1]["body"])["code"] == "TEN-2035"
+
+
+async def test_a_connection_that_says_nothing_is_closed_by_the_service(serve: Serve) -> None:
+    config = ServiceConfig(port=0, head_seconds=0.05, drain_seconds=2)
+    async with serve(config=config) as call, asyncio.timeout(60):
+        host, _, port = call.url.removeprefix("http://").partition(":")
+        for said in (b"", b"GET /health HTTP/1.1\r\n", b"GET /ws HTTP/1.1\r\nupgrade: websocket"):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(said)
+            answered = await reader.read()
+            assert answered.startswith(b"HTTP/1.1 408" if said else b"")
+            writer.close()
+
+
+async def test_a_socket_that_watches_nothing_and_says_nothing_is_closed(serve: Serve) -> None:
+    config = ServiceConfig(port=0, socket_idle_seconds=0.3, drain_seconds=2)
+    async with serve(config=config) as call, asyncio.timeout(60):
+        await call.app.deploy(WAIT)
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+        async with (
+            call.session.ws_connect(call.url + "/ws") as useless,
+            call.session.ws_connect(call.url + "/ws") as watching,
+        ):
+            await watching.send_json({"event": "workflow_run_join", "runId": id})
+            await useless.receive()
+            assert useless.close_code == IDLE
+            assert not watching.closed
+            await watching.send_json({"event": "ping"})
+            while (await watching.receive_json())["event"] != "pong":
+                pass
