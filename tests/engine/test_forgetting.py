@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import Tenuto
-from tenuto.engine.forgetting import Manner
 from tenuto.model.durations import parse_duration
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
+from tenuto.store.erasing_protocol import Erasure
 from tests.engine.situations import ONE_WAIT, steps
 from tests.engine.telling_world import DAY, QUIET, World, quiet
 
@@ -77,11 +77,11 @@ def test_prune_counts_first_and_forgets_then() -> None:
         young = await app.start("flow")
         await quiet(app, 1)
         forgetter, day = app.engine.forgetter, parse_duration("P1D")
-        assert await forgetter.prune(Manner(dry_run=True), day) == 3
+        assert await forgetter.prune(Erasure(dry_run=True), day) == 3
         assert len(await ids(app)) == 4
-        assert await forgetter.prune(Manner(), day) == 3
+        assert await forgetter.prune(Erasure(), day) == 3
         assert await ids(app) == {young.id}
-        assert await forgetter.prune(Manner()) == 0, "no definition says anything"
+        assert await forgetter.prune(Erasure()) == 0, "no definition says anything"
 
     world.life(work, QUIET)
 

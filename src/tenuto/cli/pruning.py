@@ -8,9 +8,9 @@ from tenuto.cli import exits
 from tenuto.cli.running import engine
 from tenuto.cli.stores import described, refuse_memory, require_there
 from tenuto.cli.terminal import show, show_json
-from tenuto.engine.forgetting import Manner
 from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.errors import TenutoError
+from tenuto.store.erasing_protocol import Erasure
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ async def prune(url: str, wish: Wish, *, is_json: bool) -> int:
     older_than = _length(wish.older_than)
     refuse_memory(url)
     await require_there(url)
-    manner = Manner(dry_run=wish.dry_run, with_dead_letters=wish.with_dead_letters)
+    manner = Erasure(dry_run=wish.dry_run, with_dead_letters=wish.with_dead_letters)
     async with engine(url, is_brief=True, is_guest=True) as app:
         gone = await app.engine.forgetter.prune(manner, older_than)
     if is_json:

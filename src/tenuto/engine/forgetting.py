@@ -12,6 +12,7 @@ from tenuto.model.durations import Duration
 from tenuto.model.errors import TenutoError
 from tenuto.model.status import FINAL
 from tenuto.ports import Clock
+from tenuto.store.erasing_protocol import CAREFULLY, Erasure
 from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
 
 log = logging.getLogger("tenuto.retention")
@@ -30,15 +31,6 @@ class Rule(Struct, frozen=True):
     keep: Duration
     definition_id: str | None = None
     """None: all of definitions that do not say so themselves."""
-
-
-class Manner(Struct, frozen=True, kw_only=True):
-    """How instances are forgotten."""
-
-    dry_run: bool = False
-    """Whether it is only counted what would go."""
-    with_dead_letters: bool = False
-    """Whether those go too that left dead letters."""
 
 
 class Forgetter:
@@ -68,7 +60,7 @@ class Forgetter:
         rules = await self._rules()
         for rule in rules:
             place = self._places.pop(rule.definition_id, None)
-            count, place = await self._apply(rule, rules, Manner(), place, pages=_PAGES)
+            count, place = await self._apply(rule, rules, CAREFULLY, place, pages=_PAGES)
             if place is not None:
                 self._places[rule.definition_id] = place
             gone += count
@@ -76,7 +68,7 @@ class Forgetter:
             log.info("forgot %d instances that ended long ago", gone)
         return gone
 
-    async def prune(self, manner: Manner, older_than: Duration | None = None) -> int:
+    async def prune(self, manner: Erasure, older_than: Duration | None = None) -> int:
         """Forget all that is old: by the rules, or what ended so long ago; how many roots."""
         rules = await self._rules() if older_than is None else [Rule(older_than)]
         gone = 0
@@ -99,7 +91,7 @@ class Forgetter:
         return rules
 
     async def _apply(
-        self, rule: Rule, rules: list[Rule], manner: Manner, after: str | None, pages: int | None
+        self, rule: Rule, rules: list[Rule], manner: Erasure, after: str | None, pages: int | None
     ) -> tuple[int, str | None]:
         """How many went, and where to go on."""
         before = rule.keep.before(self._clock.now())
@@ -128,14 +120,13 @@ class Forgetter:
                 break
         return gone, after
 
-    async def _erase(self, ids: list[str], manner: Manner) -> int:
+    async def _erase(self, ids: list[str], manner: Erasure) -> int:
         gone = 0
         for first in range(0, len(ids), BATCH):
             erased = await self._store.erase_instances(
                 self._tenant,
                 ids[first : first + BATCH],
-                with_dead_letters=manner.with_dead_letters,
-                dry_run=manner.dry_run,
+                manner,
             )
             gone += len(erased)
         return gone

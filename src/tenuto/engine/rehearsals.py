@@ -17,6 +17,7 @@ from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import PREFIX
 from tenuto.ports import Clock
+from tenuto.store.erasing_protocol import Erasure
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
@@ -24,6 +25,10 @@ log = logging.getLogger("tenuto.engine")
 _BATCH = 100
 _PATIENCE = 10.0
 """Seconds that what is under way has to end when a test run is stopped."""
+
+
+_ENDED = Erasure(with_dead_letters=True, with_debts=True)
+"""Nobody waits for anything that a test run owes."""
 
 
 class Rehearsals:
@@ -71,7 +76,11 @@ class Rehearsals:
                 async with asyncio.timeout(_PATIENCE):
                     await self._end_of(instance_id)
         self._forget(instance_id)
-        await self._store.erase_instance(tenant, instance_id)
+        gone = await self._store.erase_instances(tenant, [instance_id], _ENDED)
+        if not gone and await self._store.load([instance_id]):
+            # Its definition stays: by its age it is found again once all of it has come to its end.
+            log.warning("test run %s is erased later: it has not ended yet", instance_id)
+            return
         await self._store.erase_definition(tenant, f"{PREFIX}{instance_id}")
         self._plans.forget(tenant, f"{PREFIX}{instance_id}")
 

@@ -19,7 +19,7 @@ from tenuto.store.access_protocol import (
     KeyRow,
 )
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -421,21 +421,6 @@ class FaultyStore:
     async def depths(self, now: datetime) -> Depths:
         return await self._read(lambda: self._inner.depths(now))
 
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
-        return await self._write(
-            "erase",
-            lambda: self._inner.erase_instances(
-                tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-            ),
-        )
-
     async def tallies(
         self, tenant: str, since: datetime, apart_from: datetime, most: int
     ) -> list[Tally]:
@@ -444,9 +429,11 @@ class FaultyStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return await self._read(lambda: self._inner.waiting_jobs(tenant, most))
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         return await self._write(
-            "erase instance", lambda: self._inner.erase_instance(tenant, instance_id)
+            "erase instances", lambda: self._inner.erase_instances(tenant, ids, manner)
         )
 
     async def erase_definition(self, tenant: str, id: str) -> None:

@@ -36,7 +36,7 @@ from tenuto.store.columns import (
     refuse_superseded,
     timer_row,
 )
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -599,21 +599,6 @@ class SqliteStore:
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))
 
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
-        self._require_writer()
-        return await self._write(
-            lambda session: upkeep.erase_instances(
-                session, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-            )
-        )
-
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
         moment = epoch_ms(before)
@@ -702,10 +687,12 @@ class SqliteStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return await self._look(lambda session: stats.waiting_jobs(session, tenant, most))
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         self._require_writer()
         return await self._write(
-            lambda session: erasing.erase_instance(session, tenant, instance_id)
+            lambda session: erasing.erase_instances(session, tenant, ids, manner)
         )
 
     async def erase_definition(self, tenant: str, id: str) -> None:
