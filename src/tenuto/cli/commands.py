@@ -719,16 +719,30 @@ def prune(
         bool,
         typer.Option("--with-dead-letters", help="Also what left dead letters, and those."),
     ] = False,
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            "--tenant", metavar="NAME", help="Only instances of this tenant; else all of all."
+        ),
+    ] = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Forget instances that ended long ago, with all that they started.
 
+    Of every tenant; and events, listeners, bulk operations and test runs that are kept no longer.
+    How much of each is gone is told.
+
     tenuto prune --older-than P90D --dry-run
     """
     from tenuto.cli.pruning import Wish, prune as prune_it
 
-    wish = Wish(older_than=older_than, dry_run=dry_run, with_dead_letters=with_dead_letters)
+    wish = Wish(
+        older_than=older_than,
+        dry_run=dry_run,
+        with_dead_letters=with_dead_letters,
+        tenant=tenant,
+    )
     perform(lambda: prune_it(store, wish, is_json=output == "json"), output)
 
 

@@ -462,6 +462,11 @@ class FaultyStore:
     async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
         return await self._write("stop bulk", lambda: self._inner.stop_bulk(tenant, id))
 
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        return await self._write(
+            "prune bulks", lambda: self._inner.prune_bulks(tenant, before, limit)
+        )
+
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))
 

@@ -766,6 +766,10 @@ class MemoryStore:
         self._require_open()
         return bulk_operations.stop_bulk(self.disk, tenant, id)
 
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_open()
+        return bulk_operations.prune_bulks(self.disk, tenant, before, limit)
+
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_open()
         return outbox.prune_events(self.disk, tenant, before, limit)

@@ -2944,6 +2944,19 @@ FROM tenuto.bulk_operations
 WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
 ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
 
+-- name: prune_bulks
+-- Forget those of a tenant that are over, oldest first.
+WITH old AS MATERIALIZED (
+    SELECT tenant, id FROM tenuto.bulk_operations
+    WHERE tenant = :tenant AND created_at < :before AND is_open = 0
+    ORDER BY created_at, id LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+
+DELETE FROM tenuto.bulk_operations AS gone USING old
+WHERE gone.tenant = old.tenant AND gone.id = old.id
+RETURNING gone.id;
+
 -- name: claim_bulks
 -- Take open ones that nobody holds.
 WITH free AS MATERIALIZED (

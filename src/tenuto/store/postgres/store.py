@@ -659,6 +659,10 @@ class PostgresStore:
     async def depths(self, now: datetime) -> Depths:
         return await upkeep.depths(self._connections, now)
 
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_writer()
+        return await bulk_operations.prune_bulks(self._pool, tenant, epoch_ms(before), limit)
+
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
         return await outbox.prune_events(self._pool, tenant, epoch_ms(before), limit)

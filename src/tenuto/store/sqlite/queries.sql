@@ -1826,6 +1826,18 @@ FROM bulk_operations
 WHERE tenant = :tenant AND (created_at, id) < (:below_created, :below_id)
 ORDER BY created_at DESC, id DESC LIMIT :limit;
 
+-- name: prune_bulks
+-- Forget those of a tenant that are over, oldest first.
+DELETE FROM bulk_operations
+WHERE
+    tenant = :tenant
+    AND id IN (
+        SELECT old.id FROM bulk_operations AS old
+        WHERE old.tenant = :tenant AND old.created_at < :before AND old.is_open = 0
+        ORDER BY old.created_at, old.id LIMIT :limit
+    )
+RETURNING id;
+
 -- name: claim_bulks
 -- Take open ones that nobody holds.
 UPDATE bulk_operations SET token = token + 1, held_until = :until

@@ -599,6 +599,13 @@ class SqliteStore:
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))
 
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_writer()
+        moment = epoch_ms(before)
+        return await self._write(
+            lambda session: bulk_operations.prune_bulks(session, tenant, moment, limit)
+        )
+
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
         moment = epoch_ms(before)
