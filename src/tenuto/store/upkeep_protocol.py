@@ -39,5 +39,9 @@ class Depths(Struct, frozen=True, gc=False, kw_only=True):
 class Upkeep(Protocol):
     """The verbs of metrics."""
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler stands in between, which tells nobody of news; known once it is open."""
+
     async def depths(self, now: datetime) -> Depths:
         """How much waits. One short look, whatever is stored."""

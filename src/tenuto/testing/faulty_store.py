@@ -418,6 +418,10 @@ class FaultyStore:
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._read(lambda: self._inner.audit_head(tenant))
 
+    @property
+    def is_pooled(self) -> bool:
+        return self._inner.is_pooled
+
     async def depths(self, now: datetime) -> Depths:
         return await self._read(lambda: self._inner.depths(now))
 

@@ -718,6 +718,10 @@ class MemoryStore:
     async def audit_head(self, tenant: str) -> AuditHead:
         return access.audit_head(self.disk, tenant)
 
+    @property
+    def is_pooled(self) -> bool:
+        return False
+
     async def depths(self, now: datetime) -> Depths:
         return upkeep.depths(self.disk, now)
 

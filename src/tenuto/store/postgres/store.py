@@ -656,6 +656,10 @@ class PostgresStore:
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await outbox.backlogs(self._connections, tenant)
 
+    @property
+    def is_pooled(self) -> bool:
+        return self._connections.is_pooled
+
     async def depths(self, now: datetime) -> Depths:
         return await upkeep.depths(self._connections, now)
 

@@ -596,6 +596,10 @@ class SqliteStore:
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await self._look(lambda session: outbox.backlogs(session, tenant))
 
+    @property
+    def is_pooled(self) -> bool:
+        return False
+
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))
 
