@@ -6,15 +6,21 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.config_commands import Chosen, ConfigFile, LogFormat
 
-def worker(
+
+def worker(  # noqa: PLR0913 - one for each option
     modules: Annotated[
-        list[str], typer.Argument(metavar="MODULE|FILE...", help="Where the tasks are.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODULE|FILE]...", help="Where the tasks are; else what `tasks` is set to."
+        ),
+    ] = None,
     *,
     server: Annotated[
-        str, typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", help="The service.")
-    ] = "http://127.0.0.1:8484",
+        str | None,
+        typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", help="The service."),
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -22,14 +28,14 @@ def worker(
         ),
     ] = None,
     concurrency: Annotated[
-        int,
+        int | None,
         typer.Option("--concurrency", min=1, max=10_000, help="So many tasks run at once."),
-    ] = 50,
+    ] = None,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, max=1_000, help="So many are claimed at once.")
-    ] = 50,
+        int | None, typer.Option("--batch", min=1, max=1_000, help="So many are claimed at once.")
+    ] = None,
     lease: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--lease",
             metavar="SECONDS",
@@ -37,32 +43,42 @@ def worker(
             max=3600,
             help="After so long without a word from this worker its tasks go to others.",
         ),
-    ] = 30,
+    ] = None,
     grace: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--grace", metavar="SECONDS", min=0, help="How long running tasks have when it stops."
         ),
-    ] = 10,
+    ] = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
 ) -> None:
     """Pull tasks from a service, and run them here.
 
     It needs no store. What it does not finish, because it is killed or cut off, comes back to
-    others when its lease is over.
+    others when its lease is over. What no option says, the environment and the file do, as for
+    `serve`: `worker.lease`, or TENUTO_WORKER_LEASE.
 
     tenuto worker orders.tasks --server https://tenuto.example.com
     """
     from tenuto.cli import guard
+    from tenuto.cli.configuring import configured
     from tenuto.cli.serving import fast_loop
-    from tenuto.cli.working import Wish, work
+    from tenuto.cli.working import work
 
-    wish = Wish(
-        modules=modules,
-        server=server,
-        key=key,
-        concurrency=concurrency,
-        batch=batch,
-        lease=lease,
-        grace=grace,
-    )
-    raise typer.Exit(guard.perform(lambda: work(wish), is_json=False, loop=fast_loop()))
+    given = {
+        "tasks": modules or None,
+        "log_format": log_format,
+        "worker.server": server,
+        "worker.key": key,
+        "worker.concurrency": concurrency,
+        "worker.batch": batch,
+        "worker.lease": lease,
+        "worker.grace": grace,
+    }
+
+    async def pull() -> int:
+        return await work(configured(given, chosen, config).config)
+
+    raise typer.Exit(guard.perform(pull, is_json=False, loop=fast_loop()))
