@@ -68,5 +68,9 @@ async def test_what_could_not_be_done_is_tried_again_with_another_input(serve: S
             "edited": {"stepId": "reserve", "input": "mended"},
         }
         audited = (await call.get("/audit")).json["items"]
-        (line,) = [each for each in audited if each["action"] == "retry_dead_letter"]
-        assert line["after"] == {"edited": True}
+        (line,) = [
+            each
+            for each in audited
+            if (each["action"], each["outcome"]) == ("retry_dead_letter", "done")
+        ]
+        assert line["after"] == {"status": "RUNNING", "edited": True}

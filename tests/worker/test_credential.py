@@ -12,7 +12,8 @@ import pytest
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.access.token_ends import ends_at
-from tenuto.cli.working import Wish, work
+from tenuto.cli.working import work
+from tenuto.config.config import Config, WorkerConfig
 from tenuto.model.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from tenuto.ports import SystemClock
 from tenuto.worker import HttpDesk
@@ -113,16 +114,7 @@ async def test_a_token_that_is_not_taken_is_read_again_at_once(tmp_path: Path) -
 
 async def test_a_worker_shows_one_credential() -> None:
     for key, command in (("tnt_x", "a"), (None, "'")):
-        wish = Wish(
-            modules=[str(TASKS)],
-            server="http://127.0.0.1:1",
-            key=key,
-            token_command=command,
-            concurrency=1,
-            batch=1,
-            lease=30,
-            grace=0,
-        )
+        asked = WorkerConfig(server="http://127.0.0.1:1", key=key, token_command=command)
         with pytest.raises(InvalidInput) as raised:
-            await work(wish)
+            await work(Config(tasks=(str(TASKS),), worker=asked))
         assert [each.code for each in raised.value.problems] == ["TEN-2605"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import socket
@@ -9,13 +10,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from msgspec import Struct
-
 from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
-from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
+from tenuto.config.config import Config, WorkerConfig
+from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
@@ -23,27 +23,16 @@ from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tenuto.worker import HttpDesk, Worker, run_until_told
 from tenuto.worker.credential import Credential, token_of_command, token_of_file
 
-
-class Wish(Struct, frozen=True, kw_only=True):
-    """What the command line asked for."""
-
-    modules: Sequence[str]
-    server: str
-    key: str | None
-    token_file: Path | None = None
-    token_command: str | None = None
-    concurrency: int
-    batch: int
-    lease: float
-    grace: float
+log = logging.getLogger("tenuto.worker")
 
 
-async def work(wish: Wish) -> int:
+async def work(config: Config) -> int:
     """Work until Ctrl-C, or until the process is asked to end; what runs then may end."""
-    load_tasks(wish.modules, None)
+    wish = config.worker
+    load_tasks(config.tasks, None)
     names = list(DEFAULT_REGISTRY)
     if not names:
-        raise _no_tasks(wish.modules)
+        raise _no_tasks(config.tasks)
     _refuse_bad_server(wish.server)
     desk = HttpDesk(wish.server, key=_credential(wish))
     worker = Worker(
@@ -55,24 +44,25 @@ async def work(wish: Wish) -> int:
         batch=wish.batch,
         lease=timedelta(seconds=wish.lease),
     )
-    say(f"working for {wish.server} on {', '.join(names)}; Ctrl-C stops")
-    COLLECTOR.spare()
-    with logs_on_stderr():
+    announce = log.info if config.log_format == "json" else say
+    with logging_to(form=config.log_format, level=config.log_level):
+        announce(f"working for {wish.server} on {', '.join(names)}; Ctrl-C stops")
+        COLLECTOR.spare()
         try:
             await run_until_told(worker, wish.grace)
         finally:
             await desk.close()
-    say("stopped; what was not begun is left to others")
+        announce("stopped; what was not begun is left to others")
     return exits.DONE
 
 
-def _credential(wish: Wish) -> str | Credential | None:
+def _credential(wish: WorkerConfig) -> str | Credential | None:
     """One of the three: which is meant where there are several is not guessed."""
     named = [each for each in (wish.key, wish.token_file, wish.token_command) if each]
     if len(named) > 1:
         raise _bad_credential("several credentials are named", "Name one of them.")
-    if wish.token_file is not None:
-        return token_of_file(wish.token_file, SystemClock(), ends_at)
+    if wish.token_file:
+        return token_of_file(Path(wish.token_file), SystemClock(), ends_at)
     if not wish.token_command:
         return wish.key
     try:
@@ -95,7 +85,7 @@ def _bad_credential(message: str, advice: str) -> InvalidInput:
 def _no_tasks(modules: Sequence[str]) -> InvalidInput:
     problem = Problem(
         code="TEN-2601",
-        path=", ".join(modules),
+        path=", ".join(modules) or "tasks",
         message="it registers no task",
         advice="Write functions with @task there, or name the module that has them.",
     )
