@@ -61,8 +61,11 @@ def test_what_is_wrong_with_a_key_is_told_with_its_code(terminal: Terminal) -> N
     refused = terminal.call("keys", "create", " ", "--role", "viewer", "--scope", "all")
     assert refused.code == 2
     assert refused.err.count("TEN-2401") >= 2
-    late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", "tomorrow")
-    assert (late.code, "TEN-2401" in late.err) == (2, True)
+    for moment in ("tomorrow", "9999-12-31T23:59:59-14:00"):
+        late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", moment)
+        assert (late.code, "TEN-2401" in late.err) == (2, True)
+    early = terminal.call("audit", "list", "--from", "0001-01-01T00:00:00+14:00")
+    assert (early.code, "TEN-2402" in early.err) == (2, True)
     assert terminal.call("keys", "create", "x", "--role", "king").code == 2
 
 
