@@ -8,8 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import json_problem
 
 T = TypeVar("T")
+_MOST = 2**63
 
 
 def write_cursor(place: object) -> str:
@@ -23,12 +25,24 @@ def read_cursor(text: str | None, wanted: type[T]) -> T | None:
         return None
     try:
         padded = text + "=" * (-len(text) % 4)
-        return msgspec.json.decode(urlsafe_b64decode(padded), type=wanted)
+        place = msgspec.json.decode(urlsafe_b64decode(padded), type=wanted)
     except (ValueError, RecursionError):
+        place = None
+    if place is None or not _could_be_kept(place):
         problem = Problem(
             code="TEN-2009",
             path="$.cursor",
             message="this is not a cursor of this list",
             advice="Pass what the page before gave as `nextCursor`, unchanged.",
         )
-        raise InvalidInput("the list cannot be continued", [problem]) from None
+        raise InvalidInput("the list cannot be continued", [problem])
+    return place
+
+
+def _could_be_kept(place: object) -> bool:
+    """Whether a store could have it: what none takes it cannot be asked for either."""
+    if isinstance(place, int):
+        return -_MOST <= place < _MOST
+    if isinstance(place, str):
+        return json_problem(place) is None
+    return not isinstance(place, tuple) or all(map(_could_be_kept, place))
