@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,11 +22,19 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import waits_view
 from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
-from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.starting import raise_rejection, refuse_bad_input, refuse_unknown_tasks
-from tenuto.model.checks import aware, refuse_bad_text
+from tenuto.engine.requests import Answer
+from tenuto.engine.rerunning import Rerun, plan_rerun
+from tenuto.engine.starting import raise_rejection, refuse_unfit
+from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
-from tenuto.model.errors import Conflict, NotFound, WorkflowCancelled, WorkflowFailed
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotAvailable,
+    NotFound,
+    WorkflowCancelled,
+    WorkflowFailed,
+)
 from tenuto.model.inputs import (
     CancelAsked,
     CompensationRetryAsked,
@@ -261,12 +270,53 @@ class InstanceRef:
         *,
         input: JSON | UnsetType = UNSET,
         version: int | None = None,
+        key: str | None = None,
     ) -> InstanceRef:
         """Make a new instance of it, from `from_step` on; this one does not change.
 
         What completed and is neither that step nor after it is taken over; without `from_step`
-        everything runs again. `input` and `version` replace those of this instance.
+        everything runs again. `input` and `version` replace those of this instance. At most one
+        instance is made under a `key`, as of starts.
         """
+        made = await self.begin_rerun(from_step, input=input, version=version, key=key)
+        return InstanceRef(
+            self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
+        )
+
+    async def begin_rerun(
+        self,
+        from_step: str | None = None,
+        *,
+        input: JSON | UnsetType = UNSET,
+        version: int | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Make a new instance of it and say what became of that, whether it was made before too."""
+        refuse_bad_ids(key=key)
+        content_hash = _rerun_hash(self.id, from_step, input, version) if key is not None else b""
+        try:
+            rerun = await self._rerun(from_step, input, version)
+        except (Conflict, InvalidInput, NotAvailable, NotFound):
+            # Of what was made before, the definition may have changed or gone since.
+            before = None
+            if key is not None:
+                before = await self._engine.begun(self._tenant, key, content_hash)
+            if before is None:
+                raise
+            return before
+        answer = await self._engine.start(
+            rerun.deployed.plan,
+            rerun.started,
+            key=key,
+            content_hash=content_hash,
+            tenant=rerun.tenant,
+        )
+        raise_rejection(answer)
+        return answer
+
+    async def _rerun(
+        self, from_step: str | None, input: JSON | UnsetType, version: int | None
+    ) -> Rerun:
         engine = self._engine
         earlier = await self._held()
         if is_rehearsed(earlier.state.definition_id):
@@ -280,14 +330,8 @@ class InstanceRef:
             version=version,
         )
         plan = rerun.deployed.plan
-        if engine.settings.unknown_tasks == "fail":
-            refuse_unknown_tasks(plan, engine.registry)
-        refuse_bad_input(plan, rerun.started.input, engine.settings.limits)
-        answer = await engine.start(plan, rerun.started, tenant=rerun.tenant)
-        raise_rejection(answer)
-        return InstanceRef(
-            engine, answer.instance_id, tenant=self._tenant, by=self._by, is_known=True
-        )
+        refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
+        return rerun
 
     async def _ask(self, input: Input) -> Status:
         await self._refuse_unless_known()
@@ -365,6 +409,18 @@ def history_view(row: LogRow) -> Object:
         "errorMessage": row.error_message,
         "at": iso(from_epoch_ms(row.at_ms)),
     }
+
+
+def _rerun_hash(
+    id: str, from_step: str | None, input: JSON | UnsetType, version: int | None
+) -> bytes:
+    """What makes two reruns the same; of what cannot be kept, nothing that another one has."""
+    own = [] if isinstance(input, UnsetType) else [input]
+    try:
+        content = msgspec.json.encode([id, from_step, version, own], order="deterministic")
+    except (TypeError, ValueError):
+        return b""
+    return hashlib.sha256(b"rerun" + content).digest()
 
 
 def _moment(moment: datetime | None) -> str | None:

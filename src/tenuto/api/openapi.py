@@ -37,9 +37,10 @@ _TITLES = {
 _ALWAYS = (403, 421, 429, 500, 503)
 _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "put_task": (("If-Match", 'The version that was changed, such as "3".'),),
+    "rerun_instance": (("Idempotency-Key", "At most one instance is made under a key."),),
+    "put_task": (("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
     "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "put_workflow": (("If-Match", 'The version that was changed, such as "3".'),),
+    "put_workflow": (("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
 }
 
 

@@ -9,8 +9,9 @@ from typing import TypeVar
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import DefinitionColumns, InstanceColumns, MailColumns
 from tenuto.store.erasing_protocol import DefinitionKey
-from tenuto.store.memory.disk import MemoryDisk, UsedKey, unpack
+from tenuto.store.memory.disk import MemoryDisk, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+from tenuto.store.protocol import UsedKey
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -9,8 +9,9 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import FINAL
 from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns
-from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, UsedKey, unpack
+from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+from tenuto.store.protocol import UsedKey
 from tenuto.store.upkeep_protocol import Depths
 
 
