@@ -23,7 +23,7 @@ from tenuto.engine.event_views import waits_view
 from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import Rerun, plan_rerun
+from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_unfit
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
@@ -278,60 +278,18 @@ class InstanceRef:
         everything runs again. `input` and `version` replace those of this instance. At most one
         instance is made under a `key`, as of starts.
         """
-        made = await self.begin_rerun(from_step, input=input, version=version, key=key)
-        return InstanceRef(
-            self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
-        )
-
-    async def begin_rerun(
-        self,
-        from_step: str | None = None,
-        *,
-        input: JSON | UnsetType = UNSET,
-        version: int | None = None,
-        key: str | None = None,
-    ) -> Answer:
-        """Make a new instance of it and say what became of that, whether it was made before too."""
-        refuse_bad_ids(key=key)
-        content_hash = _rerun_hash(self.id, from_step, input, version) if key is not None else b""
-        try:
-            rerun = await self._rerun(from_step, input, version)
-        except (Conflict, InvalidInput, NotAvailable, NotFound):
-            # Of what was made before, the definition may have changed or gone since.
-            before = None
-            if key is not None:
-                before = await self._engine.begun(self._tenant, key, content_hash)
-            if before is None:
-                raise
-            return before
-        answer = await self._engine.start(
-            rerun.deployed.plan,
-            rerun.started,
-            key=key,
-            content_hash=content_hash,
-            tenant=rerun.tenant,
-        )
-        raise_rejection(answer)
-        return answer
-
-    async def _rerun(
-        self, from_step: str | None, input: JSON | UnsetType, version: int | None
-    ) -> Rerun:
-        engine = self._engine
-        earlier = await self._held()
-        if is_rehearsed(earlier.state.definition_id):
-            raise Conflict("a test run is not run again", code="TEN-3071")
-        rerun = await plan_rerun(
-            engine.store,
-            engine.plans,
-            earlier,
+        made = await begin_rerun(
+            self._engine,
+            self._tenant,
+            self.id,
             from_step=from_step,
             input=input,
             version=version,
+            key=key,
         )
-        plan = rerun.deployed.plan
-        refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
-        return rerun
+        return InstanceRef(
+            self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
+        )
 
     async def _ask(self, input: Input) -> Status:
         await self._refuse_unless_known()
@@ -409,6 +367,48 @@ def history_view(row: LogRow) -> Object:
         "errorMessage": row.error_message,
         "at": iso(from_epoch_ms(row.at_ms)),
     }
+
+
+async def begin_rerun(
+    engine: Engine,
+    tenant: str,
+    id: str,
+    *,
+    from_step: str | None = None,
+    input: JSON | UnsetType = UNSET,
+    version: int | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Make a new instance of one and say what became of it, whether it was made before too."""
+    refuse_bad_ids(key=key)
+    content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
+    try:
+        earlier = await _to_rerun(engine, tenant, id)
+        rerun = await plan_rerun(
+            engine.store, engine.plans, earlier, from_step=from_step, input=input, version=version
+        )
+        plan = rerun.deployed.plan
+        refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
+    except (Conflict, InvalidInput, NotAvailable, NotFound):
+        # Of what was made before, the definition may have changed or gone since.
+        before = None if key is None else await engine.begun(tenant, key, content_hash)
+        if before is None:
+            raise
+        return before
+    answer = await engine.start(
+        plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
+    )
+    raise_rejection(answer)
+    return answer
+
+
+async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
+    earlier = await engine.state_of(id)
+    if earlier.tenant != tenant:
+        raise not_there(id)
+    if is_rehearsed(earlier.state.definition_id):
+        raise Conflict("a test run is not run again", code="TEN-3071")
+    return earlier
 
 
 def _rerun_hash(

@@ -10,6 +10,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
+from tenuto.instances import begin_rerun
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
 
@@ -152,9 +153,11 @@ async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> Sta
     may_be_empty=True,
 )
 async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswer:
-    earlier = call.workspace.at(call.path["id"])
-    made = await earlier.begin_rerun(
-        body.from_step,
+    made = await begin_rerun(
+        call.workspace.engine,
+        call.workspace.tenant,
+        call.path["id"],
+        from_step=body.from_step,
         input=body.input,
         version=body.version,
         key=call.headers.get("idempotency-key"),
