@@ -9,7 +9,7 @@ from datetime import datetime
 from tenuto.egress import private_problem, url_problem
 from tenuto.engine.signing import secret_problem
 from tenuto.expr import ExpressionSyntaxError, compile_expression
-from tenuto.model.checks import length_problems
+from tenuto.model.checks import length_problems, moment_problem
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Problem
 from tenuto.model.json import json_problem
@@ -90,9 +90,8 @@ def expiry_problems(expires_at: datetime | None, now: datetime) -> list[Problem]
     """Of when it ends."""
     if expires_at is None:
         return []
-    if expires_at.tzinfo is None:
-        message = f"{expires_at.isoformat()} does not name its time zone"
-        return [_problem("TEN-2306", "$.expirationTime", message)]
+    if (wrong := moment_problem(expires_at)) is not None:
+        return [_problem("TEN-2306", "$.expirationTime", wrong)]
     if expires_at <= now:
         message = f"{expires_at.isoformat()} is over"
         return [_problem("TEN-2306", "$.expirationTime", message)]

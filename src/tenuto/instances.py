@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,19 +22,16 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import waits_view
 from tenuto.engine.explainer import Explainer, explanation_view
 from tenuto.engine.held import Held
+from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.starting import (
-    json_problems,
-    raise_rejection,
-    refuse_bad_input,
-    refuse_unknown_tasks,
-)
-from tenuto.model.checks import aware, refuse_bad_text
+from tenuto.engine.starting import json_problems, raise_rejection, refuse_unfit
+from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
     Conflict,
     InvalidInput,
+    NotAvailable,
     NotFound,
     WorkflowCancelled,
     WorkflowFailed,
@@ -290,32 +288,25 @@ class InstanceRef:
         *,
         input: JSON | UnsetType = UNSET,
         version: int | None = None,
+        key: str | None = None,
     ) -> InstanceRef:
         """Make a new instance of it, from `from_step` on; this one does not change.
 
         What completed and is neither that step nor after it is taken over; without `from_step`
-        everything runs again. `input` and `version` replace those of this instance.
+        everything runs again. `input` and `version` replace those of this instance. At most one
+        instance is made under a `key`, as of starts.
         """
-        engine = self._engine
-        earlier = await self._held()
-        if is_rehearsed(earlier.state.definition_id):
-            raise Conflict("a test run is not run again", code="TEN-3071")
-        rerun = await plan_rerun(
-            engine.store,
-            engine.plans,
-            earlier,
+        made = await begin_rerun(
+            self._engine,
+            self._tenant,
+            self.id,
             from_step=from_step,
             input=input,
             version=version,
+            key=key,
         )
-        plan = rerun.deployed.plan
-        if engine.settings.unknown_tasks == "fail":
-            refuse_unknown_tasks(plan, engine.registry)
-        refuse_bad_input(plan, rerun.started.input, engine.settings.limits)
-        answer = await engine.start(plan, rerun.started, tenant=rerun.tenant)
-        raise_rejection(answer)
         return InstanceRef(
-            engine, answer.instance_id, tenant=self._tenant, by=self._by, is_known=True
+            self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
         )
 
     async def _ask(self, input: Input) -> Status:
@@ -396,6 +387,60 @@ def history_view(row: LogRow) -> Object:
         "errorMessage": row.error_message,
         "at": iso(from_epoch_ms(row.at_ms)),
     }
+
+
+async def begin_rerun(
+    engine: Engine,
+    tenant: str,
+    id: str,
+    *,
+    from_step: str | None = None,
+    input: JSON | UnsetType = UNSET,
+    version: int | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Make a new instance of one and say what became of it, whether it was made before too."""
+    refuse_bad_ids(key=key)
+    content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
+    try:
+        earlier = await _to_rerun(engine, tenant, id)
+        rerun = await plan_rerun(
+            engine.store, engine.plans, earlier, from_step=from_step, input=input, version=version
+        )
+        plan = rerun.deployed.plan
+        refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
+    except (Conflict, InvalidInput, NotAvailable, NotFound):
+        # Of what was made before, the definition may have changed or gone since.
+        before = None if key is None else await engine.begun(tenant, key, content_hash)
+        if before is None:
+            raise
+        return before
+    answer = await engine.start(
+        plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
+    )
+    raise_rejection(answer)
+    return answer
+
+
+async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
+    earlier = await engine.state_of(id)
+    if earlier.tenant != tenant:
+        raise not_there(id)
+    if is_rehearsed(earlier.state.definition_id):
+        raise Conflict("a test run is not run again", code="TEN-3071")
+    return earlier
+
+
+def _rerun_hash(
+    id: str, from_step: str | None, input: JSON | UnsetType, version: int | None
+) -> bytes:
+    """What makes two reruns the same; of what cannot be kept, nothing that another one has."""
+    own = [] if isinstance(input, UnsetType) else [input]
+    try:
+        content = msgspec.json.encode([id, from_step, version, own], order="deterministic")
+    except (TypeError, ValueError):
+        return b""
+    return hashlib.sha256(b"rerun" + content).digest()
 
 
 def _moment(moment: datetime | None) -> str | None:

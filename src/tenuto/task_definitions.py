@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from tenuto.definition.lone_task import workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.endpoint_rules import url_problems
 from tenuto.engine.engine import Engine
+from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.model.task_definition import TaskDefinition
@@ -57,13 +59,17 @@ class TaskDefinitions:
         await self._told(row)
         return Declared(task, row)
 
-    async def put(self, task: TaskDefinition, *, only_after: int | None = None) -> Declared:
-        """Declare a task, or change it; with `only_after` only while that is its version."""
+    async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
+        """Declare a task, or change it; with `only_after` only while that is what is there.
+
+        It is a version, what `tag_of` gives, or `*` for whatever is there.
+        """
         self._refuse(task)
         while True:
             before = await self._store.task(self._tenant, task.id)
             version = 0 if before is None else before.version
-            if only_after not in (None, version):
+            is_named = () if before is None else (tag_of(before), "*")
+            if only_after not in (None, version, *is_named):
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
             if before is not None and before.document == _encode(task):
                 return Declared(task, before)
@@ -128,6 +134,12 @@ class TaskDefinitions:
         problems = _problems(task, may_be_private=self._may_be_private)
         if problems:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
+
+
+def tag_of(row: TaskRow) -> str:
+    """What tells a version of a task from every other, also of one declared anew under its id."""
+    content = b"%d %s" % (epoch_ms(row.created_at), row.document)
+    return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def declared(row: TaskRow) -> Declared:

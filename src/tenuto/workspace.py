@@ -18,14 +18,14 @@ from tenuto.definition import parse_document, unavailable
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
-from tenuto.engine.plans import is_there
+from tenuto.engine.plans import Deployed, is_there
 from tenuto.engine.rehearsed import not_run
 from tenuto.engine.requests import Answer
 from tenuto.engine.starting import (
     has_found_another,
+    key_conflict,
     raise_rejection,
-    refuse_bad_input,
-    refuse_unknown_tasks,
+    refuse_unfit,
 )
 from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
@@ -35,7 +35,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
-from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.json import JSON, Given, Object, as_json, json_problem
 from tenuto.model.rehearsal import Rehearsal, inbox_of, is_rehearsed
 from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -189,15 +189,14 @@ class Workspace:
         if force:
             await self._cancel_all(id)
         elif (await self._open_of(id, limit=1)).items:
-            raise Conflict(
-                f"instances of {id} have not ended",
-                code="TEN-3011",
-                advice="Wait for them, or cancel them with force.",
-            )
-        await self.engine.plans.hide(self.tenant, id)
+            raise _still_runs(id)
+        removed = await self.engine.plans.hide(self.tenant, id)
+        # Those that were started before it was hidden, and after the others were looked for.
         if force:
-            # Those that were started while the others were being cancelled.
             await self._cancel_all(id)
+        elif (await self._open_of(id, limit=1)).items:
+            await self.engine.plans.show_again(self.tenant, removed)
+            raise _still_runs(id)
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
@@ -243,37 +242,37 @@ class Workspace:
         `version` is the one that is started where that was not asked for.
         """
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
-        engine = self.engine
+        instance_id = _uuid(asked.instance_id)
+        aware(asked.deadline, "deadline")
         if is_rehearsed(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
-        deployed = await engine.plans.for_start(
-            self.tenant, asked.workflow, version or asked.version
-        )
-        deployed.refuse_unavailable()
-        plan = deployed.plan
-        if engine.settings.unknown_tasks == "fail":
-            refuse_unknown_tasks(plan, self.tasks)
-        refuse_bad_input(plan, asked.input, engine.settings.limits)
-        started = Started(
-            definition_id=asked.workflow,
-            definition_version=deployed.version,
-            input=asked.input,
-            correlation_id=asked.correlation_id,
-            priority=asked.priority,
-            deadline=aware(asked.deadline, "deadline"),
-            traceparent=asked.traceparent or UNSET,
-        )
-        answer = await engine.start(
-            plan,
-            started,
-            instance_id=_uuid(asked.instance_id),
-            key=asked.key,
-            content_hash=_content_hash(started, asked.version) if asked.key is not None else b"",
-            tenant=self.tenant,
-        )
-        await self._tell_nothing_of_others(answer)
-        raise_rejection(answer)
+        plans = self.engine.plans
+        try:
+            deployed = await plans.for_new(self.tenant, asked.workflow, version or asked.version)
+            deployed.refuse_unavailable()
+            refuse_unfit(deployed.plan, asked.input, self.engine.settings, self.tasks)
+        except (InvalidInput, NotAvailable, NotFound):
+            # Of what was started before, the definition may have changed or gone since.
+            answer = await self._begun(asked)
+            if answer is None:
+                raise
+        else:
+            answer = await self._start(deployed, asked, instance_id)
+        if answer.is_repeat and instance_id not in (None, answer.instance_id):
+            raise key_conflict(answer.instance_id)
         return answer
+
+    async def begin_of(self, document: JSON, asked: Start) -> Answer:
+        """Start an instance of a definition that is saved with it, unless the start is refused."""
+        refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
+        _uuid(asked.instance_id)
+        aware(asked.deadline, "deadline")
+        if asked.version is not None or await self._begun(asked) is not None:
+            return await self.begin(asked)
+        plan = self.engine.plans.compile(document)
+        refuse_unfit(plan, asked.input, self.engine.settings, self.tasks)
+        saved = await self.engine.plans.save(self.tenant, document)
+        return await self.begin(asked, version=saved.version)
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; what is wrong with one is in its place and keeps no other."""
@@ -363,9 +362,7 @@ class Workspace:
         if missing:
             message = "the definition uses something this version does not run"
             raise NotAvailable(message, missing)
-        if engine.settings.unknown_tasks == "fail":
-            refuse_unknown_tasks(plan, self.tasks)
-        refuse_bad_input(plan, input, engine.settings.limits)
+        refuse_unfit(plan, input, engine.settings, self.tasks)
         started = await engine.rehearsals.started(self.tenant, document, plan, input)
         answer = await engine.start(plan, started, instance_id=id, tenant=self.tenant)
         raise_rejection(answer)
@@ -535,6 +532,25 @@ class Workspace:
         with suppress(Conflict):
             await self._own(id).cancel("its workflow was removed")
 
+    async def _begun(self, asked: Start) -> Answer | None:
+        """What the same start made before, if that was under the same key; Conflict."""
+        if asked.key is None or json_problem(asked.input) is not None:
+            return None
+        return await self.engine.begun(self.tenant, asked.key, _content_hash(asked))
+
+    async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
+        answer = await self.engine.start(
+            deployed.plan,
+            _started(asked, deployed.version),
+            instance_id=instance_id,
+            key=asked.key,
+            content_hash=_content_hash(asked) if asked.key is not None else b"",
+            tenant=self.tenant,
+        )
+        await self._tell_nothing_of_others(answer)
+        raise_rejection(answer)
+        return answer
+
     async def _begin_if_it_can(self, asked: Start) -> Answer | TenutoError:
         try:
             return await self.begin(asked)
@@ -591,6 +607,14 @@ def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:
     return parse_document(text, str(path))
 
 
+def _still_runs(id: str) -> Conflict:
+    return Conflict(
+        f"instances of {id} have not ended",
+        code="TEN-3011",
+        advice="Wait for them, or cancel them with force.",
+    )
+
+
 def _uuid(instance_id: str | None) -> str | None:
     if instance_id is None:
         return None
@@ -610,7 +634,19 @@ def _uuid(instance_id: str | None) -> str | None:
         ) from error
 
 
-def _content_hash(started: Started, version: int | None) -> bytes:
+def _started(asked: Start, version: int) -> Started:
+    return Started(
+        definition_id=asked.workflow,
+        definition_version=version,
+        input=asked.input,
+        correlation_id=asked.correlation_id,
+        priority=asked.priority,
+        deadline=asked.deadline,
+        traceparent=asked.traceparent or UNSET,
+    )
+
+
+def _content_hash(asked: Start) -> bytes:
     """What makes two starts the same: not the version that happened to be the newest."""
-    content = msgspec.structs.replace(started, definition_version=version or 0, traceparent=UNSET)
+    content = msgspec.structs.replace(_started(asked, asked.version or 0), traceparent=UNSET)
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()

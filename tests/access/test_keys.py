@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -132,6 +132,15 @@ async def test_a_key_opens_nothing_from_the_moment_it_expires(
     await gate.admit(f"bearer {new.text}", clock.now())
     clock.move(0.001)
     assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
+
+
+@pytest.mark.parametrize(
+    "moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "2999-01-01T00:00:00"]
+)
+async def test_a_key_that_expires_at_no_moment_of_utc_is_not_made(keys: Keys, moment: str) -> None:
+    with pytest.raises(InvalidInput, match=r"\$.expiresAt"):
+        await made(keys, expires_at=datetime.fromisoformat(moment))
+    assert await keys.list("default") == []
 
 
 async def test_a_known_key_is_not_looked_up_again_for_half_a_second(

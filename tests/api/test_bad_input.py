@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from tenuto import Overloaded, StoreUnavailable, Tenuto
+from tenuto import InvalidInput, Overloaded, StoreUnavailable, Tenuto
+from tenuto.api.bodies import read_query
 from tenuto.api.config import ServiceConfig
 from tenuto.api.cursors import write_cursor
+from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.registry import OPERATIONS
 from tenuto.engine import intake
 from tenuto.engine.settings import Settings
@@ -106,6 +108,41 @@ async def test_every_wrong_field_is_named_at_once(serve: Serve) -> None:
             "$.stauts",
             "$.createdFrom",
         }
+
+
+@pytest.mark.asyncio
+async def test_of_many_unknown_fields_the_first_are_named_and_the_others_counted(
+    serve: Serve,
+) -> None:
+    many = {"y" * 10_000: 0, **{f"input{n}": 0 for n in range(999)}}
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        config = {"widgetType": "table", "widgetConfig": {"path": "input", **many}}
+        for path, body in (
+            ("/workflows/wait/start", many),
+            ("/instances/batch", many),
+            ("/events", {"pattern": "a.b", **many}),
+            (f"/instances/{id}/widget", config),
+        ):
+            reply = await call.post(path, body)
+            assert reply.status == 422, path
+            assert "980 more fields" in reply.text, path
+            assert len(reply.text) < 20_000, path
+
+
+def test_a_long_query_is_read_once() -> None:
+    """Where each name was counted for itself, this would take minutes."""
+    text = "&".join([*(f"p{n}=1" for n in range(200_000)), "last=1", "last=2"])
+    with pytest.raises(InvalidInput) as refused:
+        read_query(text.encode(), PageQuery)
+    assert [each.path for each in refused.value.problems] == ["$.last"]
+    with pytest.raises(InvalidInput) as refused:
+        read_query(text.removesuffix("&last=2").encode(), PageQuery)
+    assert len(refused.value.problems) == 21
+    with pytest.raises(InvalidInput) as refused:
+        read_query(text.removesuffix("&last=2").replace("=1", "=%00").encode(), PageQuery)
+    assert len(refused.value.problems) == 20
 
 
 @pytest.mark.asyncio

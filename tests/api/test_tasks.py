@@ -39,7 +39,7 @@ async def test_tasks_are_declared_listed_changed_and_forgotten(serve: Serve) -> 
         stale = await call("PUT", "/tasks/charge", changed, headers={"if-match": '"7"'})
         assert stale.status == 412
         put = await call("PUT", "/tasks/charge", changed, headers={"if-match": '"1"'})
-        assert (put.status, put.json["version"], put.headers["etag"]) == (200, 2, '"2"')
+        assert (put.status, put.json["version"], put.headers["etag"][:3]) == (200, 2, '"2-')
         found = (await call.get("/tasks/charge")).json
         assert found["limits"] == {"concurrency": 9}
         assert found["target"] == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.store.protocol import DefinitionRow
 from tests.api.conftest import DOUBLE, WAIT, Serve
 
 NEWER = {**DOUBLE, "description": "twice"}
@@ -120,6 +121,7 @@ async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve
         assert (await call.get("/workflows/wait")).status == 404
         assert (await call.get("/workflows/wait/versions")).status == 404
         assert (await call.post("/workflows/wait/start", {})).status == 404
+        assert (await call.post("/workflows/wait/start", {"version": 1})).status == 404
         assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 0
         listed = (await call.get("/workflows")).json["items"]
         assert [each["id"] for each in listed] == ["double"]
@@ -128,3 +130,77 @@ async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve
         versions = (await call.get("/workflows/wait/versions")).json["items"]
         assert [each["version"] for each in versions] == [3, 1]
         assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_step_starts_no_version_of_a_removed_workflow(serve: Serve) -> None:
+    step = {"stepId": "sub", "type": "SUB_WORKFLOW", "workflowId": "double", "version": 1}
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        assert (await call.post("/workflows", {"id": "parent", "steps": [step]})).status == 201
+        assert (await call("DELETE", "/workflows/double")).status == 204
+        ended = await call.start("parent", {"number": 1}, "?wait=30")
+        assert (ended["status"], ended["lastError"]["code"]) == ("FAILED", "UNKNOWN_WORKFLOW")
+
+
+@pytest.mark.asyncio
+async def test_a_definition_of_which_one_starts_just_now_is_not_removed(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        plans = call.app.engine.plans
+        hide = plans.hide
+
+        async def late_hide(tenant: str, id: str) -> DefinitionRow:
+            await call.start("wait", {"orderId": 1})
+            return await hide(tenant, id)
+
+        monkeypatch.setattr(plans, "hide", late_hide)
+        refused = await call("DELETE", "/workflows/wait")
+        assert (refused.status, refused.json["code"]) == (409, "TEN-3011")
+        assert (await call.get("/workflows/wait")).json["definition"] == WAIT
+        assert (await call.start("wait", {"orderId": 2}))["status"]
+
+
+@pytest.mark.asyncio
+async def test_what_if_match_refuses_changes_nothing(serve: Serve) -> None:
+    step = {"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "workflow.completed"}
+    async with serve() as call:
+        await call.post("/workflows", {**WAIT, "id": "w"})
+        for version in ('"7"', '"0"', f'"{"9" * 5_000}"', '"x"'):
+            reply = await call(
+                "PUT", "/workflows/w", {"id": "w", "steps": [step]}, headers={"if-match": version}
+            )
+            assert (reply.status, reply.json["code"]) == (412, "TEN-3010"), version
+        assert await call.app.engine.store.listeners(None) == []
+
+
+@pytest.mark.asyncio
+async def test_if_match_any_is_for_what_is_there(serve: Serve) -> None:
+    task = {"id": "t", "kind": "pull"}
+    async with serve() as call:
+        for path, body in (("/workflows/wait", WAIT), ("/tasks/t", task)):
+            any_version = {"if-match": "*"}
+            assert (await call("PUT", path, body, headers=any_version)).status == 412
+            assert (await call.get(path)).status == 404
+            assert (await call("PUT", path, body)).status in (200, 201)
+            assert (await call("PUT", path, body, headers=any_version)).status == 200
+            assert (await call("DELETE", path)).status == 204
+            assert (await call("PUT", path, body, headers=any_version)).status == 412
+
+
+@pytest.mark.asyncio
+async def test_the_etag_of_a_removed_task_is_not_that_of_the_next(serve: Serve) -> None:
+    async with serve() as call:
+        first = await call.post("/tasks", {"id": "t", "kind": "pull"})
+        await call("DELETE", "/tasks/t")
+        second = await call.post("/tasks", {"id": "t", "kind": "pull", "description": "other"})
+        assert first.headers["etag"] != second.headers["etag"]
+        change = {"id": "t", "kind": "pull", "description": "changed"}
+        stale = {"if-match": first.headers["etag"]}
+        assert (await call("PUT", "/tasks/t", change, headers=stale)).status == 412
+        fresh = {"if-match": second.headers["etag"]}
+        changed = await call("PUT", "/tasks/t", change, headers=fresh)
+        assert (changed.status, changed.json["version"] > second.json["version"]) == (200, True)
+        assert (await call.get("/tasks/t")).headers["etag"] == changed.headers["etag"]

@@ -61,8 +61,11 @@ def test_what_is_wrong_with_a_key_is_told_with_its_code(terminal: Terminal) -> N
     refused = terminal.call("keys", "create", " ", "--role", "viewer", "--scope", "all")
     assert refused.code == 2
     assert refused.err.count("TEN-2401") >= 2
-    late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", "tomorrow")
-    assert (late.code, "TEN-2401" in late.err) == (2, True)
+    for moment in ("tomorrow", "9999-12-31T23:59:59-14:00"):
+        late = terminal.call("keys", "create", "x", "--role", "viewer", "--expires", moment)
+        assert (late.code, "TEN-2401" in late.err) == (2, True)
+    early = terminal.call("audit", "list", "--from", "0001-01-01T00:00:00+14:00")
+    assert (early.code, "TEN-2402" in early.err) == (2, True)
     assert terminal.call("keys", "create", "x", "--role", "king").code == 2
 
 
@@ -76,7 +79,7 @@ def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None
     rest = terminal.call("audit", "list", "--cursor", "2", "-o", "json").json
     assert ([item["number"] for item in rest["items"]], rest["nextCursor"]) == ([1], None)
     whole = terminal.call("audit", "list", "--limit", "1", "--all", "-o", "json").json
-    assert [each["number"] for each in whole["items"]] == [3, 2, 1]
+    assert [each["number"] for each in whole["items"]] == [6, 5, 4, 3, 2, 1]
     assert terminal.call("audit", "list", "--cursor", "two").code == 2
     assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
     wrong = terminal.call("audit", "list", "--to", "yesterday")

@@ -7,7 +7,7 @@ import enum
 import json
 import socket
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -717,6 +717,11 @@ def sleeps_for_five(order: Any) -> None:
 @fault("TEN-1110", "2030-01-01", "`datetime(…, tzinfo=UTC)`")
 def sleeps_until_a_moment_nowhere(order: Any) -> None:
     sleep(until=datetime(2030, 1, 1))  # noqa: DTZ001  # fault
+
+
+@fault("TEN-1110", "9999", "time zone")
+def sleeps_past_the_end_of_time(order: Any) -> None:
+    sleep(until=datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-14))))  # fault
 
 
 @fault("TEN-1110", "`timeout` is 5", '`timeout="PT5S"`')

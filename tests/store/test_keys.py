@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.store.protocol import Outcome, WriteResult
+from tenuto.store.protocol import Outcome, UsedKey, WriteResult
 from tests.store.conftest import Handle
 from tests.store.situations import begin, entry, step, turn
 
@@ -27,6 +27,13 @@ async def test_the_same_key_with_other_content_is_a_conflict(store: Handle) -> N
     result = await store.commit(turn("t2", begin("i2", key="k", content_hash=b"2")))
     assert result.writes == {"i2": WriteResult(Outcome.KEY_CONFLICT, "i1")}
     assert await store.load(["i2"]) == {}
+
+
+async def test_who_has_a_key_is_told(store: Handle) -> None:
+    await store.commit(turn("t1", begin("i1", key="k", content_hash=b"\x001", tenant="a")))
+    assert await store.used_key("a", "k") == UsedKey("i1", b"\x001")
+    for tenant, key in (("b", "k"), ("a", "other"), ("a", "a\0b"), ("a", "\ud800")):
+        assert await store.used_key(tenant, key) is None
 
 
 async def test_two_starts_with_one_key_in_one_turn_are_one_instance(store: Handle) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tenuto.access.permissions import SCOPES, Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
+from tenuto.model.checks import moment_problem
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.tenants import tenant_problem
 from tenuto.ports import Clock, Ids
@@ -167,7 +168,9 @@ def _complaints(wish: KeyWish, tenant: str, now: datetime) -> Iterable[tuple[str
             yield f"$.scopes[{at}]", f"{scope!r} is no scope", advice
     if wish.scopes is not None and not wish.scopes:
         yield "$.scopes", "with no scopes a key opens nothing", "Leave them out, or name some."
-    if wish.expires_at is not None and wish.expires_at <= now:
+    if wish.expires_at is not None and (wrong := moment_problem(wish.expires_at)) is not None:
+        yield "$.expiresAt", wrong, "Write a moment such as 2030-01-31T12:00:00Z."
+    elif wish.expires_at is not None and wish.expires_at <= now:
         yield "$.expiresAt", "this has been already", "Name a moment that is to come."
     if problem := tenant_problem(tenant):
         yield "$.tenant", problem, "Write it with letters, digits, dots, dashes and underscores."

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -17,8 +19,9 @@ from msgspec import Struct
 
 from tenuto.api.problems import TOO_LARGE, Refusal
 from tenuto.definition.report import did_you_mean
+from tenuto.model.checks import MOST_UNKNOWN, moment_problem, unknown_names
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 MOST_DEPTH = 100
 """How deeply arrays and objects may be nested."""
@@ -125,7 +128,7 @@ def read_query(text: bytes, wanted: type[T]) -> T:
     if len(given) < len(pairs):
         raise _invalid("the query", [_twice(pairs)])
     if with_nul := [name for name, value in pairs if "\0" in name + value]:
-        raise _invalid("the query", [_with_nul(name) for name in with_nul])
+        raise _invalid("the query", [_with_nul(name) for name in with_nul[:MOST_UNKNOWN]])
     try:
         return msgspec.convert(given, wanted, strict=False)
     except msgspec.ValidationError as error:
@@ -139,8 +142,7 @@ def _with_nul(name: str) -> Problem:
 
 
 def _twice(pairs: list[tuple[str, str]]) -> Problem:
-    names = [name for name, _ in pairs]
-    twice = next(name for name in names if names.count(name) > 1)
+    [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
     advice = "Give it once; several values are separated by commas where that is meant."
     return _problem(f"$.{twice}", f"`{twice}` is there twice", advice)
 
@@ -156,7 +158,7 @@ def _problems(
     fields = _fields(wanted)
     if not isinstance(value, dict) or fields is None:
         return [_said(str(first), "$")]
-    found = [_unknown(name, fields) for name in value if name not in fields]
+    found = _unknown_fields(value, fields)
     for name, field in fields.items():
         if name not in value:
             if field.required:
@@ -164,9 +166,12 @@ def _problems(
                 found.append(problem)
             continue
         try:
-            msgspec.convert(value[name], field.type, strict=strict)
+            read = msgspec.convert(value[name], field.type, strict=strict)
         except msgspec.ValidationError as error:
             found.append(_said(str(error), f"$.{name}"))
+            continue
+        if isinstance(read, datetime) and (wrong := moment_problem(read)) is not None:
+            found.append(_problem(f"$.{name}", wrong, "Correct the value."))
     return found or [_said(str(first), "$")]
 
 
@@ -174,6 +179,17 @@ def _fields(wanted: object) -> Mapping[str, msgspec.structs.FieldInfo] | None:
     if not isinstance(wanted, type) or not issubclass(wanted, Struct):
         return None
     return {field.encode_name: field for field in msgspec.structs.fields(wanted)}
+
+
+def _unknown_fields(
+    value: Object, fields: Mapping[str, msgspec.structs.FieldInfo]
+) -> list[Problem]:
+    named, others = unknown_names(value, fields)
+    found = [_unknown(name, fields) for name in named]
+    if others:
+        message = f"there are {others:,} more fields here that nobody would read"
+        found.append(_problem("$", message, "Leave them out."))
+    return found
 
 
 def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Problem:

@@ -38,11 +38,12 @@ _TITLES = {
 _ALWAYS = (403, 421, 429, 500, 503)
 _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "put_task": (("If-Match", 'The version that was changed, such as "3".'),),
+    "rerun_instance": (("Idempotency-Key", "At most one instance is made under a key."),),
+    "put_task": (("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
     "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
     "get_workflow": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
     "get_instance": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
-    "put_workflow": (("If-Match", 'The version that was changed, such as "3".'),),
+    "put_workflow": (("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
 }
 
 

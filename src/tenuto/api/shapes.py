@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from tenuto.model.checks import moment_problem
 from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
@@ -24,14 +26,26 @@ Version: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Priority: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=600)]
+_MOMENTS = (Moment, Moment | None)
 BatchOf: TypeAlias = Annotated[list[T], Meta(max_length=MOST_ITEMS)]
 
 
-class Body(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What somebody sends; a field that nobody would read is refused."""
+class Sent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What comes from outside; a field that nobody would read is refused."""
+
+    def __post_init__(self) -> None:
+        """ValueError for a moment that cannot be kept, which no type says."""
+        for name, spelled in _moments_in(type(self)):
+            value = getattr(self, name)
+            if value is not None and (wrong := moment_problem(value)) is not None:
+                raise ValueError(f"`{spelled}` cannot be kept: {wrong}")
 
 
-class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Body(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What somebody sends."""
+
+
+class Query(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Query parameters."""
 
 
@@ -102,6 +116,13 @@ class StatusAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
 
     instance_id: str
     status: Status
+
+
+@cache
+def _moments_in(sent: type[Struct]) -> list[tuple[str, str]]:
+    """The fields that are moments, each with its name in JSON."""
+    fields = msgspec.structs.fields(sent)
+    return [(each.name, each.encode_name) for each in fields if each.type in _MOMENTS]
 
 
 def instance_item(row: InstanceRow) -> InstanceItem:

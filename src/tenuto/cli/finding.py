@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -22,6 +22,8 @@ _PAGE: Final = 1_000
 _NEWEST: Final = 5_000
 """So many instances are looked through for ids that are not ordered by time."""
 _SLACK: Final = timedelta(minutes=1)
+_LATEST_MS: Final = 253_402_214_400_000
+"""The last day that a date can be: no instance is made later."""
 """An id is made a moment before its instance is accepted."""
 _TIME_DIGITS: Final = 12
 _PREFIX: Final = re.compile(r"[0-9a-f-]+\Z")
@@ -107,19 +109,11 @@ def _window(prefix: str) -> InstanceQuery | None:
     digits = prefix.replace("-", "")[:_TIME_DIGITS]
     missing = 4 * (_TIME_DIGITS - len(digits))
     first = int(digits, 16) << missing
-    try:
-        begin = from_epoch_ms(first) - _SLACK
-        end = _or_latest(first + (1 << missing)) + _SLACK
-    except OverflowError:
+    if first >= _LATEST_MS:
         return None
+    begin = from_epoch_ms(first) - _SLACK
+    end = from_epoch_ms(min(first + (1 << missing), _LATEST_MS)) + _SLACK
     return InstanceQuery(created_from=begin, created_before=end, limit=_PAGE)
-
-
-def _or_latest(milliseconds: int) -> datetime:
-    try:
-        return from_epoch_ms(milliseconds)
-    except OverflowError:
-        return from_epoch_ms(253_402_214_400_000)
 
 
 def _is_whole(text: str) -> bool:

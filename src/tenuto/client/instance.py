@@ -150,12 +150,22 @@ class RemoteInstance:
         *,
         input: JSON | UnsetType = UNSET,
         version: int | None = None,
+        key: str | None = None,
     ) -> RemoteInstance:
-        """Make a new instance of it, from `from_step` on; this one does not change."""
+        """Make a new instance of it, from `from_step` on; this one does not change.
+
+        At most one is made under a `key`.
+        """
         body: dict[str, object] = {"fromStep": from_step, "version": version}
         if input is not UNSET:
             body["input"] = input
-        ask = Ask("POST", f"{self._path}/rerun", body=body, is_repeatable=False)
+        ask = Ask(
+            "POST",
+            f"{self._path}/rerun",
+            body=body,
+            headers={} if key is None else {"idempotency-key": key},
+            is_repeatable=key is not None,
+        )
         made = await self._connection.ask(ask, Stands)
         return RemoteInstance(self._connection, made.instance_id)
 

@@ -41,13 +41,14 @@ from tenuto.engine.requests import Answer, EventRequest, OfferJob, Request, Star
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.retention import Pruner
 from tenuto.engine.settings import Settings
+from tenuto.engine.starting import key_conflict
 from tenuto.engine.telling import Telling
 from tenuto.engine.timekeeper import Timekeeper
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.turn_meter import TurnMeter
 from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
 from tenuto.model.rehearsal import Mock
@@ -361,6 +362,25 @@ class Engine:
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
         return await self._ask(chosen, started, facts)
+
+    async def begun(self, tenant: str, key: str, content_hash: bytes) -> Answer | None:
+        """What was started under a key, for a repeat that would be refused by now; None: nothing.
+
+        A repeat is told of the first, whatever has become of the workflow since. Conflict where the
+        first was not the same.
+        """
+        used = await self.store.used_key(tenant, key)
+        if used is None:
+            return None
+        if used.content_hash != content_hash:
+            raise key_conflict(used.instance_id)
+        try:
+            state = (await self.state_of(used.instance_id)).state
+        except NotFound:
+            return None  # it has just been forgotten, and its key with it
+        return Answer(
+            instance_id=state.id, status=state.status, version=state.version, is_repeat=True
+        )
 
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable."""

@@ -18,8 +18,9 @@ from tenuto.engine.drafting import Drafter
 from tenuto.engine.intake import Intake
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Answer, EventRequest, Request
+from tenuto.engine.starting import key_conflict
 from tenuto.engine.turn_meter import TurnMeter
-from tenuto.model.errors import Conflict, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
@@ -259,14 +260,7 @@ class Lane:
                 )
             )
         else:
-            first.refuse(
-                Conflict(
-                    f"this key was used for another start: instance {outcome.existing_id}",
-                    code="TEN-3004",
-                    advice="Use a new key for a new start, or repeat the first one unchanged.",
-                    instance_id=outcome.existing_id,
-                )
-            )
+            first.refuse(key_conflict(outcome.existing_id))
         for request in rest:
             self._intake.report(_again(request))
 

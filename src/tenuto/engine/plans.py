@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeGuard
 
@@ -140,6 +141,23 @@ class Plans:
         self._listened[key] = now
         return found
 
+    async def for_new(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version that somebody asks for now; NotFound also where the definition was removed.
+
+        Its versions stay for those that have them: what was promised of one, and its reruns.
+        """
+        if version is not None and not await self._is_offered(tenant, id):
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
+        return await self.for_start(tenant, id, version)
+
+    async def _is_offered(self, tenant: str, id: str) -> bool:
+        if not self._store.is_shared and (tenant, id) in self._newest:
+            return True
+        newest = await self._newest_row(tenant, id)
+        # Where there never was one, whoever looks for the version says so.
+        return newest is None or not is_hidden(newest)
+
     def known(self, tenant: str, id: str, version: int) -> Deployed | None:
         """A version, if it is at hand."""
         return self._deployed.get((tenant, id, version))
@@ -150,6 +168,10 @@ class Plans:
         With `only_after` it is saved only while that is the newest version; Conflict.
         """
         plan = self.compile(document, tenant)
+        if only_after is not None:
+            # Before anybody listens for it: what is refused changes nothing. One that is overtaken
+            # after this leaves a listener that nobody wants for long.
+            await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
         now = self._clock.now()
@@ -179,6 +201,12 @@ class Plans:
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
+
+    async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
+        newest = await self._store.definition(tenant, id)
+        number = 0 if newest is None else newest.version
+        if number != version:
+            raise _not_the_newest(id, number)
 
     def rehearse(self, tenant: str, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
         """The plan of a document that is tried out, in one instance.
@@ -227,8 +255,10 @@ class Plans:
             rehearsal=rehearsal,
         )
 
-    async def hide(self, tenant: str, id: str) -> None:
+    async def hide(self, tenant: str, id: str) -> DefinitionRow:
         """Let a definition be as if it were not there, its triggers too; NotFound.
+
+        What it gives is the newest version that there was.
 
         Its versions stay for the instances that have them. That it is hidden is the newest of
         them, without content: whoever saves the definition again makes one after that.
@@ -245,6 +275,13 @@ class Plans:
         except Superseded as error:
             raise _not_the_newest(id, error.newest) from None
         self._newest.pop((tenant, id), None)
+        return newest
+
+    async def show_again(self, tenant: str, removed: DefinitionRow) -> None:
+        """Save a definition again that was hidden too soon, unless somebody else has meanwhile."""
+        with suppress(Conflict):
+            document = msgspec.json.decode(removed.content)
+            await self.save(tenant, document, only_after=removed.version + 1)
 
     def compile(self, document: JSON, tenant: str = "default", *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""

@@ -62,7 +62,7 @@ class Resolver:
 
     async def _found(self, tenant: str, order: ResolveChild) -> int | Failure:
         try:
-            deployed = await self._plans.for_start(tenant, order.workflow_id, order.version)
+            deployed = await self._plans.for_new(tenant, order.workflow_id, order.version)
         except StoreUnavailable:
             raise
         except NotFound as error:

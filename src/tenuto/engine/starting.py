@@ -9,12 +9,20 @@ from tenuto.core.deciding import NOT_THIS_STATUS
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.definition import input_problems
 from tenuto.engine.requests import Answer
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, json_problem
 from tenuto.model.policy import Limits
 from tenuto.tasks.registry import Registry
 
 TOO_MANY_BYTES = "TEN-2005"
+
+
+def refuse_unfit(plan: Plan, input: JSON, settings: Settings, tasks: Registry) -> None:
+    """InvalidInput where an instance of a plan could not be started with this input here."""
+    if settings.unknown_tasks == "fail":
+        refuse_unknown_tasks(plan, tasks)
+    refuse_bad_input(plan, input, settings.limits)
 
 
 def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
@@ -71,6 +79,16 @@ def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
             )
         ]
     return []
+
+
+def key_conflict(instance_id: str) -> Conflict:
+    """An idempotency key is used again, and not for the same."""
+    return Conflict(
+        f"this key was used for another start: instance {instance_id}",
+        code="TEN-3004",
+        advice="Use a new key for a new start, or repeat the first one unchanged.",
+        instance_id=instance_id,
+    )
 
 
 def has_found_another(answer: Answer) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from tenuto.events.ids import id_problems
-from tenuto.model.checks import length_problems
+from tenuto.model.checks import length_problems, unknown_names
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import Problem
 from tenuto.model.json import Object, json_problem, kind_of
@@ -58,10 +58,15 @@ class Fields:
     def only(self, known: Iterable[str]) -> None:
         """Refuse fields that nobody would read."""
         names = list(known)
-        for name in self._value:
-            if name not in names:
-                advice = f"Leave it out, or move it into `payload`; known: {', '.join(names)}."
-                self.wrong(name, f"an event has no field `{name}`", advice)
+        advice = f"Leave it out, or move it into `payload`; known: {', '.join(names)}."
+        named, others = unknown_names(self._value, names)
+        for name in named:
+            self.wrong(name, f"an event has no field `{name}`", advice)
+        if others:
+            message = f"there are {others:,} more fields that an event does not have"
+            self.problems.append(
+                Problem(code=self._code, path=self.path, message=message, advice=advice)
+            )
 
     def wrong(self, name: str, message: str, advice: str) -> None:
         """Note a problem of the field `name`."""

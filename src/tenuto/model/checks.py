@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from datetime import datetime
+from typing import NamedTuple
 
+from tenuto.model.durations import in_utc
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.ids import LONGEST_ID, too_long
 from tenuto.model.json import json_problem
+
+MOST_UNKNOWN = 20
+"""So many names that nobody knows are told of one by one, and of the others how many they are."""
+LONGEST_SHOWN = 80
+
+
+class Unknown(NamedTuple):
+    """Names that somebody sent and nobody would read."""
+
+    named: list[str]
+    """The first of them, cut to what a message can show."""
+    others: int
+
+
+def unknown_names(given: Iterable[str], known: Container[str]) -> Unknown:
+    """Those of `given` that are not among `known`.
+
+    Each is compared with what could have been meant and has a problem of its own, so that a few
+    bytes that somebody sends cost thousands: therefore there is an end to it.
+    """
+    unknown = [name for name in given if name not in known]
+    named = [name[:LONGEST_SHOWN] for name in unknown[:MOST_UNKNOWN]]
+    return Unknown(named, len(unknown) - len(named))
 
 
 def refuse_bad_text(**texts: str | None) -> None:
@@ -52,17 +78,24 @@ def length_problems(text: str, path: str) -> list[Problem]:
 
 
 def aware(moment: datetime | None, name: str) -> datetime | None:
-    """`moment`; InvalidInput when it does not say in which time zone it is."""
-    if moment is not None and moment.tzinfo is None:
-        raise InvalidInput(
-            "a moment needs a time zone",
-            [
-                Problem(
-                    code="TEN-2007",
-                    path=f"$.{name}",
-                    message=f"{moment.isoformat()} does not name its time zone",
-                    advice="Use an aware datetime, such as datetime.now(UTC).",
-                )
-            ],
+    """`moment`; InvalidInput unless it says in which time zone it is, and UTC has it."""
+    if moment is not None and (wrong := moment_problem(moment)) is not None:
+        problem = Problem(
+            code="TEN-2007",
+            path=f"$.{name}",
+            message=wrong,
+            advice="Use an aware datetime, such as datetime.now(UTC).",
         )
+        raise InvalidInput("a moment that cannot be kept", [problem])
     return moment
+
+
+def moment_problem(moment: datetime) -> str | None:
+    """Why a moment cannot be kept: it has no time zone, or is in no year that UTC has."""
+    if moment.utcoffset() is None:
+        return f"{moment.isoformat()} does not name its time zone"
+    try:
+        in_utc(moment)
+    except ValueError as error:
+        return str(error)
+    return None

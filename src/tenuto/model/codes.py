@@ -514,8 +514,9 @@ _REQUESTS = {
         "Write for example `payment.received`.",
     ),
     "TEN-2007": Code(
-        "Moment without a time zone",
-        "A moment names its time zone, so that it means the same everywhere.",
+        "Moment that cannot be kept",
+        "A moment names its time zone, so that it means the same everywhere, and in UTC it is in "
+        "the years 1 to 9999.",
         "Pass an aware datetime, or a timestamp such as `2026-11-15T20:12:14Z`.",
     ),
     "TEN-2008": Code(

@@ -12,6 +12,9 @@ from msgspec import Struct
 from whenever import Instant, ItemizedDelta, PlainDateTime
 
 LONGEST = timedelta(days=366 * 1000)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+LATEST = datetime.max.replace(tzinfo=UTC, microsecond=999_000)
+"""The last moment that a date can be, in whole milliseconds."""
 
 
 class Duration(Struct, frozen=True, omit_defaults=True):
@@ -28,7 +31,7 @@ class Duration(Struct, frozen=True, omit_defaults=True):
                 moment = plain.add(months=self.months).to_stdlib().replace(tzinfo=UTC)
             return moment + self.span
         except (OverflowError, ValueError):
-            return datetime.max.replace(tzinfo=UTC, microsecond=999_000)
+            return LATEST
 
     def before(self, moment: datetime) -> datetime:
         """The moment this long before `moment`, never earlier than a date can be."""
@@ -38,7 +41,7 @@ class Duration(Struct, frozen=True, omit_defaults=True):
                 moment = plain.subtract(months=self.months).to_stdlib().replace(tzinfo=UTC)
             return moment - self.span
         except (OverflowError, ValueError):
-            return datetime.min.replace(tzinfo=UTC)
+            return EARLIEST
 
 
 def parse_duration(value: object) -> Duration:
@@ -84,7 +87,16 @@ def parse_moment(value: object) -> datetime:
     if moment.tzinfo is None:
         message = f"{value!r} does not name its time zone; add 'Z' or an offset such as '+02:00'"
         raise ValueError(message)
-    return to_milliseconds(moment.astimezone(UTC))
+    return to_milliseconds(in_utc(moment))
+
+
+def in_utc(moment: datetime) -> datetime:
+    """`moment`, which names its zone, in UTC; ValueError where it is in no year that UTC has."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        message = f"{moment.isoformat()} is before the year 1 or after the year 9999 in UTC"
+        raise ValueError(message) from error
 
 
 def to_milliseconds(moment: datetime) -> datetime:
@@ -100,13 +112,23 @@ def epoch_ms(moment: datetime) -> int:
 
 
 def from_epoch_ms(milliseconds: int) -> datetime:
-    """The moment that `epoch_ms` names."""
-    return _EPOCH + milliseconds * _MILLISECOND
+    """The moment that `epoch_ms` names, never earlier or later than a date can be.
+
+    So every row can be read, whatever was once let into it.
+    """
+    try:
+        return _EPOCH + milliseconds * _MILLISECOND
+    except OverflowError:
+        return EARLIEST if milliseconds < 0 else LATEST
 
 
 def iso(moment: datetime) -> str:
-    """`moment` as users see it."""
-    return Instant(moment).format_iso()
+    """`moment` as users see it, never earlier or later than a date can be."""
+    try:
+        return Instant(moment).format_iso()
+    except ValueError:
+        # Its zone takes it out of the years that UTC has: a log may hold one.
+        return Instant(from_epoch_ms(epoch_ms(moment))).format_iso()
 
 
 _MILLISECOND = timedelta(milliseconds=1)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar, overload
 
 from tenuto.definition.time_kinds import iso_duration
+from tenuto.model.checks import moment_problem
 from tenuto.model.durations import Duration, iso
 from tenuto.model.graph import TIMEOUT
 from tenuto.python_form import formula
@@ -214,12 +215,9 @@ def _length(
 def _moment(trace: Recording, until: object) -> object:
     if not isinstance(until, datetime):
         return until
-    if until.utcoffset() is None:
-        trace.refuse(
-            "TEN-1110",
-            f"`until` is {until.isoformat()}, without a time zone",
-            "Say in which: `datetime(…, tzinfo=UTC)`.",
-        )
+    if (wrong := moment_problem(until)) is not None:
+        advice = "Pass a moment with its time zone: `datetime(…, tzinfo=UTC)`."
+        trace.refuse("TEN-1110", f"`until` cannot be kept: {wrong}", advice)
         return "1970-01-01T00:00:00Z"
     return iso(until)
 

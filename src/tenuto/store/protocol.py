@@ -245,7 +245,7 @@ class PastPage(NamedTuple):
     is_last: bool
 
 
-EARLIER = timedelta(minutes=1)
+EARLIER_MS = 60_000
 """No clock is so far off: what was stored before an event of that age is older than it."""
 
 
@@ -530,6 +530,13 @@ class InstancePage(NamedTuple):
     next_after: str | None
 
 
+class UsedKey(NamedTuple):
+    """An idempotency key, by who has it."""
+
+    instance_id: str
+    content_hash: bytes
+
+
 class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
     """A saved definition version: immutable, as its author wrote it."""
 
@@ -670,6 +677,12 @@ class Store(
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
         """A version, or the newest."""
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        """Which instance was started under an idempotency key; None: nobody has used it.
+
+        For whoever cannot have a start decided on any more: `commit` settles a key by itself.
+        """
 
     async def tenants(self) -> list[str]:
         """Whoever has a definition, an event or a listener, in order."""

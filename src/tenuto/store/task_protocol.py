@@ -52,7 +52,11 @@ class TaskStore(Protocol):
     """
 
     async def put_task(self, task: TaskRow) -> bool:
-        """Keep a task; False unless its version is the one after what is kept."""
+        """Keep a task; False unless its version is the one after what is kept.
+
+        What is kept has to be of the same origin too: a task that was forgotten and declared anew
+        begins with version 1 again.
+        """
 
     async def task(self, tenant: str, id: str) -> TaskRow | None:
         """A task of a tenant."""

@@ -62,6 +62,7 @@ from tenuto.store.protocol import (
     Turn,
     TurnResult,
     Unread,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -188,6 +189,9 @@ class FaultyStore:
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
         return await self._read(lambda: self._inner.definition(tenant, id, version))
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        return await self._read(lambda: self._inner.used_key(tenant, key))
 
     async def tenants(self) -> list[str]:
         return await self._read(self._inner.tenants)

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenuto.expr import ExpressionSyntaxError, parse_path
+from tenuto.model.checks import unknown_names
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
 
@@ -92,10 +93,13 @@ class _Reading:
 
     def read(self) -> WidgetConfig:
         known = FIELDS[self._type]
-        for name in self._config:
-            if name not in known:
-                message = f"`{name}` is not a field of a {self._type} widget"
-                self._wrong(name, message, _one_of(name, known))
+        named, others = unknown_names(self._config, known)
+        for name in named:
+            message = f"`{name}` is not a field of a {self._type} widget"
+            self._wrong(name, message, _one_of(name, known))
+        if others:
+            message = f"there are {others:,} more fields here that nobody would read"
+            self.problems.append(_problem("$.widgetConfig", message, _ADVICE))
         if "path" not in self._config:
             self._wrong("path", "it is missing", "Name the value to show, such as `output.rows`.")
         return WidgetConfig(

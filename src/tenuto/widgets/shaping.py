@@ -89,7 +89,9 @@ def _cell(row: JSON, name: str) -> JSON:
     if isinstance(row, dict):
         return row.get(name)
     if isinstance(row, list):
-        return row[int(name)] if name.isdecimal() and int(name) < len(row) else None
+        # What is a place in this row may be a name of any length in another.
+        is_place = name.isdecimal() and len(name) <= len(str(MOST_COLUMNS))
+        return row[int(name)] if is_place and int(name) < len(row) else None
     return row if name == "value" else None
 
 

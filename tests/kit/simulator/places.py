@@ -12,9 +12,10 @@ import apsw
 
 from tenuto.store.columns import InstanceColumns
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.memory.disk import Owner, UsedKey, unpack
+from tenuto.store.memory.disk import Owner, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
 from tenuto.store.outbox_columns import OutboxColumns, PostingColumns
+from tenuto.store.protocol import UsedKey
 from tenuto.store.sqlite import Inline, SqliteStore
 from tenuto.testing.faulty_store import Handle
 from tests.kit.simulator.tables import OWED

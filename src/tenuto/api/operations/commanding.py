@@ -11,6 +11,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
+from tenuto.instances import begin_rerun
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
 
@@ -156,15 +157,25 @@ async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> Sta
     request=RerunRequest,
     response=StatusAnswer,
     status=201,
-    other_statuses=(409,),
+    other_statuses=(200, 409),
     size="value",
     may_be_empty=True,
 )
 async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswer:
-    earlier = call.workspace.at(call.path["id"])
-    rerun = await earlier.rerun(body.from_step, input=body.input, version=body.version)
+    made = await begin_rerun(
+        call.workspace.engine,
+        call.workspace.tenant,
+        call.path["id"],
+        from_step=body.from_step,
+        input=body.input,
+        version=body.version,
+        key=call.headers.get("idempotency-key"),
+    )
+    if made.is_repeat:
+        call.status = 200
+    rerun = call.workspace.at(made.instance_id)
     call.response_headers["location"] = f"{API}/instances/{rerun.id}"
-    call.after = {"instanceId": rerun.id}
+    call.after = {"instanceId": rerun.id, "duplicate": made.is_repeat}
     return StatusAnswer(instance_id=rerun.id, status=await rerun.status())
 
 

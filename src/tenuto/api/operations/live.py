@@ -66,7 +66,8 @@ def _last_id(given: str | None) -> int | None:
     if given is None:
         return None
     text = given.strip()
-    if not (text.isascii() and text.isdecimal()) or int(text) >= _FARTHEST:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_FARTHEST))
+    if not is_number or int(text) >= _FARTHEST:
         message = f"{given[:80]!r} is no id of an event of this stream"
         raise Refusal(422, WRONG_FIELD, message, "Send the id of the last event that came.")
     return int(text)

@@ -105,11 +105,19 @@ async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAns
     return await answered(call, body, call.path["id"])
 
 
-async def answered(call: Call[StartQuery], body: StartRequest, workflow: str) -> StartAnswer:
-    """Start an instance of a workflow, and wait for its end for as long as was asked."""
+async def answered(
+    call: Call[StartQuery], body: StartRequest, workflow: str, *, saving: JSON = None
+) -> StartAnswer:
+    """Start an instance of a workflow, and wait for its end for as long as was asked.
+
+    `saving` is its definition, where that is saved with the start.
+    """
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     asked = replace(asked, traceparent=call.traceparent)
-    started = await call.workspace.begin(asked)
+    if saving is None:
+        started = await call.workspace.begin(asked)
+    else:
+        started = await call.workspace.begin_of(saving, asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:

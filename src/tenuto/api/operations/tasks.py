@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
 from tenuto.api.bodies import WRONG_FIELD
@@ -14,7 +13,7 @@ from tenuto.api.cursors import read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
-from tenuto.api.operations.workflows import PageQuery, only_after
+from tenuto.api.operations.workflows import PageQuery, matched
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Page
 from tenuto.definition.lone_task import workflow_of
@@ -22,7 +21,7 @@ from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.task_definitions import Declared
+from tenuto.task_definitions import Declared, tag_of
 
 TAG = "tasks"
 
@@ -123,7 +122,8 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
     if body.id != call.path["taskId"]:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
-    version = only_after(call.headers.get("if-match"))
+    if_match = call.headers.get("if-match")
+    version = None if if_match is None else matched(if_match)
     call.before = await recorded.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)
@@ -171,12 +171,12 @@ async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswe
         if id not in call.workspace.tasks:
             raise
         task = TaskDefinition(id=id, kind="pull")
-    saved = await call.workspace.save(workflow_of(task))
-    return await answered(call, replace(body, version=body.version or saved.version), saved.id)
+    document = workflow_of(task)
+    return await answered(call, body, str(document["id"]), saving=document)
 
 
 def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
-    call.response_headers["etag"] = f'"{declared.row.version}"'
+    call.response_headers["etag"] = f'"{tag_of(declared.row)}"'
     return _shown(declared)
 
 

@@ -18,13 +18,15 @@ from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
 from tenuto.definition import check, unavailable
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
-from tenuto.model.errors import Conflict, InvalidInput, Problem
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition, Task
 from tenuto.model.json import JSON
 from tenuto.store.protocol import DefinitionRow
 from tenuto.workspace import Saved
 
 TAG = "workflows"
+_MOST_DIGITS = 18
+"""No version has more; a number of thousands of them cannot even be read."""
 
 
 class SavedWorkflow(Answer, frozen=True, kw_only=True, rename="camel"):
@@ -106,7 +108,7 @@ async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
 )
 async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     document = _named(body, call.path["id"])
-    version = only_after(call.headers.get("if-match"))
+    version = await _only_after(call)
     try:
         saved = await call.workspace.save(document, only_after=version)
     except Conflict as error:
@@ -213,7 +215,7 @@ async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
 async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     id = call.path["id"]
     newest = (await call.workspace.definition(id)).version
-    below = read_cursor(call.query.cursor, Number) or newest + 1
+    below = min(read_cursor(call.query.cursor, Number) or newest + 1, newest + 1)
     wanted = range(below - 1, 0, -1)[: call.query.limit]
     rows = await call.workspace.versions(id, wanted)
     return Page(
@@ -262,14 +264,28 @@ def _named(document: JSON, id: str) -> JSON:
     return {"id": id, **document}
 
 
-def only_after(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
+def matched(if_match: str) -> int | str:
+    """What `If-Match` names: a version, another ETag, or `*`."""
     text = if_match.strip().removeprefix("W/").strip('"')
-    if not text.isdecimal() or not text.isascii():
+    is_number = text.isdecimal() and text.isascii() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else text
+
+
+async def _only_after(call: Call[NoQuery]) -> int | None:
+    """The version that `If-Match` asks for; 412 where there is none that it could mean."""
+    if_match = call.headers.get("if-match")
+    if if_match is None:
+        return None
+    named = matched(if_match)
+    if isinstance(named, int):
+        return named
+    if named != "*":
         message = f"{if_match[:80]!r} is no version"
         raise Refusal(412, "TEN-3010", message, 'Send the ETag of a version, such as "3".')
-    return int(text)
+    try:
+        return (await call.workspace.definition(call.path["id"])).version
+    except NotFound as error:
+        raise Refusal(412, "TEN-3010", error.message, "Leave `If-Match` out to make it.") from None
 
 
 def _item(row: DefinitionRow) -> WorkflowItem:

@@ -86,7 +86,9 @@ def append_audit(disk: MemoryDisk, entries: Sequence[AuditEntry]) -> list[AuditR
 
 
 def audit(disk: MemoryDisk, query: AuditQuery) -> list[AuditRow]:
-    below = min(query.below or audit_head(disk, query.tenant).number + 1, 1 << 62)
+    # From the end of the chain at most: a number far behind it would take for ever to come down.
+    behind = audit_head(disk, query.tenant).number + 1
+    below = min(query.below or behind, behind)
     lines = (
         _line(disk, (query.tenant, number))
         for number in range(below - 1, 0, -1)

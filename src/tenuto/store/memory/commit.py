@@ -28,7 +28,6 @@ from tenuto.store.memory.disk import (
     Owner,
     Process,
     StoredEvent,
-    UsedKey,
     pack,
     unpack,
 )
@@ -49,6 +48,7 @@ from tenuto.store.protocol import (
     Snapshot,
     Turn,
     TurnResult,
+    UsedKey,
     WaitRow,
     WriteResult,
 )

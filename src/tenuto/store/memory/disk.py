@@ -92,13 +92,6 @@ class Job(NamedTuple):
         return (self.token, self.leased_by, self.is_outside) == (token, process_id, False)
 
 
-class UsedKey(NamedTuple):
-    """A row of idempotency_keys."""
-
-    instance_id: str
-    content_hash: bytes
-
-
 def pack(row: object) -> bytes:
     """`row` as bytes, if it can be: not text that is not Unicode, nor numbers beyond 64 bits."""
     return msgspec.msgpack.encode(row)

@@ -10,8 +10,9 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.status import FINAL
 from tenuto.store.columns import DefinitionColumns, InstanceColumns, MailColumns
 from tenuto.store.erasing_protocol import DefinitionKey, Erasure
-from tenuto.store.memory.disk import MemoryDisk, UsedKey, unpack
+from tenuto.store.memory.disk import MemoryDisk, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+from tenuto.store.protocol import UsedKey
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -98,6 +98,7 @@ from tenuto.store.protocol import (
     Turn,
     TurnResult,
     Unread,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -278,6 +279,10 @@ class MemoryStore:
             version = self.disk.definition_versions.get((tenant, id), 0)
         row = self.disk.definitions.get((tenant, id, version))
         return None if row is None else definition_row(unpack(DefinitionColumns, row))
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        stored = self.disk.keys.get((tenant, key))
+        return None if stored is None else unpack(UsedKey, stored)
 
     async def tenants(self) -> list[str]:
         disk = self.disk

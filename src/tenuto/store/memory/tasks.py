@@ -13,6 +13,8 @@ def put_task(disk: MemoryDisk, new: TaskRow) -> bool:
         return there == new
     if new.version != (0 if there is None else there.version) + 1:
         return False
+    if there is not None and there.created_at != new.created_at:
+        return False
     with disk.transaction():
         disk.put(disk.tasks, (new.tenant, new.id), pack(task_columns(new)))
     return True

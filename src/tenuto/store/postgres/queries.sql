@@ -2706,11 +2706,10 @@ VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
 ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
 
 -- name: update_task
--- Change a task from one version to the next.
+-- Change a task from one version to the next; not another one that was declared anew under its id.
 UPDATE tenuto.task_definitions SET
-    version = :version, document = :document, is_pushed = :is_pushed, created_at = :created_at,
-    updated_at = :updated_at
-WHERE tenant = :tenant AND id = :id AND version = :version - 1
+    version = :version, document = :document, is_pushed = :is_pushed, updated_at = :updated_at
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
 RETURNING 1;
 
 -- name: task

@@ -30,7 +30,7 @@ from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, page_of_instances
 from tenuto.store.protocol import (
-    EARLIER,
+    EARLIER_MS,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
@@ -42,6 +42,7 @@ from tenuto.store.protocol import (
     PastEvents,
     PastPage,
     StoredInstance,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -200,7 +201,7 @@ async def past_events(pool: Pool, asked: PastEvents, after: int, limit: int) -> 
         "instance_id": asked.instance_id,
         "since": epoch_ms(asked.since),
         "received_from": epoch_ms(asked.received_from),
-        "long_before": epoch_ms(asked.received_from - EARLIER),
+        "long_before": epoch_ms(asked.received_from) - EARLIER_MS,
         "after": after,
         "limit": limit,
         "paths": [term.path for term in asked.terms],
@@ -265,6 +266,11 @@ async def dead_letters(
     bound = dict(zip(names, dead_letter_bound(below), strict=True))
     found = await pool.rows("dead_letters", {"tenant": tenant, "limit": limit, **bound})
     return [dead_letter_row(DeadLetterColumns._make(row)) for row in found]
+
+
+async def used_key(pool: Pool, tenant: str, key: str) -> UsedKey | None:
+    found = await pool.rows("used_keys", {"tenant": [tenant], "key": [key]})
+    return UsedKey(*found[0][2:]) if found else None
 
 
 async def dead_letter(pool: Pool, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:

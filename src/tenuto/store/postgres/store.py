@@ -104,6 +104,7 @@ from tenuto.store.protocol import (
     Turn,
     TurnResult,
     Unread,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -343,6 +344,9 @@ class PostgresStore:
         return await looked_for(
             reads.definition(self._connections, tenant, id, version), nothing=None
         )
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        return await looked_for(reads.used_key(self._connections, tenant, key), nothing=None)
 
     async def tenants(self) -> list[str]:
         return [tenant for (tenant,) in await self._connections.rows("tenants")]

@@ -32,7 +32,7 @@ from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.job_protocol import JobKey, Lease
 from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
-    EARLIER,
+    EARLIER_MS,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
@@ -46,6 +46,7 @@ from tenuto.store.protocol import (
     PastEvents,
     PastPage,
     StoredInstance,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -180,7 +181,7 @@ def past_events(session: Session, asked: PastEvents, after: int, limit: int) -> 
         "instance_id": asked.instance_id,
         "since": epoch_ms(asked.since),
         "received_from": epoch_ms(asked.received_from),
-        "long_before": epoch_ms(asked.received_from - EARLIER),
+        "long_before": epoch_ms(asked.received_from) - EARLIER_MS,
         "after": after,
         "limit": limit,
         "terms": as_json([(_path(term.path), *term[1:]) for term in asked.terms]),
@@ -251,6 +252,11 @@ def mail(session: Session, process_id: str, limit: int) -> list[Mail]:
         mail_row(MailColumns(id, instance_id, bytes.fromhex(input), created_at))
         for id, instance_id, input, created_at in session.packed("mail", parameters)
     ]
+
+
+def used_key(session: Session, tenant: str, key: str) -> UsedKey | None:
+    found = session.packed("used_keys", (as_json([(tenant, key)]),))
+    return UsedKey(found[0][2], bytes.fromhex(found[0][3])) if found else None
 
 
 def dead_letters(

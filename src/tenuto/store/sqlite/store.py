@@ -80,6 +80,7 @@ from tenuto.store.protocol import (
     Turn,
     TurnResult,
     Unread,
+    UsedKey,
     WaitKey,
     WaitRow,
     WaitTerm,
@@ -329,6 +330,10 @@ class SqliteStore:
         self, tenant: str, id: str, version: int | None = None
     ) -> DefinitionRow | None:
         look = self._look(lambda session: _definition(session, tenant, id, version))
+        return await looked_for(look, nothing=None)
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        look = self._look(lambda session: reads.used_key(session, tenant, key))
         return await looked_for(look, nothing=None)
 
     async def tenants(self) -> list[str]:
