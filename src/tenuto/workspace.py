@@ -41,6 +41,7 @@ from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
+from tenuto.store.pages import cursor_after
 from tenuto.store.protocol import (
     DeadLetterPlace,
     DeadLetterRow,
@@ -54,7 +55,7 @@ from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
-"""So many instances are cancelled together."""
+"""So many instances are cancelled together, or read to pass over test runs."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -343,9 +344,13 @@ class Workspace:
             if query.ids:
                 return page
             rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
-            if page.next_after is None or len(rows) >= wanted:
+            if len(rows) > wanted:
+                return InstancePage(rows[:wanted], cursor_after(rows[wanted - 1]))
+            if page.next_after is None or len(rows) == wanted:
                 return InstancePage(rows, page.next_after)
-            query = msgspec.structs.replace(query, after=page.next_after, limit=wanted - len(rows))
+            # There may be many test runs: they are passed over in few statements.
+            ahead = max(wanted - len(rows), _AT_ONCE)
+            query = msgspec.structs.replace(query, after=page.next_after, limit=ahead)
 
     # -- what is only tried out
 
@@ -528,8 +533,8 @@ class Workspace:
                 return
 
     async def _cancel(self, id: str) -> None:
-        # One that has ended meanwhile needs no cancelling.
-        with suppress(Conflict):
+        # One that has ended meanwhile, or is not even there any more, needs no cancelling.
+        with suppress(Conflict, NotFound):
             await self._own(id).cancel("its workflow was removed")
 
     async def _begun(self, asked: Start) -> Answer | None:

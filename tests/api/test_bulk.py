@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from tenuto.access.roles import Role
 from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
 from tenuto.store.bulk_protocol import BulkRow
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
-from tests.api.test_gate import KEYS, bearing
+from tests.api.test_gate import KEYS, Keys, bearing, somebody
 
 
 async def over(call: Caller, id: str, **headers: str) -> Any:  # noqa: ANN401 - a view
@@ -131,11 +134,21 @@ async def test_dead_letters_are_retried_and_discarded_together(serve: Serve) -> 
         assert (view["done"], (await call.get("/dead-letters")).json["items"]) == (3, [])
 
 
-def a_row(call: Caller, progress: Progress, *ids: str) -> BulkRow:
-    asked = BulkAsked(target="instances", action="pause", which=Which(ids=ids), by="ann")
+PAUSE = BulkAsked(target="instances", action="pause", which=Which(), by="ann")
+
+
+def a_row(
+    call: Caller,
+    progress: Progress,
+    *ids: str,
+    asked: BulkAsked = PAUSE,
+    id: str = "b",
+    tenant: str = "default",
+) -> BulkRow:
+    asked = replace(asked, which=Which(ids=ids))
     return BulkRow(
-        tenant="default",
-        id="b",
+        tenant=tenant,
+        id=id,
         content=msgspec.json.encode(asked),
         progress=msgspec.json.encode(progress),
         created_at=call.app.engine.clock.now(),
@@ -190,3 +203,144 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("running", 0, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: Serve) -> None:
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        paused, ended = await waiting(call, 2)
+        await (await call.app.instance(paused)).pause()
+        await (await call.app.instance(ended)).cancel()
+        progress = Progress(pending=(paused, ended), is_found=True)
+        await call.app.engine.store.put_bulk(a_row(call, progress, paused, ended))
+        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["done"], view["failed"]) == ("done", 1, 1)
+        assert [each["id"] for each in view["failures"]] == [ended]
+
+
+@pytest.mark.asyncio
+async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve) -> None:
+    """It was killed after it had retried the first, and before it could say so."""
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        await call.app.deploy(REFUSE)
+        await call.start("refuse", {}, "?wait=30")
+        [letter] = (await call.get("/dead-letters")).json["items"]
+        await (await call.app.instance(letter["instanceId"])).retry()
+        await call.get(f"/instances/{letter['instanceId']}?wait=30")
+        asked = BulkAsked(target="dead-letters", action="retry", which=Which(), by="ann")
+        progress = Progress(pending=(letter["id"],), is_found=True)
+        row = a_row(call, progress, letter["id"], asked=asked)
+        await call.app.engine.store.put_bulk(row)
+        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["done"], view["failed"]) == ("done", 1, 0)
+        [again] = (await call.get("/dead-letters")).json["items"]
+        assert (again["attempts"], again["id"] != letter["id"]) == (2, True)
+
+
+@pytest.mark.asyncio
+async def test_letters_that_are_named_are_looked_up_and_no_others_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "PAGE", 1)
+    async with serve() as call:
+        await call.app.deploy(REFUSE)
+        for _ in range(3):
+            await call.start("refuse", {}, "?wait=30")
+        ids = [each["id"] for each in (await call.get("/dead-letters")).json["items"]]
+
+        async def not_asked(*_: object, **__: object) -> list[object]:
+            raise AssertionError("all letters are read")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(call.app.engine.store, "dead_letters", not_asked)
+            named = [ids[0], "nobody:x", ids[2], ids[0]]
+            discard = {"action": "discard", "filter": {"ids": named}}
+            counted = await call.post("/dead-letters/bulk", discard | {"dryRun": True})
+            assert counted.json["matched"] == 2
+            view = await over(call, (await call.post("/dead-letters/bulk", discard)).json["id"])
+            assert (view["done"], view["failed"]) == (2, 0)
+        left = (await call.get("/dead-letters")).json["items"]
+        assert [each["id"] for each in left] == [ids[1]]
+
+
+@pytest.mark.asyncio
+async def test_a_long_action_takes_turns_with_those_of_others(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "PAGE", 1)
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 4)
+        store = call.app.engine.store
+        await store.put_bulk(a_row(call, Progress(), *ids, id="long"))
+        await store.put_bulk(a_row(call, Progress(), ids[0], id="short", tenant="other"))
+        one = BulkOffice(call.app.engine, call.app.tasks)
+        for _ in range(2):
+            assert await one.run_once()
+        long, short = await store.bulk("default", "long"), await store.bulk("other", "short")
+        assert long is not None
+        assert short is not None
+        assert (long.is_open, short.is_open) == (True, False)
+        for _ in range(3):
+            assert await one.run_once()
+        assert (await call.get("/instances/bulk/long")).json["done"] == 4
+
+
+@pytest.mark.asyncio
+async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 1)
+        store, begun = call.app.engine.store, asyncio.Event()
+        await store.put_bulk(a_row(call, Progress(), *ids))
+
+        async def takes_long(*_: object, **__: object) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(office, "act", takes_long)
+            one = BulkOffice(call.app.engine, call.app.tasks)
+            one.start()
+            await begun.wait()
+            await one.stop()
+        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert (await call.get("/instances/bulk/b")).json["done"] == 1
+
+
+@pytest.mark.asyncio
+async def test_an_action_that_is_cancelled_stops_within_its_page(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "AT_ONCE", 1)
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 3)
+        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+
+        async def cancelled_meanwhile(*_: object, **__: object) -> None:
+            await call("DELETE", "/instances/bulk/b")
+
+        monkeypatch.setattr(office, "act", cancelled_meanwhile)
+        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        view = (await call.get("/instances/bulk/b")).json
+        assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_key_finds_the_first_whoever_repeats_it(serve: Serve) -> None:
+    both = Keys(**{name: somebody(name, Role.OPERATOR) for name in ("ann", "otto")})
+    async with serve(admission=both) as call:
+        body = {"action": "cancel", "filter": {"workflowId": "wait"}}
+        found = set()
+        for name in ("ann", "otto"):
+            headers = bearing(name) | {"idempotency-key": "k"}
+            reply = await call("POST", "/instances/bulk", body, headers=headers)
+            found.add((reply.status, reply.json["id"], reply.json["requestedBy"]))
+        assert len(found) == 1

@@ -132,3 +132,23 @@ async def test_webhooks_and_subscriptions_come_and_go(serve: Serve) -> None:
         assert len((await call.get("/subscriptions")).json["items"]) == 1
         assert (await call("DELETE", f"/subscriptions/{sub.json['id']}")).status == 204
         assert (await call.get("/webhooks")).json["items"] == []
+
+
+@pytest.mark.asyncio
+async def test_webhooks_and_subscriptions_are_listed_page_by_page(serve: Serve) -> None:
+    app = Tenuto(tasks=tasks(), settings=Settings(private_webhooks=True))
+    async with serve(app=app) as call:
+        hook = {"url": "http://127.0.0.1:9/x", "patterns": ["a.b"]}
+        asked = {"subscriberId": "s", "callbackUrl": "http://127.0.0.1:9/y", "patterns": ["a.*"]}
+        for path, body in (("/webhooks", hook), ("/subscriptions", asked)):
+            ids = [(await call.post(path, body)).json["id"] for _ in range(3)]
+            page = (await call.get(f"{path}?limit=2")).json
+            found = [each["id"] for each in page["items"]]
+            assert len(found) == 2
+            assert (await call("DELETE", f"{path}/{found[0]}")).status == 204
+            ids.append((await call.post(path, body)).json["id"])
+            while (cursor := page["nextCursor"]) is not None:
+                page = (await call.get(f"{path}?limit=1&cursor={cursor}")).json
+                found += [each["id"] for each in page["items"]]
+            assert sorted(found) == sorted(ids)
+            assert (await call.get(f"{path}?cursor=x")).codes == {"TEN-2009"}

@@ -9,6 +9,8 @@ import pytest
 
 from tenuto.model.json import Object
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve, until
+from tests.api.test_gate import Notes
+from tests.kit.turns import turns
 
 APPROVE: Object = {
     "id": "approve",
@@ -286,3 +288,26 @@ async def test_a_service_that_stops_answers_who_waits(serve: Serve) -> None:
         call.gate.service.stopping.set()
         assert (await waiting).status == 202
         assert (await call.get("/health/ready")).json == {"status": "stopping"}
+
+
+@pytest.mark.asyncio
+async def test_a_wait_ends_with_whoever_asked_and_what_they_did_is_recorded(serve: Serve) -> None:
+    notes = Notes()
+    async with serve(audit=notes) as call:
+        await call.app.deploy(WAIT)
+        asking = asyncio.ensure_future(call.start("wait", {"orderId": 1}, "?wait=600"))
+
+        async def has_started() -> bool:
+            return bool((await call.get("/instances")).json["items"])
+
+        await until(has_started)
+        connected = call.gate.service.metrics.requests.connected
+        assert connected["request"] == 1
+        asking.cancel()
+
+        async def nobody_asks() -> bool:
+            await turns(1)
+            return connected["request"] == 0
+
+        await until(nobody_asks)
+        assert ("local", "start_workflow", "done") in notes.kept

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto import StoreUnavailable
 from tenuto.access.gatekeeper import Gatekeeper
@@ -205,3 +206,24 @@ async def test_an_address_that_asks_too_often_is_refused_before_anybody_looks_wh
         reply = await call("GET", "/instances", headers=bearing("guess"))
         assert (reply.status, reply.json["code"]) == (429, "TEN-4291")
         assert int(reply.headers["retry-after"]) > 1
+
+
+@pytest.mark.asyncio
+async def test_a_key_of_a_clock_that_is_behind_moves_no_page_of_keys(serve: Serve) -> None:
+    async with serve() as call:
+        ours = bearing((await made(call, name="a")).json["key"])
+        for name in "bc":
+            await made(call, ours, name=name)
+        store = call.app.engine.store
+        oldest = (await store.keys("default"))[0]
+        listed = await call("GET", "/keys?limit=1", headers=ours)
+        before = replace(
+            oldest, id="late", name="late", created_at=oldest.created_at - timedelta(1)
+        )
+        await store.put_key(before)
+        names = [each["name"] for each in listed.json["items"]]
+        while (cursor := listed.json["nextCursor"]) is not None:
+            listed = await call("GET", f"/keys?limit=1&cursor={cursor}", headers=ours)
+            names += [each["name"] for each in listed.json["items"]]
+        assert names[0] == "a"
+        assert sorted(names) == ["a", "b", "c"]

@@ -16,8 +16,9 @@ from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
 from tenuto.api.live import credential, event_stream, socket as live_socket
 from tenuto.api.live.words import GOING, SLOW, UNAUTHENTICATED
-from tenuto.model.errors import Unauthenticated
+from tenuto.model.errors import StoreUnavailable, Unauthenticated
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
+from tests.kit.turns import turns
 
 MISSING = "0190f0f0-0000-7000-8000-000000000000"
 
@@ -182,7 +183,7 @@ async def test_a_credential_that_ends_ends_its_sockets_and_streams(
             assert (await said(gone))["code"] == "TEN-5011"
             assert (await gone.receive(timeout=30)).data == UNAUTHENTICATED
             async with asyncio.timeout(30):
-                await stream.read()
+                assert b'"reason":"error","code":"TEN-5011"' in await stream.read()
             await stays.send_json({"event": "ping"})
             assert await said(stays) == {"event": "pong"}
 
@@ -240,6 +241,101 @@ async def test_a_client_that_takes_nothing_is_dropped(
         async with asyncio.timeout(30):
             assert await client.closed == SLOW
             await running
+
+
+class Slow(NeverTakes):
+    """A client that takes what it is sent when it gets round to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.takes = asyncio.Event()
+        self.takes.set()
+        self.is_behind = asyncio.Event()
+        self.heard: list[Any] = []
+        self.came = asyncio.Event()
+
+    async def send_text(self, text: str) -> None:
+        if not self.takes.is_set():
+            self.is_behind.set()
+        await self.takes.wait()
+        self.heard.append(json.loads(text))
+        self.came.set()
+        self.came = asyncio.Event()
+
+    async def until(self, *events: tuple[str, str]) -> None:
+        """Until it was told of each of these instances that it stands so."""
+        while not {(each.get("instanceID"), each.get("status")) for each in self.heard} >= {
+            *events
+        }:
+            await self.came.wait()
+
+
+@pytest.mark.asyncio
+async def test_what_waits_to_be_sent_at_a_stop_does_not_count_as_told(serve: Serve) -> None:
+    async with serve() as call:
+        await call.app.deploy(WAIT)
+        ids = [(await call.start("wait", {"orderId": n}))["instanceId"] for n in (1, 2)]
+        client, service = Slow(), call.gate.service
+        socket = live_socket.LiveSocket(service, LOCAL, {}, client)  # type: ignore[arg-type]
+        running = asyncio.ensure_future(socket.run())
+        for id in ids:
+            await socket._take(json.dumps({"event": "workflow_run_join", "runId": id}))
+        async with asyncio.timeout(30):
+            await client.until(*((id, "WAITING_FOR_EVENT") for id in ids))
+            client.takes.clear()
+            for id in ids:
+                await (await call.app.instance(id)).pause()
+            await client.is_behind.wait()
+            places = [socket._feeds[id] for id in ids]
+            while not all(each._place > each.cursor for each in places):
+                await turns(1)
+            service.stopping.set()
+            client.takes.set()
+            await running
+        for id in ids:
+            mine = [each for each in client.heard if each.get("instanceID") == id]
+            dropped = mine.pop()
+            assert dropped["event"] == "workflow_run_dropped"
+            assert dropped["cursor"] == mine[-1]["seq"], "no more than what was sent"
+
+
+@pytest.mark.asyncio
+async def test_a_join_that_fails_does_not_take_a_newer_one_with_it(serve: Serve) -> None:
+    async with serve() as call:
+        client = Slow()
+        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        newer = asyncio.ensure_future(socket._wait_for_stop())
+        older = asyncio.ensure_future(socket._tell(MISSING, 0, None))
+        socket._rooms[MISSING] = newer
+        await older
+        assert client.heard[-1]["code"] == "TEN-3001"
+        assert socket._rooms == {MISSING: newer}
+        newer.cancel()
+
+
+@pytest.mark.asyncio
+async def test_a_stream_that_cannot_tell_everything_says_so_at_its_end(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call, socket_of(call) as socket:
+        await call.app.deploy(WAIT)
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+
+        async def away(*_of: object, **_page: object) -> None:
+            raise StoreUnavailable("it is away")
+
+        monkeypatch.setattr(call.app.engine.store, "entries", away)
+        url = f"{call.url}/api/v1/instances/{id}/stream?untilEnd=true&since=1"
+        async with call.session.get(url) as stream:
+            [event] = [each async for each in events_of(stream)]
+        assert event["event"] == "workflow_run_dropped"
+        data = json.loads(event["data"])
+        assert (data["cursor"], data["reason"]) == (1, "error")
+        assert (data["code"], data["message"]) == (StoreUnavailable("").code, "it is away")
+        await socket.send_json({"event": "workflow_run_join", "runId": id, "since": 1})
+        assert (await said(socket))["event"] == "workflow_run_joined"
+        error = await said(socket)
+        assert (error["event"], error["instanceID"], error["cursor"]) == ("error", id, 1)
 
 
 async def events_of(stream: aiohttp.ClientResponse) -> AsyncIterator[dict[str, str]]:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from tenuto import Tenuto
 from tenuto.engine.histogram import Histogram
 from tenuto.metrics.metrics import LOOK_EVERY, Metrics
-from tenuto.metrics.names import MOST_NAMES, Named, Names
+from tenuto.metrics.names import MOST_NAMES, MOST_TENANTS, Named, Names
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve
 
 pytestmark = pytest.mark.asyncio
@@ -122,3 +122,20 @@ async def test_names_are_bounded_and_nothing_is_left_uncounted() -> None:
     seen = names.seen_by("default")
     assert len(seen) == MOST_NAMES + 1
     assert sum(sum(each.counts) for _, _, each in seen) == MOST_NAMES + 50
+
+
+async def test_the_names_of_one_tenant_take_nothing_from_another() -> None:
+    names = Names(Histogram)
+    for number in range(MOST_NAMES + 50):
+        names[Named("noisy", f"w{number}")].add(1)
+    names[Named("quiet", "orders")].add(1)
+    assert "orders" in {workflow for workflow, _, _ in names.seen_by("quiet")}
+
+
+async def test_tenants_with_names_are_bounded() -> None:
+    names = Names(Histogram)
+    for number in range(MOST_TENANTS + 50):
+        names[Named(f"t{number}", "w")].add(1)
+    seen = names.seen_by("t0")
+    assert len(seen) == MOST_TENANTS + 1
+    assert sum(sum(each.counts) for _, _, each in seen) == MOST_TENANTS + 50

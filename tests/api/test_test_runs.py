@@ -10,6 +10,7 @@ import pytest
 from tenuto import Context, Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
+from tenuto.store.protocol import InstancePage, InstanceQuery
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import DOUBLE, Caller, Serve, until
 from tests.api.test_gate import Notes
@@ -308,3 +309,29 @@ async def test_a_test_run_and_the_world_do_not_hear_each_other(serve: Serve) -> 
         for id in (one, other):
             assert (await call("DELETE", f"/workflows/test/{id}")).status == 204
         assert await store.tenants() == ["default"]
+
+
+@pytest.mark.asyncio
+async def test_lists_pass_over_test_runs_in_few_statements(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.app.deploy(DOUBLE)
+        ids = [(await call.start("double", {"number": 1}))["instanceId"] for _ in range(3)]
+        for _ in range(12):
+            assert (await call.post("/workflows/test", test_run(mocks=MOCKS))).status == 201
+        asked: list[int] = []
+        plain = call.app.engine.store.instances
+
+        async def counted(query: InstanceQuery) -> InstancePage:
+            asked.append(query.limit)
+            return await plain(query)
+
+        monkeypatch.setattr(call.app.engine.store, "instances", counted)
+        page = (await call.get("/instances?limit=1")).json
+        assert len(asked) <= 2
+        found = [each["id"] for each in page["items"]]
+        while (cursor := page["nextCursor"]) is not None:
+            page = (await call.get(f"/instances?limit=1&cursor={cursor}")).json
+            found += [each["id"] for each in page["items"]]
+        assert found == ids[::-1]

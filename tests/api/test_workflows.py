@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto import InstanceRef, NotFound
+from tenuto.model.status import Status
 from tenuto.store.protocol import DefinitionRow
 from tests.api.conftest import DOUBLE, WAIT, Serve
 
@@ -98,6 +100,26 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
         )
         instance = (await call.get(f"/instances/{started.json['instanceId']}")).json
         assert instance["definitionVersion"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_forced_removal_does_not_mind_instances_that_are_forgotten_meanwhile(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        for number in range(2):
+            await call.start("wait", {"orderId": number})
+        plain, gone = InstanceRef.cancel, list[str]()
+
+        async def cancel(self: InstanceRef, reason: str | None = None) -> Status:
+            if not gone:
+                gone.append(self.id)
+                raise NotFound("it is gone")
+            return await plain(self, reason)
+
+        monkeypatch.setattr(InstanceRef, "cancel", cancel)
+        assert (await call("DELETE", "/workflows/wait?force=true")).status == 204
 
 
 @pytest.mark.asyncio

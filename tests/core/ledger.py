@@ -131,7 +131,9 @@ class Ledger:
             case DropDeadLetters():
                 place = (effect.node, effect.iteration)
                 self.dead_letters = [
-                    each for each in self.dead_letters if (each.node, each.iteration) != place
+                    each
+                    for each in self.dead_letters
+                    if each.kind == "late-result" or (each.node, each.iteration) != place
                 ]
             case ResolveChild():
                 key = NodeKey(effect.node, effect.iteration)

@@ -69,6 +69,14 @@ def test_what_failed_runs_again_and_what_completed_stays() -> None:
     assert run.count("NODE_COMPLETED a#1") == 1
 
 
+def test_what_is_tried_again_is_no_dead_letter_any_more() -> None:
+    run = play(draw("a>b")).start().fail("a", "DECLINED")
+    assert [each.node for each in run.ledger.dead_letters] == ["a"]
+    assert run.retry().ledger.dead_letters == []
+    run.fail("a", "DECLINED")
+    assert [each.attempt for each in run.ledger.dead_letters] == [2]
+
+
 def test_what_the_failure_withdrew_begins_again() -> None:
     run = SHELF["order_retried"]()
     assert run.status is Status.COMPLETED

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tenuto import Context, Settings, Tenuto
+from tenuto.engine import explainer
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -56,6 +57,25 @@ async def test_a_child_is_explained_below_its_parent() -> None:
         instance = await app.start("parent", {"orderId": 7})
         await until_waiting(app, 1)
         assert causes_of(await instance.explain()) == [("child", [("event", [])])]
+
+
+async def test_no_more_than_so_many_below_one_are_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(explainer, "MOST_IN_ALL", 3)
+    each: Object = {"source": "{{ctx.input.items}}", "mode": "parallel", "concurrency": 5}
+    nodes: list[Object] = [
+        {"id": "each", "type": "loop", "config": each},
+        {"id": "below", "type": "subWorkflow", "config": {"workflowId": "waiting"}},
+    ]
+    edge: Object = {"source": "each", "target": "below", "sourceHandle": "loop"}
+    async with Tenuto() as app:
+        await app.deploy(ONE_WAIT)
+        await app.deploy({"id": "many", "nodes": [*nodes], "edges": [edge]})
+        instance = await app.start("many", {"items": [1, 2, 3, 4, 5]})
+        await until_waiting(app, 5)
+        [(_, children)] = causes_of(await instance.explain())
+        assert [bool(below) for _, below in children] == [True, True, True, False, False]
 
 
 async def test_a_task_that_nobody_has_waits_for_a_worker() -> None:

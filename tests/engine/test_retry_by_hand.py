@@ -73,6 +73,22 @@ async def test_a_retried_instance_completes() -> None:
         assert refused.value.code == "TEN-3002"
 
 
+@pytest.mark.parametrize("url", ["memory", "sqlite"])
+async def test_a_retry_takes_the_dead_letter_with_it(url: str, tmp_path: Path) -> None:
+    shop = Shop()
+    where = None if url == "memory" else f"sqlite:///{tmp_path}/orders.db"
+    async with shop.register(Tenuto(where) if where else Tenuto()) as app:
+        await app.deploy(steps("a", task="flaky"))
+        instance = await app.start("flow")
+        await failed(instance)
+        store = app.engine.store
+        assert len(await store.dead_letters("default")) == 1
+        shop.is_broken = False
+        await instance.retry()
+        assert await store.dead_letters("default") == []
+        assert await instance.result(timeout=20) == "mended"
+
+
 async def test_an_instance_that_failed_in_another_process_is_retried(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     shop = Shop()

@@ -144,7 +144,7 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
         rows = await store.entries(instance.id)
         for given in (rows, rows[:4] + rows[2:], rows[:4] + rows[6:], rows[3:], []):
             room = Room(store, app.engine.clock, held.plan, blank(instance.id))
-            feed = Feed(room, 0, 1_000, until_end=True)
+            feed = Feed(room, 0, until_end=True)
             store.reads = 0
             room.hint(len(rows), given)
             assert await all_told(feed) == log_told
@@ -153,23 +153,54 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
 
 
 @pytest.mark.asyncio
-async def test_one_who_is_slow_is_dropped_and_comes_back() -> None:
+async def test_one_who_falls_behind_is_told_the_rest_from_the_log() -> None:
     async with app_on(MemoryStore()) as app:
         hub = LiveHub(app.engine)
         await app.deploy(WAIT)
         instance = await app.start("waiting")
-        async with (
-            hub.follow("default", instance.id, buffer=2) as slow,
-            hub.follow("default", instance.id, until_end=True) as quick,
-        ):
+        async with hub.follow("default", instance.id, until_end=True) as slow:
             begun = await some_told(slow, 3)
             assert begun[-1]["status"] == "WAITING_FOR_EVENT"
+            room = hub._places[instance.id].opening.result()[0]
+            room.window = Window(room.window.end, most_messages=1)
             await app.publish("go")
-            everything = await all_told(quick)
-            left = [each async for each in slow]
-        assert left == [Dropped(slow.cursor, "slow")]
-        assert slow.cursor == begun[-1]["seq"]
-        assert everything == begun + await whole(hub, instance.id, slow.cursor)
+            async with hub.follow("default", instance.id, until_end=True) as quick:
+                everything = await all_told(quick)
+            assert slow.cursor < room.window.start
+            assert begun + await all_told(slow) == everything
+
+
+@pytest.mark.asyncio
+async def test_a_message_counts_as_told_once_the_next_is_asked_for() -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        async with hub.follow("default", instance.id) as feed:
+            first, second = await some_told(feed, 2)
+            assert feed.cursor == first["seq"]
+            await some_told(feed, 1)
+            assert feed.cursor == second["seq"]
+
+
+@pytest.mark.asyncio
+async def test_what_was_missed_and_cannot_be_read_breaks_off_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(WAIT)
+        instance = await app.start("waiting")
+        rows = await app.engine.store.entries(instance.id)
+
+        async def entries(*_of: object, **_page: object) -> object:
+            return [row._replace(event_type="FROM_LATER") for row in rows]
+
+        async with hub.follow("default", instance.id) as feed:
+            monkeypatch.setattr(app.engine.store, "entries", entries)
+            with pytest.raises(TenutoError, match="newer program") as refused:
+                await some_told(feed, 1)
+        assert refused.value.code == "TEN-4005"
 
 
 def test_a_window_keeps_the_newest_messages_within_its_bounds() -> None:
@@ -179,10 +210,10 @@ def test_a_window_keeps_the_newest_messages_within_its_bounds() -> None:
     assert (window.start, window.end) == (5, 9)
     window.push([Message(11, "workflow_node_update", b"1" * 20)], 12)
     assert (window.start, window.end) == (7, 12)
-    message, behind = window.after(8)
+    message = window.after(8)
     assert message is not None
-    assert (message.seq, behind) == (9, 2)
-    assert window.after(11) == (None, 0)
+    assert message.seq == 9
+    assert window.after(11) is None
 
 
 @pytest.mark.asyncio
@@ -220,7 +251,7 @@ async def test_who_watches_where_a_process_stops_is_told_where_to_go_on() -> Non
         async with hub.follow("default", instance.id) as feed:
             last = (await some_told(feed, 3))[-1]
             await hub.close()
-            assert [each async for each in feed] == [Dropped(int(str(last["seq"])), "stopping")]
+            assert [each async for each in feed] == [Dropped(int(str(last["seq"])))]
         with pytest.raises(StoreUnavailable):
             async with hub.follow("default", instance.id):
                 pass

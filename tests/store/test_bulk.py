@@ -48,6 +48,17 @@ async def test_one_is_held_until_it_lapses_and_who_held_it_writes_no_more(store:
     assert await store.claim_bulks(moment(999), moment(1000), 9) == []
 
 
+async def test_those_that_rest_the_longest_are_taken_first(store: Handle) -> None:
+    for id in ("b1", "b2", "b3"):
+        await store.put_bulk(row(id))
+    held = [(await store.claim_bulks(moment(0), moment(100), 1))[0] for _ in range(2)]
+    await store.save_bulk(held[1], moment(5))
+    await store.save_bulk(held[0], moment(6))
+    taken = [(await store.claim_bulks(moment(9), moment(100), 1))[0].id for _ in range(3)]
+    assert taken[1:] == [held[1].id, held[0].id]
+    assert set(taken) == {"b1", "b2", "b3"}, "new ones before them"
+
+
 async def test_who_holds_one_hears_that_it_was_stopped(store: Handle) -> None:
     await store.put_bulk(row())
     [held] = await store.claim_bulks(moment(0), moment(100), 9)

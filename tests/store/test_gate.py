@@ -176,12 +176,15 @@ async def test_a_write_without_entries_is_written(store: Handle) -> None:
     assert [each.id for each in await store.dead_letters("default")] == ["d1"]
 
 
-async def test_what_was_kept_of_a_compensation_goes_when_it_is_tried_again(store: Handle) -> None:
+async def test_what_was_kept_goes_when_it_is_tried_again_but_for_late_results(
+    store: Handle,
+) -> None:
     given_up = {"kind": "compensation-failed", "node": "undo"}
     kept = (
         dead_letter("d1", "i1", **given_up),
         dead_letter("d2", "i1", **given_up, iteration="0"),
-        dead_letter("d3", "i1", node="undo"),
+        dead_letter("d3", "i1", node="undo", kind="late-result"),
+        dead_letter("d6", "i1", node="undo", kind="task-failed"),
     )
     other = aside("i2", dead_letters=(dead_letter("d4", "i2", **given_up),))
     await store.commit(turn("t1", begin("i1"), begin("i2")))

@@ -121,7 +121,7 @@ async def test_a_full_last_page_has_no_next(store: Handle) -> None:
 async def test_a_cursor_that_is_none_is_refused(store: Handle, after: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         await store.instances(InstanceQuery(after=after))
-    assert [(each.code, each.path) for each in refusal.value.problems] == [("TEN-2009", "$.after")]
+    assert [(each.code, each.path) for each in refusal.value.problems] == [("TEN-2009", "$.cursor")]
 
 
 async def test_filters_follow_what_an_instance_does(store: Handle) -> None:

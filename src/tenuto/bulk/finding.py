@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 import msgspec
 
 from tenuto.bulk.asked import SENSIBLE, BulkAsked, Found
+from tenuto.model.errors import NotFound
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
 from tenuto.workspace import Workspace
 
@@ -42,6 +44,8 @@ async def _instances(
 async def _dead_letters(
     workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
 ) -> Found:
+    if asked.which.ids:
+        return await _named_letters(workspace, asked, before, cursor, limit)
     below = None
     if cursor is not None:
         below = msgspec.json.decode(cursor, type=DeadLetterPlace)
@@ -54,11 +58,30 @@ async def _dead_letters(
     return Found(ids, msgspec.json.encode(place).decode())
 
 
+async def _named_letters(
+    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+) -> Found:
+    """Those that were named are looked up, however many others there are."""
+    # An older program goes through them all, and leaves another cursor.
+    start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+    ids = tuple(dict.fromkeys(asked.which.ids))
+    found = await asyncio.gather(*(_letter(workspace, id) for id in ids[start : start + limit]))
+    fitting = tuple(row.id for row in found if row is not None and _fits(row, asked, before))
+    end = start + limit
+    return Found(fitting, str(end) if end < len(ids) else None)
+
+
+async def _letter(workspace: Workspace, id: str) -> DeadLetterRow | None:
+    try:
+        return await workspace.dead_letter(id)
+    except NotFound:
+        return None
+
+
 def _fits(row: DeadLetterRow, asked: BulkAsked, before: datetime) -> bool:
     which = asked.which
     return (
         row.at < before
-        and (not which.ids or row.id in which.ids)
         and which.kind in (None, row.kind)
         and which.task_id in (None, row.task_id)
         and (which.created_from is None or row.at >= which.created_from)

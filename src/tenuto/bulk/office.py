@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
 from msgspec.structs import replace
 
 from tenuto.bulk.acting import act
-from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
+from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, Progress
 from tenuto.bulk.finding import find
 from tenuto.engine.engine import Engine
-from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable
+from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.tasks.registry import Registry
 from tenuto.workspace import Workspace
@@ -22,9 +23,9 @@ from tenuto.workspace import Workspace
 log = logging.getLogger("tenuto.bulk")
 
 PAGE = 100
-"""So many are done between two notes of how far it has come."""
+"""So many are found at once; after them it is the turn of others."""
 AT_ONCE = 20
-"""So many of them together."""
+"""So many are done together, between two notes of how far it has come."""
 HELD_FOR = timedelta(seconds=60)
 """After so long without a note another process takes over."""
 LOOK_EVERY = 5.0
@@ -37,8 +38,12 @@ _asked = msgspec.json.Decoder(BulkAsked).decode
 _progress = msgspec.json.Decoder(Progress).decode
 
 
+class _TakenOver(Exception):
+    """Somebody else goes on with it, after a silence."""
+
+
 class BulkOffice:
-    """Accepts actions over many things, and goes on with them one after the other."""
+    """Accepts actions over many things, and goes on with them in turns, a page of each."""
 
     def __init__(self, engine: Engine, tasks: Registry) -> None:
         self._engine = engine
@@ -64,16 +69,16 @@ class BulkOffice:
         Conflict where the key was used for something else.
         """
         engine = self._engine
-        content = msgspec.json.encode(asked)
         row = BulkRow(
             tenant=tenant,
             id=_id_of(key) if key is not None else engine.ids.instance_id(engine.clock.now()),
-            content=content,
+            content=msgspec.json.encode(asked),
             progress=msgspec.json.encode(Progress()),
             created_at=engine.clock.now(),
         )
         there = await engine.store.put_bulk(row)
-        if there.content != content:
+        # Whoever repeats it under the key need not be who asked first.
+        if replace(_asked(there.content), by=asked.by) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
         self._hint.set()
         return there
@@ -126,62 +131,72 @@ class BulkOffice:
                 self._hint.clear()
 
     async def run_once(self) -> bool:
-        """Go on with one that nobody has in hand, until it is over; whether there was one."""
+        """Do a page of the one that nobody has in hand for the longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
         claimed = await engine.store.claim_bulks(now, now + HELD_FOR, 1)
         for row in claimed:
-            await self._go_on(row)
+            try:
+                await self._go_on(row)
+            except asyncio.CancelledError:
+                # Whoever takes over need not wait until the hold is over.
+                await self._let_go(row)
+                raise
+            except _TakenOver:
+                log.info("somebody else goes on with the bulk operation %s", row.id)
         return bool(claimed)
 
     async def _go_on(self, row: BulkRow) -> None:
         asked, progress = _asked(row.content), _progress(row.progress)
         workspace = self._workspace(row.tenant, asked)
         is_repeat = bool(progress.pending)
-        while progress.status == "running":
-            if row.is_stopped:
-                progress = self._ended(progress, "cancelled")
-            elif progress.pending:
-                progress = await self._done(workspace, asked, progress, is_repeat=is_repeat)
-            elif progress.is_found:
-                progress = self._ended(progress, "done")
-            else:
-                before = row.created_at + _A_MOMENT
-                found = await find(workspace, asked, before, progress.cursor, PAGE)
-                progress = replace(
-                    progress,
-                    pending=found.ids,
-                    cursor=found.cursor,
-                    is_found=found.cursor is None,
-                )
-            is_repeat = is_repeat and bool(progress.pending)
-            saved = await self._saved(row, progress)
-            if saved is None:
-                return  # Somebody else goes on with it.
-            row = saved
+        if not progress.pending and not progress.is_found and not row.is_stopped:
+            before = row.created_at + _A_MOMENT
+            found = await find(workspace, asked, before, progress.cursor, PAGE)
+            progress = replace(
+                progress, pending=found.ids, cursor=found.cursor, is_found=found.cursor is None
+            )
+            row, progress = await self._saved(row, progress)
+        while progress.pending and not row.is_stopped:
+            progress = await self._done(workspace, asked, progress, is_repeat=is_repeat)
+            row, progress = await self._saved(row, progress)
+        if row.is_stopped:
+            progress = self._ended(progress, "cancelled")
+        elif progress.is_found:
+            progress = self._ended(progress, "done")
+        await self._saved(row, progress, is_held=False)
 
-    async def _saved(self, row: BulkRow, progress: Progress) -> BulkRow | None:
+    async def _saved(
+        self, row: BulkRow, progress: Progress, *, is_held: bool = True
+    ) -> tuple[BulkRow, Progress]:
         changed = replace(
             row,
             progress=msgspec.json.encode(progress),
             is_open=progress.status == "running",
         )
-        return await self._engine.store.save_bulk(changed, self._engine.clock.now() + HELD_FOR)
+        until = self._engine.clock.now() + (HELD_FOR if is_held else timedelta())
+        saved = await self._engine.store.save_bulk(changed, until)
+        if saved is None:
+            raise _TakenOver
+        return saved, progress
+
+    async def _let_go(self, row: BulkRow) -> None:
+        with suppress(TenutoError):
+            there = await self._engine.store.bulk(row.tenant, row.id)
+            if there is not None and there.token == row.token:
+                await self._engine.store.save_bulk(there, self._engine.clock.now())
 
     async def _done(
         self, workspace: Workspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
     ) -> Progress:
-        room = asyncio.Semaphore(AT_ONCE)
-
-        async def one(id: str) -> ItemFailure | None:
-            async with room:
-                return await act(workspace, asked, id, is_repeat=is_repeat)
-
-        outcomes = await asyncio.gather(*map(one, progress.pending))
+        now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
+        outcomes = await asyncio.gather(
+            *(act(workspace, asked, id, is_repeat=is_repeat) for id in now)
+        )
         failures = [each for each in outcomes if each is not None]
         return replace(
             progress,
-            pending=(),
+            pending=later,
             done=progress.done + len(outcomes) - len(failures),
             failed=progress.failed + len(failures),
             failures=(*progress.failures, *failures)[:MOST_FAILURES],

@@ -8,11 +8,12 @@ from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Reject
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
+from tenuto.model.effects import DropDeadLetters
 from tenuto.model.entries import RetryRequested, StatusChanged
 from tenuto.model.graph import Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
-from tenuto.model.status import Status
+from tenuto.model.status import NodeStatus, Status
 
 
 def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
@@ -27,6 +28,7 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     held_back = held_back_by_end(d.state)
     called_off = left_open(d.plan, d.state)
     loops = [key for key in reopened if key in d.state.loops]
+    _drop_dead_letters(d)
     d.emit(RetryRequested(at=d.now, by=asked.by, edited=asked.edited))
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
     for key in called_off:
@@ -37,6 +39,13 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     for key in loops:
         loop.resume(d, key)
     return None
+
+
+def _drop_dead_letters(d: Deciding) -> None:
+    """What failed runs again: should it fail once more, that is kept in its place."""
+    for key, node in reopened_by_retry(d.plan, d.state):
+        if node.status is NodeStatus.FAILED and isinstance(d.plan[key.node].node.config, Task):
+            d.order(DropDeadLetters(node=key.node, iteration=key.iteration))
 
 
 def _refuse(d: Deciding) -> Rejection | None:

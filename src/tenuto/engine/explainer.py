@@ -21,6 +21,21 @@ MOST_DEPTH = 5
 """So many instances below one another are explained."""
 MOST_CHILDREN = 20
 """So many children of one instance are."""
+MOST_IN_ALL = 100
+"""So many below one are, however they are spread."""
+
+
+class _Budget:
+    """How many instances may still be explained."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def take(self, wanted: list[str]) -> list[str]:
+        """Those for which there is room; siblings go before what is below them."""
+        taken = wanted[: min(MOST_CHILDREN, self._left)]
+        self._left -= len(taken)
+        return taken
 
 
 class Explainer:
@@ -43,9 +58,9 @@ class Explainer:
 
     async def explain(self, held: Held) -> Explanation:
         """Where an instance stands and why."""
-        return await self._explained(held, MOST_DEPTH)
+        return await self._explained(held, MOST_DEPTH, _Budget(MOST_IN_ALL))
 
-    async def _explained(self, held: Held, depth: int) -> Explanation:
+    async def _explained(self, held: Held, depth: int, budget: _Budget) -> Explanation:
         near = await self._inspector.near_events(held)
         now = self._clock.now()
         silences = {} if self._runner is None else self._runner.silences(held.state.id)
@@ -61,17 +76,19 @@ class Explainer:
                 (key.node, key.iteration, key.arm): near_events_view(events)
                 for key, events in near.items()
             },
-            children=await self._children(held.state, depth),
+            children=await self._children(held.state, depth, budget),
         )
         return explain(held.plan, held.state, facts)
 
-    async def _children(self, state: InstanceState, depth: int) -> dict[str, Explanation]:
-        wanted = _children_of(state)[:MOST_CHILDREN] if depth else []
+    async def _children(
+        self, state: InstanceState, depth: int, budget: _Budget
+    ) -> dict[str, Explanation]:
+        wanted = budget.take(_children_of(state)) if depth else []
         if not wanted:
             return {}
         loaded = await self._loader.load(wanted)
         return {
-            id: await self._explained(held, depth - 1)
+            id: await self._explained(held, depth - 1, budget)
             for id, held in loaded.items()
             if isinstance(held, Held)
         }

@@ -172,7 +172,7 @@ class Obligations:
         self.dead_letters = [
             each
             for each in self.dead_letters
-            if each.kind != "compensation-failed" or (each.node, each.iteration) != key
+            if each.kind == "late-result" or (each.node, each.iteration) != key
         ]
 
     def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:

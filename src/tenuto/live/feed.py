@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from msgspec import Struct
 
 from tenuto.live.messages import Message
 from tenuto.live.replay import Page
-from tenuto.live.room import Room
-
-BUFFER = 1_000
+from tenuto.live.room import Room, cannot_be_watched
+from tenuto.model.errors import TenutoError
 
 
 class Dropped(Struct, frozen=True):
-    """The last thing in a feed that breaks off: come back with `since=cursor`."""
+    """The last thing in a feed that breaks off, since the process that tells stops.
+
+    Come back with `since=cursor`.
+    """
 
     cursor: int
     """Everything up to this entry was told."""
-    reason: Literal["slow", "stopping"]
-    """Whether the one who watches was too far behind, or the process that tells stops."""
 
 
 Told: TypeAlias = Message | Dropped
@@ -28,37 +28,37 @@ Told: TypeAlias = Message | Dropped
 class Feed:
     """First what was missed, at the pace of whoever reads it; then what comes.
 
-    It stays open when the instance has ended, since a retry by hand or the undoing by a parent may
-    follow; with `until_end` it ends once everything is told and nothing more happens by itself.
+    Who falls behind what is kept in memory goes on with what the log has. It stays open when the
+    instance has ended, since a retry by hand or the undoing by a parent may follow; with
+    `until_end` it ends once everything is told and nothing more happens by itself.
     """
 
-    def __init__(self, room: Room, since: int, buffer: int, *, until_end: bool) -> None:
-        """`buffer`: so many messages one may be behind, once what was missed is told."""
+    def __init__(self, room: Room, since: int, *, until_end: bool) -> None:
         self.cursor = since
-        """Everything up to this entry was told, or was not asked for."""
+        """Everything up to this entry was told, or was not asked for. A message counts as told
+        once the one after it is asked for: until then it may be on its way."""
+        self._place = since
+        """Everything up to this entry was handed out."""
         self._room = room
-        self._buffer = buffer
         self._until_end = until_end
         self._page: Page | None = None
         self._left: list[Message] = []
         """What of the page is still to be told, the next last."""
-        self._has_caught_up = False
         self._is_over = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Told:
+        self.cursor = self._place
         while not self._is_over:
             told = self._next()
-            if isinstance(told, Message):
-                self.cursor = told.seq
             if told is not None:
                 return told
-            if self._until_end and self._has_caught_up and self._room.state.has_ended:
-                break
-            if self.cursor < self._room.window.start:
+            if self._place < self._room.window.start:
                 await self._catch_up()
+            elif self._until_end and self._room.state.has_ended:
+                break
             else:
                 await self._room.moved()
         self._is_over = True
@@ -68,28 +68,30 @@ class Feed:
         """What can be told without waiting."""
         room = self._room
         if room.is_closed:
-            return self._drop("stopping")
-        if self._left:
-            return self._left.pop()
-        if self._page is not None:
-            self.cursor = max(self.cursor, self._page.through)
-        window = room.window
-        if self.cursor < window.start:
-            return self._drop("slow") if self._has_caught_up else None
-        self._has_caught_up, self._page = True, None
-        message, behind = window.after(self.cursor)
-        if behind > self._buffer:
-            return self._drop("slow")
+            self._is_over = True
+            return Dropped(self.cursor)
+        message = self._left.pop() if self._left else self._next_in_window()
         if message is not None:
-            return message
-        if room.error is not None:
+            self._place = message.seq
+        elif room.error is not None and self._place >= room.window.start:
             raise room.error
-        return None
+        return message
+
+    def _next_in_window(self) -> Message | None:
+        if self._page is not None:
+            # Its last entries may have been such that nothing is told of them.
+            self.cursor = self._place = max(self._place, self._page.through)
+        window = self._room.window
+        if self._place < window.start:
+            return None
+        self._page = None
+        return window.after(self._place)
 
     async def _catch_up(self) -> None:
-        page = await self._room.replay.page_after(self.cursor, self._page)
+        try:
+            page = await self._room.replay.page_after(self._place, self._page)
+        except TenutoError:
+            raise
+        except Exception as error:
+            raise cannot_be_watched(self._room.state.id, error) from error
         self._page, self._left = page, page.messages[::-1]
-
-    def _drop(self, reason: Literal["slow", "stopping"]) -> Dropped:
-        self._is_over = True
-        return Dropped(self.cursor, reason)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
-from tenuto.live.feed import BUFFER, Feed
+from tenuto.live.feed import Feed
 from tenuto.live.room import Room
 from tenuto.model.errors import NotFound, StoreUnavailable
 from tenuto.model.log import LogRow
@@ -50,7 +50,6 @@ class LiveHub:
         instance_id: str,
         since: int = 0,
         *,
-        buffer: int = BUFFER,
         until_end: bool = False,
     ) -> AsyncIterator[Feed]:
         """Watch an instance from the entry after `since` on; NotFound, also if it is another's.
@@ -66,7 +65,7 @@ class LiveHub:
             room, whose = await asyncio.shield(place.opening)
             if whose != tenant:
                 raise NotFound(f"there is no instance {instance_id}")
-            yield Feed(room, max(since, 0), buffer, until_end=until_end)
+            yield Feed(room, max(since, 0), until_end=until_end)
         finally:
             place.people -= 1
             if not place.people:

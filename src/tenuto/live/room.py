@@ -75,12 +75,8 @@ class Room:
                 log.warning("what is watched of %s has to wait: %s", self.state.id, error)
                 self._hint.set()
                 await self._clock.sleep(BAD_WEATHER)
-            except UnknownEntry as error:
-                message = f"instance {self.state.id} was written by a newer program: {error}"
-                return self._fail(TenutoError(message, code="TEN-4005"))
-            except Exception as error:
-                log.exception("instance %s cannot be watched", self.state.id)
-                return self._fail(TenutoError(f"it cannot be watched: {error!r}"))
+            except Exception as error:  # noqa: BLE001 - it is logged, and told to who watches
+                return self._fail(cannot_be_watched(self.state.id, error))
 
     async def _read(self) -> None:
         while self.window.end < self._newest:
@@ -116,3 +112,12 @@ class Room:
     def _tell(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
+
+
+def cannot_be_watched(instance_id: str, error: Exception) -> TenutoError:
+    """What those are told who watch an instance whose log cannot be read."""
+    if isinstance(error, UnknownEntry):
+        message = f"instance {instance_id} was written by a newer program: {error}"
+        return TenutoError(message, code="TEN-4005")
+    log.error("instance %s cannot be watched", instance_id, exc_info=error)
+    return TenutoError(f"it cannot be watched: {error!r}")

@@ -44,8 +44,7 @@ class Window:
             del self._messages[:surplus]
             self._bytes = rest
 
-    def after(self, seq: int) -> tuple[Message | None, int]:
-        """The first message after an entry, if there is one, and how many there are."""
+    def after(self, seq: int) -> Message | None:
+        """The first message after an entry, if there is one."""
         place = bisect_right(self._messages, seq, key=_seq)
-        count = len(self._messages) - place
-        return (self._messages[place] if count else None), count
+        return self._messages[place] if place < len(self._messages) else None

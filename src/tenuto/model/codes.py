@@ -787,6 +787,11 @@ _INSTANCES = {
         "An action over many things needs a filter: without one it would be done to everything.",
         "Say at least one thing: a status, a workflow, ids.",
     ),
+    "TEN-2615": Code(
+        "Not a searchable variable",
+        "Instances are found by the values of those variables that their workflow lists.",
+        "Name the workflow as `workflowId`, and list the variable in its `options.searchable`.",
+    ),
     "TEN-3001": Code(
         "Not found",
         "There is no such instance, step or definition.",

@@ -138,7 +138,7 @@ class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class DropDeadLetters(Struct, frozen=True, gc=False, kw_only=True):
-    """Forget what was kept of a compensation that was given up: it is tried again."""
+    """Forget what was kept of what was given up: it is tried again. Late results stay."""
 
     node: str
     iteration: str

@@ -48,7 +48,10 @@ class BulkStore(Protocol):
         """Those of a tenant, newest first; those below a place, where one is named."""
 
     async def claim_bulks(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
-        """Take open ones that nobody holds at `now`; they are held `until` then."""
+        """Take open ones that nobody holds at `now`; they are held `until` then.
+
+        Those that rest the longest go first, and before them those that nobody has held yet.
+        """
 
     async def save_bulk(self, row: BulkRow, until: datetime) -> BulkRow | None:
         """Write how far it has come, and hold it `until` then; None where the token is old.

@@ -35,7 +35,7 @@ def read_cursor(text: str) -> Position:
     except ValueError as error:
         problem = Problem(
             code="TEN-2009",
-            path="$.after",
+            path="$.cursor",
             message="this is not a cursor",
             advice="Pass what the page before gave as its cursor, unchanged",
         )

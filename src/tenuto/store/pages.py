@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto.model.durations import epoch_ms
-from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.protocol import InstanceQuery, InstanceRow
 
 _OLDEST_MS = -(1 << 63)
 
@@ -15,6 +15,11 @@ def begins_below(query: InstanceQuery) -> Position:
     if query.created_before is not None:
         below = min(below, Position(epoch_ms(query.created_before), ""))
     return below
+
+
+def cursor_after(row: InstanceRow) -> str:
+    """The cursor of the page that follows an instance."""
+    return write_cursor(Position(epoch_ms(row.created_at), row.id))
 
 
 def page_bounds(query: InstanceQuery) -> dict[str, str | int]:

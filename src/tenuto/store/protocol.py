@@ -331,7 +331,8 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     already stays as it is."""
     dead_letters: tuple[DeadLetterRow, ...] = ()
     dead_letters_dropped: tuple[tuple[str, str], ...] = ()
-    """Compensations, by node and iteration: their letters that were there before are gone."""
+    """Nodes and compensations, with their iterations, that are tried again: their letters that were
+    there before are gone, but for those of kind `late-result`."""
     jobs_offered: tuple[JobRow, ...] = ()
     jobs_withdrawn: tuple[JobKey, ...] = ()
     jobs_called_off: tuple[JobKey, ...] = ()

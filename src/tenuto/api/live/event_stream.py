@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 
@@ -15,6 +16,9 @@ from tenuto.access.principal import Principal
 from tenuto.api.live.credential import refused
 from tenuto.api.service import Service
 from tenuto.live import Dropped, Feed
+from tenuto.model.errors import TenutoError
+
+log = logging.getLogger("tenuto.api")
 
 MEDIA = "text/event-stream"
 KEEP_ALIVE = 15.0
@@ -46,11 +50,16 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._room as feed:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            if scope["method"] == "HEAD" or await self._told(feed, receive, send):
+            if scope["method"] == "HEAD":
                 await _sent(send, b"", is_last=True)
+            elif (last := await self._told(feed, receive, send)) is not None:
+                await _sent(send, last, is_last=True)
 
-    async def _told(self, feed: Feed, receive: Receive, send: Send) -> bool:
-        """Tell all that comes; whether the client is still there."""
+    async def _told(self, feed: Feed, receive: Receive, send: Send) -> bytes | None:
+        """Tell all that comes; the last part, or None where nobody takes it: it is cut off.
+
+        A stream that just ends has told everything: where it has not, its last part says so.
+        """
         telling = asyncio.ensure_future(_tell(feed, send))
         gone = asyncio.ensure_future(_gone(receive))
         ended = asyncio.ensure_future(
@@ -59,8 +68,14 @@ class EventStream(Response):
         tasks = (telling, gone, ended)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            is_slow = telling.done() and isinstance(telling.exception(), TimeoutError)
-            return not gone.done() and not is_slow
+            if gone.done():
+                return None
+            error = telling.exception() if telling.done() else ended.result()
+            if isinstance(error, TenutoError):
+                return _broken_off(feed, error)
+            if error is not None and not isinstance(error, TimeoutError):
+                log.error("a stream was cut off", exc_info=error)
+            return None if error is not None else b""
         finally:
             for task in tasks:
                 task.cancel()
@@ -105,5 +120,13 @@ async def _gone(receive: Receive) -> None:
 
 
 def _dropped(told: Dropped) -> bytes:
-    data = msgspec.json.encode({"cursor": told.cursor, "reason": told.reason})
-    return b"event: workflow_run_dropped\ndata: %b\n\n" % data
+    return _last_event({"cursor": told.cursor, "reason": "stopping"})
+
+
+def _broken_off(feed: Feed, error: TenutoError) -> bytes:
+    why = {"reason": "error", "code": error.code, "message": error.message}
+    return _last_event({"cursor": feed.cursor, **why})
+
+
+def _last_event(data: Mapping[str, object]) -> bytes:
+    return b"event: workflow_run_dropped\ndata: %b\n\n" % msgspec.json.encode(data)

@@ -50,8 +50,7 @@ class _Over(Exception):
 class LiveSocket:
     """Reads what the client asks for; each instance that it watches is told by a task of its own.
 
-    What goes out is not queued here: who is slow is behind in its feeds, which say when it is too
-    far behind.
+    What goes out is not queued here: who is slow is behind in its feeds.
     """
 
     def __init__(
@@ -79,6 +78,9 @@ class LiveSocket:
         ]
         try:
             over = await self._over
+            if over.code:
+                async with self._sending:
+                    pass  # What is on its way arrives, and counts as told.
         finally:
             for task in (*watching, *self._rooms.values()):
                 task.cancel()
@@ -177,34 +179,49 @@ class LiveSocket:
         if before is not None:
             before.cancel()
             await asyncio.gather(before, return_exceptions=True)
+        cursor: int | None = None
         try:
             async with self._service.live.follow(self._principal.tenant, id, since) as feed:
                 self._feeds[id] = feed
                 try:
-                    joined = Said(event="workflow_run_joined", instanceID=id, cursor=feed.cursor)
-                    await self._say(written(joined))
-                    async for told in feed:
-                        if isinstance(told, Dropped):
-                            code = SLOW if told.reason == "slow" else GOING
-                            return self._end(_Over(code, told.reason))
-                        await self._say(told.data.decode())
+                    await self._tell_all(id, feed)
                 finally:
+                    cursor = feed.cursor
                     if not self._over.done():
                         self._feeds.pop(id, None)
         except TenutoError as error:
-            self._rooms.pop(id, None)
-            await self._say(written(of_error(error, id)))
+            # Whoever has joined it anew meanwhile goes on.
+            if self._rooms.get(id) is asyncio.current_task():
+                del self._rooms[id]
+            await self._say(written(of_error(error, id, cursor)))
 
-    async def _say(self, text: str) -> None:
-        """Send a message; who does not take it in time is dropped."""
+    async def _tell_all(self, id: str, feed: Feed) -> None:
+        joined = Said(event="workflow_run_joined", instanceID=id, cursor=feed.cursor)
+        if not await self._say(written(joined)):
+            return
+        async for told in feed:
+            if isinstance(told, Dropped):
+                self._end(_Over(GOING, "stopping"))
+                return
+            # What was not sent must not count as told, as it would if the next were asked for.
+            if not await self._say(told.data.decode()):
+                return
+
+    async def _say(self, text: str) -> bool:
+        """Send a message, and say whether that went well; who is too slow for it is dropped."""
         async with self._sending:
+            if self._over.done():
+                return False
             try:
                 async with asyncio.timeout(SEND_SECONDS):
                     await self._socket.send_text(text)
             except TimeoutError:
                 self._end(_Over(SLOW, "slow"))
+                return False
             except (WebSocketDisconnect, RuntimeError):
                 self._end(_Over(0, "gone"))
+                return False
+            return True
 
 
 def _read(text: str | bytes) -> Join | Leave | Ping:

@@ -71,11 +71,12 @@ def written(said: Said) -> str:
     return _encode(said).decode()
 
 
-def of_error(error: TenutoError, instance_id: str | None = None) -> Said:
-    """Why something that the client asked for is not done."""
+def of_error(error: TenutoError, instance_id: str | None = None, cursor: int | None = None) -> Said:
+    """Why something that the client asked for is not done; `cursor`: up to where it was."""
     return Said(
         event="error",
         instanceID=UNSET if instance_id is None else instance_id,
+        cursor=UNSET if cursor is None else cursor,
         code=error.code,
         message=error.message,
         advice=error.advice or "",

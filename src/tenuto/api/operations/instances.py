@@ -9,6 +9,7 @@ from msgspec import Meta
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
+from tenuto.api.searching import page_with, read_variables
 from tenuto.api.shapes import (
     Answer,
     InstanceItem,
@@ -43,6 +44,8 @@ class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_un
     ids: str | None = None
     created_from: Moment | None = None
     created_before: Moment | None = None
+    variables: str | None = None
+    """A JSON object: values of variables that the workflow lists in `options.searchable`."""
     limit: Limit = 100
     cursor: str | None = None
 
@@ -65,19 +68,21 @@ class InstanceWait(Query, frozen=True, kw_only=True, rename="camel", forbid_unkn
 )
 async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
     asked = call.query
-    page = await call.workspace.page(
-        InstanceQuery(
-            statuses=tuple(split(asked.status, Status, "$.status")),
-            definition_id=asked.workflow_id,
-            correlation_id=asked.correlation_id,
-            current_step=asked.current_step,
-            ids=tuple(split(asked.ids, str, "$.ids")),
-            created_from=asked.created_from,
-            created_before=asked.created_before,
-            limit=asked.limit,
-            after=asked.cursor,
-        )
+    query = InstanceQuery(
+        statuses=tuple(split(asked.status, Status, "$.status")),
+        definition_id=asked.workflow_id,
+        correlation_id=asked.correlation_id,
+        current_step=asked.current_step,
+        ids=tuple(split(asked.ids, str, "$.ids")),
+        created_from=asked.created_from,
+        created_before=asked.created_before,
+        limit=asked.limit,
+        after=asked.cursor,
     )
+    if asked.variables is None:
+        page = await call.workspace.page(query)
+    else:
+        page = await page_with(call.workspace, query, read_variables(asked.variables))
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 
@@ -95,7 +100,7 @@ async def get_instance(call: Call[InstanceWait]) -> Object:
     reference = call.workspace.at(call.path["id"])
     view = await reference.details()
     if call.query.wait > 0 and not Status(str(view["status"])).is_final:
-        await ended_within(call.service, reference.id, call.query.wait)
+        await ended_within(call, reference.id, call.query.wait)
         view = await reference.details()
     call.response_headers["etag"] = f'"{view["version"]}"'
     return view

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, TypeVar
+
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
+from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
+from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Body, Moment, Page
+from tenuto.model.durations import epoch_ms
 from tenuto.webhooks import Subscription, Webhook
+
+T = TypeVar("T", bound=Webhook)
+
+
+class Place(NamedTuple):
+    """Where a page ends."""
+
+    at_ms: Milliseconds
+    id: str
 
 
 class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -57,10 +71,11 @@ async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     summary="List webhooks, and how their deliveries go.",
     tag="webhooks",
     permission=Permission.LISTENERS_READ,
+    query=PageQuery,
     response=Page[Webhook],
 )
-async def list_webhooks(call: Call[NoQuery]) -> Page[Webhook]:
-    return Page(items=await call.workspace.webhooks.list(), next_cursor=None)
+async def list_webhooks(call: Call[PageQuery]) -> Page[Webhook]:
+    return _page(call.query, await call.workspace.webhooks.list())
 
 
 @operation(
@@ -135,10 +150,11 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
     summary="List subscriptions, and how their deliveries go.",
     tag="subscriptions",
     permission=Permission.LISTENERS_READ,
+    query=PageQuery,
     response=Page[Subscription],
 )
-async def list_subscriptions(call: Call[NoQuery]) -> Page[Subscription]:
-    return Page(items=await call.workspace.subscriptions.list(), next_cursor=None)
+async def list_subscriptions(call: Call[PageQuery]) -> Page[Subscription]:
+    return _page(call.query, await call.workspace.subscriptions.list())
 
 
 @operation(
@@ -181,3 +197,17 @@ async def enable_subscription(call: Call[NoQuery]) -> Subscription:
     enabled = await subscriptions.enable(id)
     call.after = recorded.listener(enabled)
     return enabled
+
+
+def _page(asked: PageQuery, listeners: list[T]) -> Page[T]:
+    place = read_cursor(asked.cursor, Place)
+    rest = [each for each in listeners if place is None or _place(each) > place]
+    has_more = len(rest) > asked.limit
+    return Page(
+        items=rest[: asked.limit],
+        next_cursor=write_cursor(_place(rest[asked.limit - 1])) if has_more else None,
+    )
+
+
+def _place(listener: Webhook) -> Place:
+    return Place(epoch_ms(listener.created_at), listener.id)

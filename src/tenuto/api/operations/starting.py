@@ -174,7 +174,7 @@ def _result(answer: Asked | TenutoError) -> BatchResult:
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     """Wait for the end, for as long as was asked, or until the service stops: then 202."""
     reference = call.workspace.at(started.instance_id)
-    held = await ended_within(call.service, reference.id, call.query.wait)
+    held = await ended_within(call, reference.id, call.query.wait)
     if held is None:
         call.status = 202
         return StartAnswer(instance_id=reference.id, status=await reference.status())

@@ -32,11 +32,12 @@ def bulks(disk: MemoryDisk, tenant: str, limit: int, below: BulkPlace | None) ->
 
 def claim_bulks(disk: MemoryDisk, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
     free = [
-        _columns(row)
+        (disk.bulks_held.get(key, 0), _columns(row))
         for key, row in disk.bulks.items()
         if _columns(row).is_open and disk.bulks_held.get(key, 0) <= epoch_ms(now)
     ]
-    taken = [row._replace(token=row.token + 1) for row in free[:limit]]
+    free.sort(key=lambda each: each[0])
+    taken = [row._replace(token=row.token + 1) for _, row in free[:limit]]
     for row in taken:
         _put(disk, row, epoch_ms(until))
     return [bulk_row(row) for row in taken]

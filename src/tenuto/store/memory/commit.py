@@ -230,7 +230,7 @@ def _drop_dead_letters(disk: MemoryDisk, write: InstanceWrite) -> None:
         letter = unpack(DeadLetterColumns, row)
         if (
             letter.instance_id == write.instance_id
-            and letter.kind == "compensation-failed"
+            and letter.kind != "late-result"
             and (letter.node, letter.iteration) in write.dead_letters_dropped
         ):
             disk.drop(disk.dead_letters, key)

@@ -457,14 +457,14 @@ FROM unnest(
 ON CONFLICT (instance_id, id) DO NOTHING;
 
 -- name: dead_letters_dropped
--- Part: compensations that were given up are tried again.
+-- Part: what was given up is tried again.
 DELETE FROM tenuto.dead_letters AS letter
 USING unnest(
     :instance_id::text[], :node::text[], :iteration::text[]
 ) AS again (instance_id, node, iteration)
 WHERE
     letter.instance_id = again.instance_id AND letter.node = again.node
-    AND letter.iteration = again.iteration AND letter.kind = 'compensation-failed';
+    AND letter.iteration = again.iteration AND letter.kind <> 'late-result';
 
 -- name: owners_released
 -- Part: own no more.

@@ -928,10 +928,10 @@ WHERE (instance_id, node, iteration, attempt) IN (
 );
 
 -- name: drop_dead_letters
--- Compensations that were given up are tried again.
+-- What was given up is tried again.
 DELETE FROM dead_letters
 WHERE
-    kind = 'compensation-failed'
+    kind <> 'late-result'
     AND (instance_id, node, iteration) IN (
         SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
     );
