@@ -19,10 +19,18 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+from tenuto.model.executions import (
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    ReportAnswer,
+    TaskReport,
+)
+from tenuto.worker.desk import NotTaken, TooLarge
 
 _PATIENCE = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
+_CONNECT_WITHIN = 5.0
 _LONGEST_QUOTE = 500
 _TOO_MANY = 429
 _ITS_FAULT = 500
@@ -41,19 +49,28 @@ class _Problem(msgspec.Struct):
 
 
 _BY_STATUS: dict[int, type[TenutoError]] = {
+    400: NotTaken,
     401: Forbidden,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    413: TooLarge,
+    422: NotTaken,
     _TOO_MANY: Overloaded,
 }
 
 
 class HttpDesk:
-    """Claims and reports at `/api/v1/executions` of a server."""
+    """Claims and reports at `/api/v1/executions` of a server.
 
-    def __init__(self, server: str, *, key: str | None = None) -> None:
-        self._server = f"{server.rstrip('/')}/api/v1/executions"
+    Several addresses may lead to it: where one does not answer, the next is asked from then on.
+    """
+
+    def __init__(self, servers: str | Sequence[str], *, key: str | None = None) -> None:
+        given = [servers] if isinstance(servers, str) else servers
+        self._servers = [f"{each.rstrip('/')}/api/v1/executions" for each in given]
+        self._at = 0
+        """Which of them is asked."""
         self._headers = {"content-type": "application/json"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
@@ -93,8 +110,11 @@ class HttpDesk:
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         answers = await self._post("report", {"results": reports}, list[ReportAnswer])
         if [each.execution_id for each in answers] != [each.execution_id for each in reports]:
-            raise StoreUnavailable(f"{self._server} answered to other reports than it was sent")
+            raise StoreUnavailable("the server answered to other reports than it was sent")
         return answers
+
+    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
+        await self._post("release", {"tasks": tasks}, list[ReportAnswer])
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -104,11 +124,23 @@ class HttpDesk:
     async def _post(
         self, path: str, body: object, answer: type[T], patience: float = _PATIENCE
     ) -> T:
+        at = self._at
+        try:
+            return await self._post_to(self._servers[at], path, body, answer, patience)
+        except StoreUnavailable:
+            # Of many requests that fail together one goes on to the next, and not one each.
+            if self._at == at:
+                self._at = (at + 1) % len(self._servers)
+            raise
+
+    async def _post_to(
+        self, server: str, path: str, body: object, answer: type[T], patience: float
+    ) -> T:
         try:
             async with (
                 asyncio.timeout(patience),
                 self._open_session().post(
-                    f"{self._server}/{path}",
+                    f"{server}/{path}",
                     data=msgspec.json.encode(body),
                     headers=self._headers,
                     allow_redirects=False,
@@ -117,20 +149,20 @@ class HttpDesk:
                 status, content = response.status, await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
-            raise StoreUnavailable(f"{self._server} cannot be reached: {reason}") from error
+            raise StoreUnavailable(f"{server} cannot be reached: {reason}") from error
         if status != 200:
             raise _problem(status, content)
         try:
             return msgspec.json.decode(content, type=answer)
         except msgspec.MsgspecError as error:
-            raise StoreUnavailable(f"{self._server} answered something else: {error}") from error
+            raise StoreUnavailable(f"{server} answered something else: {error}") from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_WITHIN),
             )
         return self._session
 
