@@ -164,3 +164,19 @@ async def _has_line(call: Caller) -> bool:
 
 async def _has_no_line(call: Caller) -> bool:
     return not await _has_line(call)
+
+
+async def test_what_a_worker_gives_back_is_there_for_others_at_once(serve: Serve) -> None:
+    async with serve() as call:
+        await started(call)
+        attempts = []
+        for has_begun in (False, True, True):
+            task = await claimed(call)
+            attempts.append(task["attempt"])
+            given = {name: task[name] for name in ("executionId", "leaseToken")}
+            back = {"tasks": [{**given, "hasBegun": has_begun}, {**given, "leaseToken": "1.0"}]}
+            done, refused = (await call.post("/executions/release", back)).json
+            assert done == {"executionId": task["executionId"], "status": 200}
+            assert (refused["status"], refused["error"]["code"]) == (409, "TEN-3012")
+        assert attempts == [1, 1, 2]
+        assert (await claimed(call))["attempt"] == 3

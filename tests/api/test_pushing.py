@@ -210,3 +210,19 @@ async def test_addresses_of_no_public_network_are_refused_unless_allowed() -> No
     async with push_service() as target, served() as call:
         task = {"id": "charge", "kind": "push", "url": target.url}
         assert (await call.post("/tasks", task)).json["problems"][0]["code"] == "TEN-2302"
+
+
+async def test_a_service_that_cannot_push_any_more_is_not_ready() -> None:
+    async with pushing() as (call, _):
+        assert (await call("GET", "/health/ready")).status == 200
+
+        async def broken(**_: object) -> object:
+            raise AssertionError("a bug")
+
+        call.app.engine.store.pushed_tasks = broken  # type: ignore[method-assign, assignment]
+
+        async def is_told() -> bool:
+            answer = await call("GET", "/health/ready")
+            return (answer.status, answer.json) == (503, {"status": "pushing has stopped"})
+
+        await until(is_told)

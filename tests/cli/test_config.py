@@ -60,7 +60,7 @@ def test_a_worker_is_configured_as_a_service_is(terminal: Terminal) -> None:
     places = ["of-file", "of-variable", "of-all-commands", "of-flag"]
     for ended, place in zip(asked, places, strict=True):
         assert ended.code == 2
-        assert f"{place} does not begin with http://" in ended.err.replace("Of-", "of-")
+        assert f"'{place}' is not http://" in ended.err
     terminal.write("tenuto.toml", "[worker]\nlease = 0\nleese = 1\n")
     wrong = terminal.call("worker", "far.py")
     assert "tenuto.toml:2" in wrong.err

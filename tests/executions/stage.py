@@ -16,6 +16,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask, ReportedError, TaskReport
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Limits
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
@@ -46,13 +47,14 @@ class Stage:
         shared: bool = False,
         store: MemoryStore | None = None,
         registry: Registry | None = None,
+        limits: Limits | None = None,
     ) -> tuple[Engine, ExecutionDesk]:
         engine = Engine(
             store or MemoryStore(self.disk, shared=shared),
             registry=registry or Registry(),
             clock=self.clock,
             ids=self.ids,
-            settings=Settings(unknown_tasks="wait"),
+            settings=Settings(unknown_tasks="wait", limits=limits or Limits()),
         )
         await engine.open()
         return engine, ExecutionDesk(engine)

@@ -58,28 +58,41 @@ def test_a_rate_is_kept_over_time() -> None:
 def test_the_breaker_opens_after_failures_in_a_row_and_not_otherwise() -> None:
     state = NEW
     for is_well in (False, False, True, False, False):
-        state = ended(state, task(), is_well=is_well, now=0)
+        state = ended(state, task(), sent_at=0, is_well=is_well, now=0)
     assert breaker_state(state, 0) == "closed"
-    state = ended(state, task(), is_well=False, now=0)
+    state = ended(state, task(), sent_at=0, is_well=False, now=0)
     assert breaker_state(state, 0) == "open"
     assert allowed(state, task(), "p1", 0, 999) == 0
 
 
 def test_a_half_open_breaker_lets_one_through_for_all_processes() -> None:
-    state = ended(NEW, task(failures=1), is_well=False, now=0)
+    state = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
     assert breaker_state(state, 1000) == "half-open"
     assert allowed(state, task(), "p1", 0, 1000) == 1
     probed = taken(state, task(), "p1", count=1, mine=1, now=1000)
     assert allowed(probed, task(), "p2", 0, 1001) == 0
     # A process that died with the probe does not keep it open for ever.
     assert allowed(probed, task(), "p2", 0, 1000 + 60_000) == 1
-    failed = ended(probed, task(), is_well=False, now=1100)
+    failed = ended(probed, task(), sent_at=1000, is_well=False, now=1100)
     assert (breaker_state(failed, 2099), breaker_state(failed, 2100)) == ("open", "half-open")
-    well = ended(probed, task(), is_well=True, now=1100)
+    well = ended(probed, task(), sent_at=1000, is_well=True, now=1100)
     assert (breaker_state(well, 1100), well.failures) == ("closed", 0)
 
 
+def test_only_the_probe_tells_whether_the_address_answers_again() -> None:
+    opened = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
+    probed = taken(opened, task(), "p1", count=1, mine=1, now=1000)
+    for is_well in (True, False):
+        assert ended(opened, task(), sent_at=0, is_well=is_well, now=900) == opened
+        assert ended(opened, task(), sent_at=0, is_well=is_well, now=1100) == opened
+        assert ended(probed, task(), sent_at=0, is_well=is_well, now=1100) == probed
+    again = taken(probed, task(), "p2", count=1, mine=1, now=1000 + 60_000)
+    assert ended(again, task(), sent_at=1000, is_well=False, now=61_001) == again
+    well = ended(again, task(), sent_at=61_000, is_well=True, now=61_001)
+    assert breaker_state(well, 61_001) == "closed"
+
+
 def test_what_was_sent_before_it_opened_keeps_it_open_no_longer() -> None:
-    state = ended(NEW, task(failures=1), is_well=False, now=0)
-    late = ended(state, task(failures=1), is_well=False, now=900)
+    state = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
+    late = ended(state, task(failures=1), sent_at=0, is_well=False, now=900)
     assert late.open_until == 1000

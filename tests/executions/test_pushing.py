@@ -34,12 +34,14 @@ class Address:
         self.most_at_once = 0
         self.is_silent = False
         self.headers: list[Mapping[str, str]] = []
+        self.urls: list[str] = []
 
     async def call(
         self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
     ) -> Page:
         self.began.append(self.clock.ticks())
         self.headers.append(headers)
+        self.urls.append(url)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -51,11 +53,13 @@ class Address:
     async def close(self) -> None: ...
 
 
-async def declare(engine: Engine, limits: TaskLimits, version: int = 1) -> None:
+async def declare(
+    engine: Engine, limits: TaskLimits, version: int = 1, *, id: str = "charge"
+) -> None:
     task = TaskDefinition(
-        id="charge",
+        id=id,
         kind="push",
-        url="https://example.com/",
+        url=f"https://{id}.example.com/",
         limits=limits,
         breaker=BreakerPolicy(failures=2, open_for=10_000),
     )
@@ -63,7 +67,7 @@ async def declare(engine: Engine, limits: TaskLimits, version: int = 1) -> None:
     assert await engine.store.put_task(
         TaskRow(
             tenant="default",
-            id="charge",
+            id=id,
             version=version,
             document=msgspec.json.encode(task),
             is_pushed=True,

@@ -13,8 +13,10 @@ from tenuto.executions.tokens import execution_id, key_of
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.executions import TaskReport
 from tenuto.model.json import Object
+from tenuto.model.log import LogRow
 from tenuto.store.job_protocol import JobKey
 from tenuto.store.memory import MemoryStore
+from tenuto.store.protocol import StoredInstance
 from tests.executions.stage import LEASE, Stage, cancel, done, failed, report
 from tests.kit.workload.drawing import document, node
 
@@ -305,5 +307,39 @@ def test_heartbeats_that_come_together_are_written_together() -> None:
         beats = [desk.heartbeat("default", task.execution_id, task.lease_token) for task in tasks]
         assert len(await asyncio.gather(*beats)) == 20
         assert Counting.writes <= 10
+
+    Stage().play(story)
+
+
+def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() -> None:
+    drawn = document("long", [node(f"n{n}", "task", taskId="ship") for n in range(300)], [])
+
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await stage.started(engine, drawn)
+        *rest, last = await desk.claim("default", "w1", ["ship"], most=300)
+        assert set(await report(desk, *map(done, rest))) == {None}
+        assert await report(desk, done(last, 1)) == [None]
+        read = 0
+        entries = engine.store.entries
+
+        async def counted(id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+            nonlocal read
+            rows = await entries(id, after=after, limit=limit)
+            read += len(rows)
+            return rows
+
+        async def loaded(*_: object) -> dict[str, StoredInstance]:
+            raise AssertionError("nothing so large is read for it")
+
+        engine.store.entries = counted  # type: ignore[method-assign, assignment]
+        assert await report(desk, done(last, 1)) == [None]
+        assert 0 < read <= 200
+        [differs] = await report(desk, done(last, 2))
+        assert isinstance(differs, Conflict)
+        engine.store.load = loaded  # type: ignore[method-assign, assignment]
+        [guessed] = await report(desk, replace(done(last, 1), lease_token="1.0"))
+        assert isinstance(guessed, Conflict)
+        assert guessed.code == "TEN-3012"
 
     Stage().play(story)

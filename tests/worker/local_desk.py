@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+
+import msgspec
 
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.model.errors import (
@@ -14,7 +17,14 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+from tenuto.model.executions import (
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    ReportAnswer,
+    TaskReport,
+)
+from tenuto.worker.desk import TooLarge
 
 STATUSES: dict[type[TenutoError], int] = {
     NotFound: 404,
@@ -38,6 +48,13 @@ class LocalDesk:
         self.loses_answers = False
         self.loses_claims = False
         self.batches: list[int] = []
+        self.refuses: TenutoError | None = None
+        """What everything is answered with."""
+        self.most_bytes: int | None = None
+        """How large a request with reports may be."""
+        self.hangs_for: set[str] = set()
+        """Steps whose heartbeats are never answered."""
+        self._steps: dict[str, str] = {}
         self._tenant = tenant
 
     async def claim(
@@ -62,6 +79,7 @@ class LocalDesk:
             request_id=request_id,
             with_outputs=with_outputs,
         )
+        self._steps |= {each.execution_id: each.step_id for each in claimed}
         if claimed and self.loses_claims:
             self.loses_claims = False
             raise StoreUnavailable("the answer got lost")
@@ -71,10 +89,15 @@ class LocalDesk:
         self, execution_id: str, lease_token: str, details: object = None
     ) -> Heartbeat:
         self._reach()
+        if self._steps[execution_id] in self.hangs_for:
+            await asyncio.Event().wait()
+        msgspec.json.encode(details)
         return await self.desk.heartbeat(self._tenant, execution_id, lease_token, details)
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         self._reach()
+        if self.most_bytes is not None and len(msgspec.json.encode(reports)) > self.most_bytes:
+            raise TooLarge("too much at once")
         self.batches.append(len(reports))
         answers = [
             ReportAnswer(
@@ -89,8 +112,14 @@ class LocalDesk:
             raise StoreUnavailable("the answer got lost")
         return answers
 
+    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
+        self._reach()
+        await self.desk.release(self._tenant, tasks)
+
     async def close(self) -> None: ...
 
     def _reach(self) -> None:
         if self.is_away:
             raise StoreUnavailable("the server is away")
+        if self.refuses is not None:
+            raise self.refuses

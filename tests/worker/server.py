@@ -12,7 +12,7 @@ from aiohttp.typedefs import Handler
 
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.model.errors import TenutoError
-from tenuto.model.executions import TaskReport
+from tenuto.model.executions import ReleasedTask, TaskReport
 from tests.worker.local_desk import LocalDesk, status_of
 
 KEY = "tnt_1_secret"
@@ -31,6 +31,10 @@ class _Claim(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 class _Beat(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     lease_token: str
     details: object = None
+
+
+class _Released(msgspec.Struct, forbid_unknown_fields=True):
+    tasks: list[ReleasedTask]
 
 
 class _Results(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,9 +86,15 @@ async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
         given = msgspec.json.decode(await request.read(), type=_Results)
         return _json(await local.report(given.results))
 
+    async def release(request: web.Request) -> web.Response:
+        given = msgspec.json.decode(await request.read(), type=_Released)
+        await local.release(given.tasks)
+        return _json([{"executionId": each.execution_id, "status": 200} for each in given.tasks])
+
     app = web.Application(middlewares=[_problems])
     app.router.add_post("/api/v1/executions/claim", claim)
     app.router.add_post("/api/v1/executions/report", report)
+    app.router.add_post("/api/v1/executions/release", release)
     app.router.add_post("/api/v1/executions/{id}/heartbeat", heartbeat)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()

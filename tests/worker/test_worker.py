@@ -3,70 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from random import Random
-from typing import Any
 
-from tenuto.engine.engine import Engine
 from tenuto.model.errors import TaskError
 from tenuto.model.executions import MOST_OUTPUT_BYTES
-from tenuto.model.json import Object
 from tenuto.tasks.context import Context
-from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result
-from tenuto.tasks.registry import Registry
 from tenuto.worker import Worker
 from tests.executions.stage import FLOW, Stage, cancel
 from tests.kit.workload.drawing import document, node
 from tests.worker.bodies import spend
-from tests.worker.local_desk import LocalDesk
-
-Body = Callable[[Context], Awaitable[object]]
-
-
-def registry_of(**bodies: Body) -> Registry:
-    registry = Registry()
-    for name, body in bodies.items():
-        registry.add(TaskFunction(_with_context(body), name=name))
-    return registry
-
-
-def _with_context(body: Body) -> Callable[..., Any]:
-    async def run(ctx: Context) -> object:
-        return await body(ctx)
-
-    return run
-
-
-def flow(**settings: object) -> Object:
-    return document("one", [node("a", "task", taskId="ship", **settings)], [])
-
-
-class Work:
-    """An engine, a desk and one worker."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.running: asyncio.Task[None] | None = None
-
-    async def begin(self, registry: Registry, **settings: Any) -> Work:  # noqa: ANN401 - as given
-        self.engine, desk = await self.stage.opened()
-        self.desk = LocalDesk(desk)
-        self.worker = Worker(
-            self.desk, registry, worker_id="w1", clock=self.stage.clock, **settings
-        )
-        self.running = asyncio.create_task(self.worker.run())
-        return self
-
-    async def end(self) -> None:
-        assert self.running is not None
-        self.worker.stop()
-        await self.running
-
-
-async def status(engine: Engine, id: str) -> str:
-    return (await engine.final_state(id)).state.status.value
+from tests.worker.work import Work, flow, registry_of, status
 
 
 def test_instances_are_carried_to_their_end() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -22,9 +23,9 @@ AT_MOST = 60.0
 
 
 @contextmanager
-def worker(url: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(url: str, *said: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tenuto", "worker", str(TASKS), "--lease", "1"],
+        [sys.executable, "-m", "tenuto", "worker", str(TASKS), "--lease", "1", *said],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -114,3 +115,33 @@ def test_a_module_without_tasks_is_refused(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "TEN-2601" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio
+async def test_a_worker_goes_on_at_the_next_of_several_addresses() -> None:
+    async with shipping() as (call, id):
+        with worker(f"http://127.0.0.1:1,{call.url}", "-o", "json") as process:
+            assert process.stdout is not None
+            line = await asyncio.to_thread(process.stdout.readline)
+            begins = {"servers": ["http://127.0.0.1:1", call.url], "tasks": ["ship"]}
+            assert json.loads(line) == begins
+            assert await begun(process) == [id, "1"]
+            await told(process)
+            assert (await ended(call, id))["output"] == {"attempt": 1}
+
+
+def test_an_address_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text("from tenuto import task\n@task\ndef ship(): ...\n")
+    command = [sys.executable, "-m", "tenuto", "worker", "some.py", "-o", "json"]
+    done = subprocess.run(
+        [*command, "--api-key", "tnt_1_x", "--server", "http://,ftp://a,http://a:b"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert done.stdout.count("TEN-2602") >= 3
+    assert json.loads(done.stdout)["error"]["code"] == "TEN-2602"

@@ -21,7 +21,7 @@ Server = Annotated[
     ),
 ]
 Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
-_KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
+KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
 
 
 class StoreUrl(str):
@@ -86,7 +86,7 @@ _OF_NOBODY = frozenset({"doctor"})
 def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:
     said = inspect.signature(command, eval_str=True)
     words = ["--api-key"] if "key" in said.parameters else ["--api-key", "--key"]
-    key = typer.Option(*words, envvar="TENUTO_KEY", metavar="KEY", help=_KEY_HELP, show_envvar=True)
+    key = typer.Option(*words, envvar="TENUTO_KEY", metavar="KEY", help=KEY_HELP, show_envvar=True)
 
     @wraps(command)
     def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from tenuto.cli.config_commands import Chosen, ConfigFile, LogFormat
+from tenuto.cli.options import Output
+from tenuto.cli.places import KEY_HELP
 
 
 def worker(  # noqa: PLR0913 - one for each option
@@ -19,12 +21,22 @@ def worker(  # noqa: PLR0913 - one for each option
     *,
     server: Annotated[
         str | None,
-        typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", help="The service."),
+        typer.Option(
+            "--server",
+            envvar="TENUTO_SERVER",
+            metavar="URL",
+            help="The service; several addresses of it with commas between them.",
+        ),
     ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", envvar="TENUTO_KEY", show_envvar=True, help="An API key of the service."
+            "--api-key",
+            "--key",
+            envvar="TENUTO_KEY",
+            metavar="KEY",
+            help=KEY_HELP,
+            show_envvar=True,
         ),
     ] = None,
     token_file: Annotated[
@@ -73,10 +85,12 @@ def worker(  # noqa: PLR0913 - one for each option
     log_format: LogFormat = None,
     config: ConfigFile = None,
     chosen: Chosen = None,
+    output: Output = "table",
 ) -> None:
     """Pull tasks from a service, and run them here.
 
-    It needs no store. What it does not finish, because it is killed or cut off, comes back to
+    It needs no store. When it is stopped, what does not end in its grace is given back; a second
+    Ctrl-C waits no longer. What it does not finish because it is killed or cut off comes back to
     others when its lease is over. What no option says, the environment and the file do, as for
     `serve`: `worker.lease`, or TENUTO_WORKER_LEASE.
 
@@ -100,7 +114,9 @@ def worker(  # noqa: PLR0913 - one for each option
         "worker.grace": grace,
     }
 
-    async def pull() -> int:
-        return await work(configured(given, chosen, config).config)
+    is_json = output == "json"
 
-    raise typer.Exit(guard.perform(pull, is_json=False, loop=fast_loop()))
+    async def pull() -> int:
+        return await work(configured(given, chosen, config).config, is_json=is_json)
+
+    raise typer.Exit(guard.perform(pull, is_json=is_json, loop=fast_loop()))

@@ -9,11 +9,13 @@ import socket
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
+from tenuto.cli.places import ServerUrl
 from tenuto.cli.task_modules import load_tasks
-from tenuto.cli.terminal import say
+from tenuto.cli.terminal import say, show_json
 from tenuto.config.config import Config, WorkerConfig
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput, Problem
@@ -26,15 +28,18 @@ from tenuto.worker.credential import Credential, token_of_command, token_of_file
 log = logging.getLogger("tenuto.worker")
 
 
-async def work(config: Config) -> int:
-    """Work until Ctrl-C, or until the process is asked to end; what runs then may end."""
+async def work(config: Config, *, is_json: bool = False) -> int:
+    """Work until Ctrl-C, or until the process is asked to end; what runs then may end.
+
+    For machines (`is_json`) stdout says, as it begins, for whom it works and on what.
+    """
     wish = config.worker
     load_tasks(config.tasks, None)
     names = list(DEFAULT_REGISTRY)
     if not names:
         raise _no_tasks(config.tasks)
-    _refuse_bad_server(wish.server)
-    desk = HttpDesk(wish.server, key=_credential(wish))
+    servers = _servers(wish.server)
+    desk = HttpDesk(servers, key=_credential(wish))
     worker = Worker(
         desk,
         DEFAULT_REGISTRY,
@@ -46,13 +51,15 @@ async def work(config: Config) -> int:
     )
     announce = log.info if config.log_format == "json" else say
     with logging_to(form=config.log_format, level=config.log_level):
-        announce(f"working for {wish.server} on {', '.join(names)}; Ctrl-C stops")
+        announce(f"working for {' or '.join(servers)} on {', '.join(names)}; Ctrl-C stops")
+        if is_json:
+            show_json({"servers": servers, "tasks": names}, lines=True)
         COLLECTOR.spare()
         try:
             await run_until_told(worker, wish.grace)
         finally:
             await desk.close()
-        announce("stopped; what was not begun is left to others")
+        announce("stopped; what has not ended is left to others")
     return exits.DONE
 
 
@@ -92,13 +99,27 @@ def _no_tasks(modules: Sequence[str]) -> InvalidInput:
     return InvalidInput("there is nothing that this worker could do", [problem])
 
 
-def _refuse_bad_server(url: str) -> None:
-    if url.startswith(("http://", "https://")):
-        return
-    problem = Problem(
-        code="TEN-2602",
-        path="--server",
-        message=f"{url} does not begin with http:// or https://",
-        advice="Name the service as it says itself when it starts: http://127.0.0.1:8484.",
-    )
-    raise InvalidInput("the server cannot be asked", [problem])
+def _servers(given: str) -> list[str]:
+    """The addresses of the service; InvalidInput for what cannot be one."""
+    servers = ServerUrl.of(given, None).addresses
+    problems = [
+        Problem(
+            code="TEN-2602",
+            path="--server",
+            message=f"{each!r} is not http:// or https:// and the name of a host",
+            advice="Name the service as it says itself when it starts: http://127.0.0.1:8484.",
+        )
+        for each in servers or [given]
+        if not _is_address(each)
+    ]
+    if problems:
+        raise InvalidInput("the server cannot be asked", problems)
+    return servers
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -50,7 +50,14 @@ from tenuto.engine.watching import Watchers
 from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.inputs import Input, Started, TaskFailed, TaskSucceeded, TimerDue
+from tenuto.model.inputs import (
+    AttemptLost,
+    Input,
+    Started,
+    TaskFailed,
+    TaskSucceeded,
+    TimerDue,
+)
 from tenuto.model.rehearsal import Mock
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.job_protocol import JobKey, Lease
@@ -427,9 +434,9 @@ class Engine:
     # -- what workers outside ask
 
     def report(
-        self, instance_id: str, report: TaskSucceeded | TaskFailed, lease: int
+        self, instance_id: str, report: TaskSucceeded | TaskFailed | AttemptLost, lease: int
     ) -> asyncio.Future[Answer]:
-        """Put the result of a job to its instance, under a lease; done once it is durable."""
+        """Put the end of a job to its instance, under a lease; done once it is durable."""
         self._refuse_when_closed()
         self._refuse_as_guest()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -27,10 +28,10 @@ from tenuto.executions.reading import details_json, outcome_of
 from tenuto.executions.repeats import is_recorded
 from tenuto.executions.tokens import KEPT_AS, Tokens, execution_id, key_of
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, TenutoError
-from tenuto.model.executions import ClaimedTask, Heartbeat, TaskReport
-from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.store.job_protocol import Beat, Extension, Grant, JobKey, Lease, WorkerClaim
-from tenuto.store.protocol import CommitUnknown
+from tenuto.store.protocol import CommitUnknown, InstanceQuery
 
 log = logging.getLogger("tenuto.executions")
 
@@ -91,11 +92,12 @@ class ExecutionDesk:
         wanted = _Wanted(WorkerClaim(tenant, worker_id, names, most, lease), key, with_outputs)
         if again := await self._granted_before(wanted):
             return again
+        if not wait:
+            # Whoever does not wait takes no place from those who do.
+            return await self._look(wanted)
         waiting = self._line.join(wanted.claim)
         self._listen()
         try:
-            if not wait:
-                return await self._look(wanted)
             return await self._wait(waiting, wanted, until)
         finally:
             self._line.leave(waiting)
@@ -283,6 +285,41 @@ class ExecutionDesk:
             return error
         return _over(execution_id(sent.key), answer.rejection.message)
 
+    async def release(self, tenant: str, tasks: Sequence[ReleasedTask]) -> list[Reported]:
+        """Take back what a worker gives back; what became of each, in their order.
+
+        What has begun becomes another attempt, which counts neither as a failure nor as a loss.
+        """
+        ended: list[Future[Answer] | TenutoError | None] = []
+        fresh: list[Lease] = []
+        for task in tasks:
+            try:
+                lease = await self._proven(tenant, task.execution_id, task.lease_token)
+                ended.append(self._stopped(lease) if task.has_begun else None)
+            except TenutoError as error:
+                ended.append(error)
+            else:
+                if not task.has_begun:
+                    fresh.append(lease)
+        not_put_back: TenutoError | None = None
+        if fresh:
+            try:
+                await self._store.put_back_jobs(fresh)
+            except StoreUnavailable as error:
+                not_put_back = error
+            self._line.call_first()
+        return [
+            Reported(task.execution_id, await _released(task, each or not_put_back))
+            for task, each in zip(tasks, ended, strict=True)
+        ]
+
+    def _stopped(self, lease: Lease) -> Future[Answer]:
+        key = lease.key
+        stopped = AttemptLost(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, clean=True
+        )
+        return self._engine.report(key.instance_id, stopped, lease.token)
+
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
         """Let a lease go on until the attempt's time-out; False: it is over."""
         lease = await self._proven(tenant, execution_id, lease_token)
@@ -303,8 +340,9 @@ class ExecutionDesk:
             return lease
         key = key_of(id)
         if key is not None:
-            found = await self._store.load([key.instance_id])
-            if key.instance_id in found and found[key.instance_id].row.tenant == tenant:
+            # Its row is enough: whoever guesses has nothing large read.
+            asked = InstanceQuery(ids=(key.instance_id,), tenant=tenant, limit=1)
+            if (await self._store.instances(asked)).items:
                 raise _over(id)
         raise NotFound(f"there is no execution {id}")
 
@@ -336,6 +374,18 @@ class _Sent(NamedTuple):
     key: JobKey
     outcome: TaskSucceeded | TaskFailed
     future: asyncio.Future[Answer]
+
+
+async def _released(
+    task: ReleasedTask, ended: Future[Answer] | TenutoError | None
+) -> TenutoError | None:
+    if ended is None or isinstance(ended, TenutoError):
+        return ended
+    try:
+        answer = await ended
+    except TenutoError as error:
+        return error
+    return None if answer.rejection is None else _over(task.execution_id, answer.rejection.message)
 
 
 def _by_instance(grants: Sequence[Grant]) -> dict[str, list[Grant]]:

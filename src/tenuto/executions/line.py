@@ -50,11 +50,24 @@ class Line:
         return new
 
     def leave(self, one: Waiting) -> None:
-        """Go, and let the next look: one that was called may not have taken everything."""
+        """Go, and let the next look: one that was called may not have taken everything.
+
+        For each task that it wanted the first who wants that too.
+        """
         del self._waiting[one]
+        wanted = one.wanted.task_ids
+        called: set[str] = set()
         for each in self._waiting:
-            if each.competes_with(one.wanted):
+            if not each.competes_with(one.wanted):
+                continue
+            ids = each.wanted.task_ids
+            common = wanted if ids is None else ids if wanted is None else set(ids) & set(wanted)
+            if common is None or not called.issuperset(common):
                 each.called.set()
+            if common is None:
+                return
+            called.update(common)
+            if wanted is not None and called.issuperset(wanted):
                 return
 
     def call(self, tenant: str, task_id: str) -> None:

@@ -43,7 +43,7 @@ class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a row."""
     open_until: int | None = None
     probe_at: int | None = None
-    """When a request was sent to see whether the address answers again."""
+    """When a request was sent to see whether the address answers again: which one it is."""
 
 
 def breaker_state(state: TargetState, now: int) -> BreakerState:
@@ -103,14 +103,20 @@ def shared(state: TargetState, process: str, mine: int, now: int) -> TargetState
     return replace(state, shares=shares)
 
 
-def ended(state: TargetState, task: TaskDefinition, *, is_well: bool, now: int) -> TargetState:
-    """A request was answered, or was not: the breaker closes, counts, or opens."""
+def ended(
+    state: TargetState, task: TaskDefinition, *, sent_at: int, is_well: bool, now: int
+) -> TargetState:
+    """A request was answered, or was not: the breaker closes, counts, or opens.
+
+    Once it has opened only the probe tells how the address is: what was sent before tells how it
+    was.
+    """
+    if state.open_until is not None and state.probe_at != sent_at:
+        return state
     if is_well:
         return replace(state, failures=0, open_until=None, probe_at=None)
     failures = state.failures + 1
-    is_probe = breaker_state(state, now) == "half-open"
-    # What was sent before it opened keeps it open no longer.
-    if is_probe or (state.open_until is None and failures >= task.breaker.failures):
+    if state.open_until is not None or failures >= task.breaker.failures:
         until = now + int(task.breaker.open_for)
         return replace(state, failures=failures, open_until=until, probe_at=None)
     return replace(state, failures=failures)

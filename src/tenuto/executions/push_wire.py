@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask, ReportedError, TaskContext, TaskReport
-from tenuto.model.failure import TIMEOUT
+from tenuto.model.failure import CANCELLED, TIMEOUT
 from tenuto.model.json import JSON
 from tenuto.ports import Page
 
@@ -39,21 +40,21 @@ class PushRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     iteration: str = ""
 
 
-class PushAnswer(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
-    """How a pushed task ended."""
+class PushError(ReportedError, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Why it failed; what else is said of that is passed over."""
+
+
+class PushAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a pushed task ended.
+
+    The work is done: what else a service says of it, to whomever, does not undo it.
+    """
 
     status: Literal["COMPLETED", "FAILED", "TIMEOUT"]
     output: JSON | UnsetType = UNSET
     next_handle: str | None = None
     """The handle that the step is left by, if it is not `default`."""
-    error: ReportedError | None = None
+    error: PushError | None = None
     instance_id: str | None = None
     step_id: str | None = None
     execution_id: str | None = None
@@ -110,8 +111,8 @@ class Outcome(NamedTuple):
 
     report: TaskReport | None
     """None: it is done later."""
-    is_well: bool
-    """Whether the address does what it is there for."""
+    is_well: bool | None
+    """Whether the address does what it is there for; None: that was not found out."""
 
 
 def outcome_of(page: Page, ticket: Ticket) -> Outcome:
@@ -136,6 +137,18 @@ def outcome_of(page: Page, ticket: Ticket) -> Outcome:
     return Outcome(_failed(ticket, error), is_well=not is_transient)
 
 
+def called_off(ticket: Ticket) -> Outcome:
+    """The instance wants no more of it, and its address was let go: that ends it."""
+    error = ReportedError(code=CANCELLED, message="the task was called off", retryable=False)
+    return Outcome(_failed(ticket, error), is_well=None)
+
+
+def not_storable(ticket: Ticket, why: TenutoError) -> TaskReport:
+    """What was answered cannot be recorded, and would not be if it came again."""
+    message = f"the answer cannot be recorded: {why.message}"
+    return _failed(ticket, ReportedError(code=PUSH_REFUSED, message=message, retryable=False))
+
+
 def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
     """The outcome, as workers report it."""
     match answer.status:
@@ -147,8 +160,16 @@ def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
                 next_handle=answer.next_handle,
             )
         case "FAILED":
-            error = answer.error or ReportedError(code="FAILED", message="the task failed")
-            return _failed(ticket, error)
+            said = answer.error or PushError(code="FAILED", message="the task failed")
+            return _failed(
+                ticket,
+                ReportedError(
+                    code=said.code,
+                    message=said.message,
+                    details=said.details,
+                    retryable=said.retryable,
+                ),
+            )
         case "TIMEOUT":
             message = answer.error.message if answer.error is not None else "it took too long"
             return _failed(ticket, ReportedError(code=TIMEOUT, message=message, retryable=True))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import get_args
@@ -20,6 +21,7 @@ import msgspec
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.push_call import BEAT_EVERY, Call, hold
 from tenuto.executions.push_target import (
     BreakerState,
     TargetState,
@@ -29,23 +31,39 @@ from tenuto.executions.push_target import (
     shared,
     taken,
 )
-from tenuto.executions.push_wire import Outcome, Ticket, callback_url, outcome_of, request_of
+from tenuto.executions.push_wire import (
+    Outcome,
+    Ticket,
+    callback_url,
+    not_storable,
+    request_of,
+)
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import Conflict, NotFound, TenutoError
-from tenuto.model.executions import ClaimedTask
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    TenutoError,
+)
+from tenuto.model.executions import ClaimedTask, TaskReport
 from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.ports import Caller, Page
-from tenuto.store.task_protocol import TargetRow
+from tenuto.ports import Caller
+from tenuto.store.task_protocol import TargetRow, TaskRow
 
 log = logging.getLogger("tenuto.push")
 
 LEASE = timedelta(seconds=15)
-_BEAT_EVERY = 5.0
 _READ_EVERY = 1.0
 """Seconds after which a changed declaration counts everywhere."""
 _SOON = 0.2
 """Seconds until an address is looked at again that may have to be sent more."""
+_PATIENCE = 60.0
+"""Seconds for which it is tried to tell other processes how an address answered."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.2
+_RANDOM = 1 << 64
 _PAGE = 1_000
 
 _decode_task = msgspec.json.Decoder(TaskDefinition).decode
@@ -65,6 +83,8 @@ class _Target:
         self.under_way: dict[str, asyncio.Task[None]] = {}
         self.reserved = 0
         """Requests that are about to be sent: they take room already."""
+        self.reserved_at = 0
+        """When all processes were told of them, as it stands there."""
         self.known = TargetState()
         """What all processes knew when this one last looked."""
 
@@ -91,24 +111,34 @@ class PushOffice:
         self._targets: dict[Key, _Target] = {}
         self._sent: set[asyncio.Task[None]] = set()
         self._read_at = 0.0
+        self.fault: BaseException | None = None
+        """What ended pushing, though nobody had."""
         self._called = asyncio.Event()
 
     async def run(self) -> None:
-        """Push until cancelled."""
+        """Push until cancelled; what else ends it is its `fault`."""
         deaf = self._engine.listen(self._heard)
-        beating = asyncio.get_running_loop().create_task(self._keep())
+        loop = asyncio.get_running_loop()
+        loops = [loop.create_task(self._run()), loop.create_task(self._keep())]
         try:
-            while True:
-                try:
-                    pause = await self.run_once()
-                except TenutoError as error:
-                    log.warning("nothing is pushed: %s", error)
-                    pause = BAD_WEATHER
-                await self._clock.wait(self._called, pause)
-                self._called.clear()
+            [dead, *_], _ = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
+            self.fault = dead.exception()
+            log.critical("nothing is pushed any more", exc_info=self.fault)
         finally:
             deaf()
-            beating.cancel()
+            for each in loops:
+                each.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                pause = await self.run_once()
+            except TenutoError as error:
+                log.warning("nothing is pushed: %s", error)
+                pause = BAD_WEATHER
+            await self._clock.wait(self._called, pause)
+            self._called.clear()
 
     async def run_once(self) -> float:
         """Send what there is to be sent; in how many seconds to look again."""
@@ -116,9 +146,18 @@ class PushOffice:
         if now >= self._read_at:
             await self._read()
             self._read_at = now + _READ_EVERY
+        refused: list[TenutoError] = []
         for key, target in list(self._targets.items()):
-            if target.due <= now:
+            if target.due > now:
+                continue
+            try:
                 await self._serve(key, target)
+            except TenutoError as error:
+                # Whatever is wrong with one address, the others have their turn.
+                target.due = self._clock.ticks() + BAD_WEATHER
+                refused.append(error)
+        if refused:
+            log.warning("%d addresses are sent nothing now: %s", len(refused), refused[0])
         soonest = min((each.due for each in self._targets.values()), default=now + _READ_EVERY)
         return max(min(soonest, self._read_at) - self._clock.ticks(), 0.0)
 
@@ -155,7 +194,7 @@ class PushOffice:
         """Who is pushed to, as it is declared now."""
         after, found = ("", ""), dict[Key, TaskDefinition]()
         while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
-            found |= {(row.tenant, row.id): _decode_task(row.document) for row in page}
+            found |= {(row.tenant, row.id): task for row in page if (task := _read_task(row))}
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:
                 break
@@ -195,19 +234,19 @@ class PushOffice:
         finally:
             target.reserved = 0
             for task in tasks[:sent]:
-                self._send(key, target, task)
+                self._send(key, target, task, target.reserved_at)
             await self._desk.put_back(key[0], tasks[sent:])
 
     def _reserved(self, target: _Target, wanted: int, state: TargetState) -> TargetState:
         now, under_way = self._now(), len(target.under_way)
         count = min(wanted, allowed(state, target.task, self._name, under_way, now))
-        target.reserved = count
+        target.reserved, target.reserved_at = count, now
         mine = under_way + count
         return taken(state, target.task, self._name, count=count, mine=mine, now=now)
 
-    def _send(self, key: Key, target: _Target, task: ClaimedTask) -> None:
+    def _send(self, key: Key, target: _Target, task: ClaimedTask, sent_at: int) -> None:
         sending = asyncio.get_running_loop().create_task(
-            self._push(key, target, task), name=f"tenuto push {task.task_id}"
+            self._push(key, target, task, sent_at), name=f"tenuto push {task.task_id}"
         )
         target.under_way[task.execution_id] = sending
         self._sent.add(sending)
@@ -220,59 +259,86 @@ class PushOffice:
             log.warning("a task of %s comes back when its lease is over: %s", target.task.id, error)
         self._call(target)
 
-    async def _push(self, key: Key, target: _Target, task: ClaimedTask) -> None:
+    async def _push(self, key: Key, target: _Target, task: ClaimedTask, sent_at: int) -> None:
         declared = target.task
         ticket = Ticket(key[0], task.execution_id, task.lease_token)
-        calling = asyncio.ensure_future(
-            self._caller.call(
-                declared.url or "",
-                _headers(task),
-                request_of(task, callback_url(self._base(), ticket)),
-                seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
-                most=self._engine.settings.limits.output_bytes * 2,
+        call = Call(
+            asyncio.ensure_future(
+                self._caller.call(
+                    declared.url or "",
+                    _headers(task),
+                    request_of(task, callback_url(self._base(), ticket)),
+                    seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
+                    most=self._engine.settings.limits.output_bytes * 2,
+                )
             )
         )
-        holding = asyncio.ensure_future(self._hold(ticket, calling))
+        holding = asyncio.ensure_future(hold(self._desk, self._clock, ticket, call))
         try:
-            page = await calling
+            outcome = await call.outcome(ticket)
+            # The lease is held until the end is known, so that nobody pushes it a second time.
+            try:
+                await self._in_any_weather(partial(self._tell, ticket, outcome), holding)
+            except TenutoError as error:
+                log.warning("a task of %s comes back later: %s", task.task_id, error)
         finally:
             holding.cancel()
-        outcome = outcome_of(page, ticket)
-        await self._tell(key[0], ticket, outcome)
         target.under_way.pop(task.execution_id, None)
-        await self._change(
-            key,
-            lambda state: self._said(
-                target, ended(state, declared, is_well=outcome.is_well, now=self._now())
-            ),
-        )
+        count = partial(self._counted, target, declared, sent_at=sent_at, is_well=outcome.is_well)
+        await self._in_any_weather(partial(self._change, key, count))
 
-    async def _tell(self, tenant: str, ticket: Ticket, outcome: Outcome) -> None:
-        if outcome.report is None:
-            await self._desk.hand_over(tenant, ticket.execution_id, ticket.lease_token)
-            return
-        [reported] = await self._desk.report(tenant, [outcome.report])
-        if reported.error is not None and not isinstance(reported.error, Conflict | NotFound):
-            raise reported.error
-
-    # -- leases
-
-    async def _hold(self, ticket: Ticket, calling: asyncio.Future[Page]) -> None:
-        """Say that it is being worked on for as long as the address has not answered."""
+    async def _in_any_weather(
+        self, action: Callable[[], Awaitable[None]], holding: asyncio.Future[None] | None = None
+    ) -> None:
+        """Do what has to be done once the address has answered, while that counts."""
+        until = self._clock.ticks() + _PATIENCE
         while True:
-            await self._clock.sleep(_BEAT_EVERY)
             try:
-                await self._desk.heartbeat(*ticket)
-            except (Conflict, NotFound):
-                calling.cancel()  # whatever is answered now does not count
+                await action()
+            except (StoreUnavailable, Overloaded) as error:
+                is_in_vain = self._clock.ticks() > until if holding is None else holding.done()
+                if is_in_vain:
+                    raise
+                log.warning("an answer is not recorded yet: %s", error)
+                await self._clock.sleep(BAD_WEATHER)
+            else:
                 return
-            except TenutoError as error:
-                log.warning("a lease was not extended: %s", error)
+
+    async def _tell(self, ticket: Ticket, outcome: Outcome) -> None:
+        if outcome.report is None:
+            with suppress(Conflict, NotFound):
+                await self._desk.hand_over(*ticket)
+            return
+        error = await self._reported(ticket, outcome.report)
+        if isinstance(error, InvalidInput):
+            error = await self._reported(ticket, not_storable(ticket, error))
+        if error is not None and not isinstance(error, Conflict | NotFound):
+            raise error
+
+    async def _reported(self, ticket: Ticket, report: TaskReport) -> TenutoError | None:
+        [reported] = await self._desk.report(ticket.tenant, [report])
+        return reported.error
+
+    def _counted(
+        self,
+        target: _Target,
+        declared: TaskDefinition,
+        state: TargetState,
+        *,
+        sent_at: int,
+        is_well: bool | None,
+    ) -> TargetState:
+        now = self._now()
+        if is_well is not None:
+            state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=now)
+        return self._said(target, state)
+
+    # -- what all know
 
     async def _keep(self) -> None:
         """Say how much waits for an answer."""
         while True:
-            await self._clock.sleep(_BEAT_EVERY)
+            await self._clock.sleep(BEAT_EVERY)
             for key, target in list(self._targets.items()):
                 if not target.under_way:
                     continue
@@ -280,8 +346,6 @@ class PushOffice:
                     await self._change(key, partial(self._said, target))
                 except TenutoError as error:
                     log.warning("what is pushed to %s is not told: %s", target.task.id, error)
-
-    # -- what all know
 
     def _said(self, target: _Target, state: TargetState) -> TargetState:
         return shared(state, self._name, target.mine, self._now())
@@ -291,10 +355,17 @@ class PushOffice:
 
     async def _known(self, key: Key) -> tuple[TargetState, int]:
         row = await self._store.target(*key)
-        return (TargetState(), 0) if row is None else (_decode_state(row.state), row.version)
+        if row is None:
+            return TargetState(), 0
+        try:
+            return _decode_state(row.state), row.version
+        except msgspec.MsgspecError as error:
+            message = f"what is known of the address of {key[1]} cannot be read: {error}"
+            raise TenutoError(message) from error
 
     async def _change(self, key: Key, change: Callable[[TargetState], TargetState]) -> None:
         """Change what all processes know; whoever was first is read, and it is changed again."""
+        tried = 0
         while key in self._targets:
             state, version = await self._known(key)
             new = change(state)
@@ -303,6 +374,22 @@ class PushOffice:
             row = TargetRow(version + 1, msgspec.json.encode(new))
             if await self._store.put_target(*key, row):
                 return
+            tried += 1
+            await self._clock.sleep(self._pause(tried))
+
+    def _pause(self, tried: int) -> float:
+        """Longer each time, and by chance: those who met do not meet again."""
+        most = min(_FIRST_PAUSE * 2.0 ** min(tried, 16), _LONGEST_PAUSE)
+        return most * (0.5 + int(self._engine.ids.short(), 16) / _RANDOM / 2)
+
+
+def _read_task(row: TaskRow) -> TaskDefinition | None:
+    try:
+        return _decode_task(row.document)
+    except msgspec.MsgspecError as error:
+        # A newer program may have written it, and pushes it.
+        log.warning("the task %s is not pushed from here: %s", row.id, error)
+        return None
 
 
 def _headers(task: ClaimedTask) -> dict[str, str]:

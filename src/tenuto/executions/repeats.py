@@ -6,6 +6,7 @@ from tenuto.model.entries import (
     CompensationCompleted,
     CompensationFailed,
     Entry,
+    EventType,
     NodeCancelled,
     NodeCompleted,
     NodeFailed,
@@ -23,20 +24,29 @@ from tenuto.model.log import from_row
 from tenuto.store.job_protocol import JobKey
 from tenuto.store.protocol import Store
 
-_PAGE = 1_000
+_PAGE = 200
+_BEGINNINGS = (EventType.NODE_DISPATCHED, EventType.COMPENSATION_DISPATCHED)
 _MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, INVALID_OUTPUT, TOO_LARGE)
 """Failures for which the log has not kept what was reported: any result passes for it."""
 
 
 async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFailed) -> bool:
-    """Whether the log of the instance has this outcome of this attempt."""
-    after = 0
-    while rows := await store.entries(key.instance_id, after=after, limit=_PAGE):
-        for row in rows:
-            is_of_attempt = (row.node_id, row.iteration, row.attempt) == key[1:]
-            if is_of_attempt and _is_outcome(from_row(row), report):
+    """Whether the log of the instance has this outcome of this attempt.
+
+    Read from its end, since that is where most repeats find theirs, and no further than to where
+    the attempt began.
+    """
+    newest = (await store.newest_seqs([key.instance_id])).get(key.instance_id, 0)
+    while newest > 0:
+        after = max(newest - _PAGE, 0)
+        rows = await store.entries(key.instance_id, after=after, limit=newest - after)
+        of_attempt = [row for row in rows if (row.node_id, row.iteration, row.attempt) == key[1:]]
+        for row in of_attempt:
+            if _is_outcome(from_row(row), report):
                 return True
-        after = rows[-1].seq
+        if any(row.event_type in _BEGINNINGS for row in of_attempt):
+            return False
+        newest = after
     return False
 
 

@@ -92,6 +92,22 @@ class TaskReport(
     error: ReportedError | None = None
 
 
+class ReleasedTask(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """An attempt that a worker gives back, because it stops."""
+
+    execution_id: str
+    lease_token: str
+    has_begun: bool = True
+    """Whether the task may have done something already: then it becomes another attempt."""
+
+
 class Heartbeat(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a worker hears when it says that it is at work."""
 

@@ -126,6 +126,11 @@ class Runner:
             seconds = DEFAULT_CANCEL_GRACE.total_seconds() if grace is None else grace
             found.place.stop(found, seconds)
 
+    def is_queued(self, key: Key) -> bool:
+        """Whether an attempt was started, and nothing of its task has run yet."""
+        attempt = self._attempts.get(key)
+        return attempt is not None and not attempt.has_begun
+
     def last_heartbeat(self, key: Key) -> object:
         """What an attempt in flight said last; None also when it said nothing."""
         attempt = self._attempts.get(key)

@@ -6,13 +6,29 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+from tenuto.model.errors import TenutoError
+from tenuto.model.executions import (
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    ReportAnswer,
+    TaskReport,
+)
+
+
+class NotTaken(TenutoError):
+    """The server does not take what it was sent; sent again it would not take it either."""
+
+
+class TooLarge(NotTaken):
+    """It does not take so much at once."""
 
 
 class Desk(Protocol):
     """The way to a server.
 
     StoreUnavailable and Overloaded from each of its verbs: nothing is known to be done, try again.
+    NotTaken: what was sent is at fault. Other errors are about who asks, and may pass.
     """
 
     async def claim(
@@ -40,6 +56,10 @@ class Desk(Protocol):
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         """Tell how tasks ended; what became of each, in their order."""
+        ...
+
+    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
+        """Give tasks back, so that others have them at once and nobody counts them as lost."""
         ...
 
     async def close(self) -> None: ...

@@ -36,6 +36,10 @@ class HeldTask:
         """When the lease is over for sure, unless it is extended."""
         self.beat_at = now + self._seconds / _BEATS_PER_LEASE
 
+    def asked(self, now: float) -> None:
+        """A heartbeat is sent: another, if that is not answered by then."""
+        self.beat_at = now + self._seconds / _BEATS_PER_LEASE
+
     def put_off(self, now: float) -> None:
         """A heartbeat did not get through: soon another."""
         self.beat_at = now + min(self._seconds / _BEATS_PER_LEASE, 1.0)

@@ -19,11 +19,19 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReportAnswer, TaskReport
+from tenuto.model.executions import (
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    ReportAnswer,
+    TaskReport,
+)
 from tenuto.worker.credential import Credential, Key
+from tenuto.worker.desk import NotTaken, TooLarge
 
 _PATIENCE = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
+_CONNECT_WITHIN = 5.0
 _LONGEST_QUOTE = 500
 _UNAUTHENTICATED = 401
 _TOO_MANY = 429
@@ -43,20 +51,31 @@ class _Problem(msgspec.Struct):
 
 
 _BY_STATUS: dict[int, type[TenutoError]] = {
+    400: NotTaken,
     _UNAUTHENTICATED: Forbidden,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    413: TooLarge,
+    422: NotTaken,
     _TOO_MANY: Overloaded,
 }
 
 
 class HttpDesk:
-    """Claims and reports at `/api/v1/executions` of a server."""
+    """Claims and reports at `/api/v1/executions` of a server.
 
-    def __init__(self, server: str, *, key: str | Credential | None = None) -> None:
+    Several addresses may lead to it: where one does not answer, the next is asked from then on.
+    """
+
+    def __init__(
+        self, servers: str | Sequence[str], *, key: str | Credential | None = None
+    ) -> None:
         """`key` is an API key, or where a token comes from that is read again and again."""
-        self._server = f"{server.rstrip('/')}/api/v1/executions"
+        given = [servers] if isinstance(servers, str) else servers
+        self._servers = [f"{each.rstrip('/')}/api/v1/executions" for each in given]
+        self._at = 0
+        """Which of them is asked."""
         self._headers = {"content-type": "application/json"}
         self._credential = Key(key) if isinstance(key, str) else key
         self._session: aiohttp.ClientSession | None = None
@@ -95,8 +114,11 @@ class HttpDesk:
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         answers = await self._post("report", {"results": reports}, list[ReportAnswer])
         if [each.execution_id for each in answers] != [each.execution_id for each in reports]:
-            raise StoreUnavailable(f"{self._server} answered to other reports than it was sent")
+            raise StoreUnavailable("the server answered to other reports than it was sent")
         return answers
+
+    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
+        await self._post("release", {"tasks": tasks}, list[ReportAnswer])
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -106,19 +128,31 @@ class HttpDesk:
     async def _post(
         self, path: str, body: object, answer: type[T], patience: float = _PATIENCE
     ) -> T:
-        data = msgspec.json.encode(body)
-        status, content = await self._send(path, data, patience)
+        at = self._at
+        try:
+            return await self._post_to(self._servers[at], path, body, answer, patience)
+        except StoreUnavailable:
+            # Of many requests that fail together one goes on to the next, and not one each.
+            if self._at == at:
+                self._at = (at + 1) % len(self._servers)
+            raise
+
+    async def _post_to(
+        self, server: str, path: str, body: object, answer: type[T], patience: float
+    ) -> T:
+        url, data = f"{server}/{path}", msgspec.json.encode(body)
+        status, content = await self._send(url, data, patience)
         if status == _UNAUTHENTICATED and self._credential and self._credential.refused():
             # It may have been replaced, or revoked, before its time.
-            status, content = await self._send(path, data, patience)
+            status, content = await self._send(url, data, patience)
         if status != 200:
             raise _problem(status, content)
         try:
             return msgspec.json.decode(content, type=answer)
         except msgspec.MsgspecError as error:
-            raise StoreUnavailable(f"{self._server} answered something else: {error}") from error
+            raise StoreUnavailable(f"{server} answered something else: {error}") from error
 
-    async def _send(self, path: str, data: bytes, patience: float) -> tuple[int, bytes]:
+    async def _send(self, url: str, data: bytes, patience: float) -> tuple[int, bytes]:
         headers = self._headers
         if self._credential is not None:
             headers = {**headers, "authorization": f"Bearer {await self._credential.text()}"}
@@ -126,7 +160,7 @@ class HttpDesk:
             async with (
                 asyncio.timeout(patience),
                 self._open_session().post(
-                    f"{self._server}/{path}",
+                    url,
                     data=data,
                     headers=headers,
                     allow_redirects=False,
@@ -135,14 +169,14 @@ class HttpDesk:
                 return response.status, await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
-            raise StoreUnavailable(f"{self._server} cannot be reached: {reason}") from error
+            raise StoreUnavailable(f"{url} cannot be reached: {reason}") from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_WITHIN),
             )
         return self._session
 

@@ -11,10 +11,20 @@ _TOLD_BY = (signal.SIGTERM, signal.SIGINT)
 
 
 async def run_until_told(worker: Worker, grace: float = 10.0) -> None:
-    """Run a worker until SIGTERM or SIGINT; what runs then has `grace` seconds to end."""
+    """Run a worker until SIGTERM or SIGINT; what runs then has `grace` seconds to end.
+
+    Told again, it waits no longer.
+    """
     loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if worker.is_stopping:
+            worker.hurry()
+        else:
+            worker.stop()
+
     for number in _TOLD_BY:
-        loop.add_signal_handler(number, worker.stop)
+        loop.add_signal_handler(number, told)
     try:
         await worker.run(grace)
     finally:

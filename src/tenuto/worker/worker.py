@@ -9,9 +9,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import timedelta
 
-from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
-from tenuto.model.executions import ReportAnswer, TaskReport
-from tenuto.model.failure import NOT_STORABLE, Failure
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
@@ -20,19 +18,25 @@ from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 from tenuto.worker.desk import Desk
 from tenuto.worker.held_task import HeldTask
+from tenuto.worker.keeper import Keeper
+from tenuto.worker.releasing import release
+from tenuto.worker.reporter import Reporter
 
 log = logging.getLogger("tenuto.worker")
 
 MOST_CLAIMED = 50
 """So many tasks are asked for at once, unless somebody says otherwise."""
-MOST_REPORTED = 200
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_UNPROCESSABLE = 422
-_DONE = (200, 404, 409)
-"""Statuses after which nothing more is to be said about a task."""
+_REFUSED_FOR = 60.0
+"""Seconds after which a worker goes that was let in before, and is refused since."""
+_FAREWELL = 3.0
+"""Seconds that there are, whatever the grace, to tell of what has ended, and to give back."""
+_HURRY = 1.0
+"""Seconds for both where somebody is in a hurry."""
 _A_WHILE = timedelta(seconds=20)
 _LEASE = timedelta(seconds=30)
-_SELDOM = 3600.0
+_LIMITS = Limits(output_bytes=31_000_000)
+"""What fits into a request. How large a result may be the server knows, and says."""
 
 
 class Worker:
@@ -61,60 +65,119 @@ class Worker:
         self._batch = batch
         self._lease = lease
         self._wait = wait
-        self._runner = Runner(registry, clock, self._ended, limits=Limits())
+        self._runner = Runner(registry, clock, self._ended, limits=_LIMITS, max_threads=concurrency)
         self._held: dict[Key, HeldTask] = {}
         """All that is claimed and not reported."""
         self._ready: deque[HeldTask] = deque()
         """Those that have not begun."""
-        self._reports: deque[tuple[HeldTask, TaskReport]] = deque()
+        self._reporter = Reporter(desk, clock, self._let_go)
+        self._keeper = Keeper(
+            desk,
+            clock,
+            self._held,
+            details=self._runner.last_heartbeat,
+            lost=self._lost,
+            called_off=lambda held: self._runner.stop(*held.key),
+        )
         self._born = clock.now().isoformat()
         """Another worker of this name, before or beside it, makes other claims."""
         self._claims = 0
         """How many were answered: one whose answer got lost is made again under its number."""
         self._is_stopping = asyncio.Event()
+        self._is_hurried = False
         self._has_room = asyncio.Event()
-        self._has_reports = asyncio.Event()
-        self._has_tasks = asyncio.Event()
-        self._is_empty = asyncio.Event()
-        self._is_empty.set()
+        self._may_leave = asyncio.Event()
+        """Set while nothing is in hand, or once nobody waits for that."""
+        self._may_leave.set()
+        self._failure: Exception | None = None
+        """What ended the work, if nobody did."""
 
     @property
     def in_hand(self) -> int:
         """How many tasks are claimed and not reported."""
         return len(self._held)
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it takes on nothing more."""
+        return self._is_stopping.is_set()
+
     def stop(self) -> None:
         """Take on nothing more, and end `run` once what is in hand is done, or its grace over."""
         self._is_stopping.set()
 
+    def hurry(self) -> None:
+        """Stop, and wait for nothing that is in hand: it is given back."""
+        self._is_hurried = True
+        self._is_stopping.set()
+        self._may_leave.set()
+        self._reporter.give_up()
+
     async def run(self, grace: float = 10.0) -> None:
-        """Work until told to stop; then what runs has `grace` seconds to end."""
+        """Work until told to stop; then what runs has `grace` seconds to end.
+
+        What is not done by then is given back: it becomes another attempt, which counts neither as
+        a failure nor as a loss. Whatever else ends the work ends it in the same order.
+        """
         loop = asyncio.get_running_loop()
-        keeping = loop.create_task(self._keep())
-        reporting = loop.create_task(self._report_all())
+        beside = [loop.create_task(self._keeper.run()), loop.create_task(self._reporter.run())]
+        for task in beside:
+            task.add_done_callback(self._stop_if_dead)
         try:
-            await self._claim_until_stopped()
-            await self._clock.wait(self._is_empty, grace)
-            left = await self._runner.drain(0.0)
-            if left or self._ready:
-                log.warning("%d tasks are left to others", left + len(self._ready))
-            await self._last_words()
+            try:
+                await self._claim_until_stopped()
+            except Exception as error:  # noqa: BLE001 - raised once all is in order
+                self._failure = error
+            await self._leave(grace)
         finally:
-            for task in (keeping, reporting):
+            for task in beside:
                 task.cancel()
-            await asyncio.gather(keeping, reporting, return_exceptions=True)
+            await asyncio.gather(*beside, return_exceptions=True)
+        if self._failure is not None:
+            raise self._failure
+
+    def _stop_if_dead(self, task: asyncio.Task[None]) -> None:
+        """A worker that cannot hold leases, or report, has no business claiming."""
+        if task.cancelled():
+            return
+        error = task.exception()
+        log.critical("the worker stops: it cannot go on", exc_info=error)
+        self._failure = error if isinstance(error, Exception) else None
+        self.stop()
+
+    async def _leave(self, grace: float) -> None:
+        began = self._clock.ticks()
+        if not self._is_hurried:
+            await self._clock.wait(self._may_leave, grace)
+        ready = {held.key for held in self._ready}
+        fresh = {key for key in self._held if key in ready or self._runner.is_queued(key)}
+        await self._runner.drain(0.0)
+        left = grace - (self._clock.ticks() - began)
+        await self._reporter.finish(_HURRY if self._is_hurried else max(left, _FAREWELL))
+        if self._held:
+            seconds = _HURRY if self._is_hurried else _FAREWELL
+            await release(self._desk, self._clock, self._held.values(), fresh, seconds)
+            self._held.clear()
 
     # -- claims
 
     async def _claim_until_stopped(self) -> None:
         stopping = asyncio.get_running_loop().create_task(self._is_stopping.wait())
         pause = _FIRST_PAUSE
+        refused_at: float | None = None
         try:
             while not self._is_stopping.is_set():
                 try:
                     await self._until_stopped(self._claim(), stopping)
-                    pause = _FIRST_PAUSE
-                except (StoreUnavailable, Overloaded) as error:
+                    pause, refused_at = _FIRST_PAUSE, None
+                except TenutoError as error:
+                    if not isinstance(error, StoreUnavailable | Overloaded):
+                        now = self._clock.ticks()
+                        refused_at = now if refused_at is None else refused_at
+                        # Nobody would notice a worker that waits for ever to be let in; one that
+                        # was may meet a proxy without a server behind it, or a key too early.
+                        if not self._claims or now - refused_at >= _REFUSED_FOR:
+                            raise
                     log.warning("no tasks can be claimed: %s", error)
                     await self._clock.wait(self._is_stopping, pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
@@ -156,8 +219,8 @@ class Worker:
             self._held[held.key] = held
             self._ready.append(held)
         if tasks:
-            self._is_empty.clear()
-            self._has_tasks.set()
+            self._may_leave.clear()
+            self._keeper.look()
             self._begin()
 
     def _may_ask_for_outputs(self) -> bool:
@@ -168,7 +231,7 @@ class Worker:
     def _begin(self) -> None:
         while self._ready and self._runner.in_flight < self._concurrency:
             held = self._ready.popleft()
-            if held.key in self._held:
+            if self._held.get(held.key) is held:
                 self._runner.start(held.key[0], held.order, held.facts)
 
     # -- ends
@@ -176,127 +239,15 @@ class Worker:
     def _ended(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         held = self._held.get((instance_id, report.node, report.iteration, report.attempt))
         if held is not None:
-            self._reports.append((held, held.report(report)))
-            self._has_reports.set()
+            self._reporter.add(held, held.report(report))
         self._begin()
 
-    async def _report_all(self) -> None:
-        pause = _FIRST_PAUSE
-        while True:
-            await self._has_reports.wait()
-            try:
-                await self._report_once()
-                pause = _FIRST_PAUSE
-            except (StoreUnavailable, Overloaded) as error:
-                log.warning("%d results wait for the server: %s", len(self._reports), error)
-                await self._clock.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
-
-    async def _report_once(self) -> None:
-        """Tell of what has ended, many at once; what was not heard is told again."""
-        self._drop_what_is_over()
-        batch = [self._reports.popleft() for _ in range(min(len(self._reports), MOST_REPORTED))]
-        if not self._reports:
-            self._has_reports.clear()
-        if not batch:
-            return
-        try:
-            answers = await self._desk.report([report for _, report in batch])
-        except (StoreUnavailable, Overloaded):
-            self._again(batch)
-            raise
-        except TenutoError as error:
-            log.warning("%d results were refused: %s", len(batch), error)
-            for held, _ in batch:
-                self._let_go(held)
-            return
-        unheard = [
-            pair
-            for pair, answer in zip(batch, answers, strict=True)
-            if not self._settled(*pair, answer)
-        ]
-        if unheard:
-            self._again(unheard)
-            raise StoreUnavailable(f"{len(unheard)} results were not taken")
-
-    def _settled(self, held: HeldTask, report: TaskReport, answer: ReportAnswer) -> bool:
-        if answer.status == _UNPROCESSABLE and report.error is None:
-            message = f"the result was refused: {answer.error}"
-            failure = Failure(code=NOT_STORABLE, message=message, retryable=False)
-            place = held.order
-            refused = TaskFailed(
-                node=place.node, iteration=place.iteration, attempt=place.attempt, error=failure
-            )
-            self._reports.append((held, held.report(refused)))
-            self._has_reports.set()
-            return True
-        if answer.status not in _DONE and answer.status != _UNPROCESSABLE:
-            return False
-        if answer.status != _DONE[0]:
-            log.warning("the result of %s does not count: %s", held.task.step_id, answer.error)
-        self._let_go(held)
-        return True
-
-    def _again(self, batch: list[tuple[HeldTask, TaskReport]]) -> None:
-        self._reports.extendleft(reversed(batch))
-        self._has_reports.set()
-
-    def _drop_what_is_over(self) -> None:
-        """Whoever would take these results has given them up."""
-        now = self._clock.ticks()
-        kept = [(held, report) for held, report in self._reports if held.over_at > now]
-        if len(kept) < len(self._reports):
-            for held, _ in self._reports:
-                if held.over_at <= now:
-                    log.warning("the result of %s came to nobody in time", held.task.step_id)
-                    self._let_go(held)
-            self._reports = deque(kept)
-
-    async def _last_words(self) -> None:
-        while self._reports:
-            try:
-                await self._report_once()
-            except (StoreUnavailable, Overloaded):
-                await self._clock.sleep(_FIRST_PAUSE)
-
     def _let_go(self, held: HeldTask) -> None:
-        self._held.pop(held.key, None)
+        if self._held.get(held.key) is held:
+            del self._held[held.key]
         self._has_room.set()
         if not self._held:
-            self._is_empty.set()
-
-    # -- leases
-
-    async def _keep(self) -> None:
-        """Say of everything in hand that it is being worked on, before its lease is over."""
-        while True:
-            now = self._clock.ticks()
-            due = [held for held in self._held.values() if held.beat_at <= now]
-            if due:
-                await asyncio.gather(*map(self._beat, due))
-                continue
-            soonest = min((held.beat_at for held in self._held.values()), default=now + _SELDOM)
-            self._has_tasks.clear()
-            await self._clock.wait(self._has_tasks, soonest - now)
-
-    async def _beat(self, held: HeldTask) -> None:
-        task = held.task
-        held.put_off(self._clock.ticks())
-        try:
-            beat = await self._desk.heartbeat(
-                task.execution_id, task.lease_token, self._runner.last_heartbeat(held.key)
-            )
-        except (Conflict, NotFound):
-            self._lost(held)
-        except TenutoError as error:
-            log.warning("the lease on %s was not extended: %s", task.step_id, error)
-            if held.over_at <= self._clock.ticks():
-                self._lost(held)
-        else:
-            held.extended(self._clock.ticks())
-            if beat.cancelled and not held.is_called_off:
-                held.is_called_off = True
-                self._runner.stop(*held.key)
+            self._may_leave.set()
 
     def _lost(self, held: HeldTask) -> None:
         """Nothing that is done under its lease counts any more."""
@@ -304,5 +255,5 @@ class Worker:
             return  # its end was reported meanwhile
         log.warning("the lease on %s is lost", held.task.step_id)
         self._let_go(held)
-        self._reports = deque(pair for pair in self._reports if pair[0] is not held)
+        self._reporter.drop(held)
         self._runner.stop(*held.key)

@@ -19,7 +19,13 @@ from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
 from tenuto.executions.desk import Reported
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReportedError, TaskReport
+from tenuto.model.executions import (
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    ReportedError,
+    TaskReport,
+)
 from tenuto.model.json import JSON
 
 TAG = "executions"
@@ -80,6 +86,12 @@ class ReportRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkn
     results: BatchOf[TaskReport]
 
 
+class ReleaseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a worker that stops gives back."""
+
+    tasks: BatchOf[ReleasedTask]
+
+
 class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
     """What became of one of several reports: 200, or why it does not count."""
 
@@ -131,6 +143,22 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
 async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[ReportItem]:
     reported = await call.service.desk.report(call.principal.tenant, body.results)
     return [_item(each) for each in reported]
+
+
+@operation(
+    "POST",
+    f"{API}/executions/release",
+    summary="Give up to 1,000 tasks back, which counts neither as a failure nor as a loss.",
+    tag=TAG,
+    permission=Permission.EXECUTIONS_WORK,
+    request=ReleaseRequest,
+    response=list[ReportItem],
+    size="batch",
+    is_audited=False,
+)
+async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> list[ReportItem]:
+    released = await call.service.desk.release(call.principal.tenant, body.tasks)
+    return [_item(each) for each in released]
 
 
 @operation(
