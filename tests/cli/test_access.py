@@ -75,6 +75,9 @@ def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None
     assert ([item["number"] for item in page["items"]], page["nextCursor"]) == ([3, 2], "2")
     rest = terminal.call("audit", "list", "--cursor", "2", "-o", "json").json
     assert ([item["number"] for item in rest["items"]], rest["nextCursor"]) == ([1], None)
+    whole = terminal.call("audit", "list", "--limit", "1", "--all", "-o", "json").json
+    assert [each["number"] for each in whole["items"]] == [3, 2, 1]
+    assert terminal.call("audit", "list", "--cursor", "two").code == 2
     assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
     wrong = terminal.call("audit", "list", "--to", "yesterday")
     assert (wrong.code, "TEN-2402" in wrong.err) == (2, True)

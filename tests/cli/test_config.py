@@ -45,3 +45,25 @@ def test_what_cannot_be_used_is_refused_before_anything_is_opened(
     assert ended.code in (2, 3)
     assert said in ended.err
     assert not (terminal.folder / "store.db").exists()
+
+
+def test_a_worker_is_configured_as_a_service_is(terminal: Terminal) -> None:
+    """Flags go before the environment, the environment before the file."""
+    terminal.write("far.py", "from tenuto import task\n\n@task\nasync def far() -> None: ...\n")
+    terminal.write("tenuto.toml", 'tasks = ["far.py"]\n[worker]\nserver = "of-file"\n')
+    asked = [terminal.call("worker")]
+    terminal.environment["TENUTO_WORKER_SERVER"] = "of-variable"
+    asked.append(terminal.call("worker"))
+    terminal.environment["TENUTO_SERVER"] = "of-all-commands"
+    asked.append(terminal.call("worker"))
+    asked.append(terminal.call("worker", "far.py", "--server", "of-flag"))
+    places = ["of-file", "of-variable", "of-all-commands", "of-flag"]
+    for ended, place in zip(asked, places, strict=True):
+        assert ended.code == 2
+        assert f"{place} does not begin with http://" in ended.err.replace("Of-", "of-")
+    terminal.write("tenuto.toml", "[worker]\nlease = 0\nleese = 1\n")
+    wrong = terminal.call("worker", "far.py")
+    assert "tenuto.toml:2" in wrong.err
+    assert "Did you mean worker.lease?" in wrong.err
+    terminal.write("tenuto.toml", '[worker]\nkey = "canary-key"\n')
+    assert "canary" not in terminal.call("config", "show").out

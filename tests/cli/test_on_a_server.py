@@ -269,3 +269,16 @@ def test_the_doctor_compares_versions_and_clocks(do: Do, monkeypatch: pytest.Mon
     warned = {each["what"] for each in ended.json["findings"] if each["state"] == "warning"}
     assert warned == {"server", "clock"}
     assert all(each["advice"] for each in ended.json["findings"] if each["state"] == "warning")
+
+
+def test_the_audit_log_is_listed_page_after_page(do: Do) -> None:
+    for number in range(4):
+        started(do, "double", {"number": number})
+    first = do("audit", "list", "--limit", "2", "-o", "json").json
+    again = do("audit", "list", "--limit", "2", "--cursor", first["nextCursor"], "-o", "json").json
+    numbers = [each["number"] for page in (first, again) for each in page["items"]]
+    assert numbers == list(range(numbers[0], numbers[0] - 4, -1))
+    whole = do("audit", "list", "--limit", "2", "--all", "-o", "json").json
+    assert [each["number"] for each in whole["items"]] == list(range(numbers[0], 0, -1))
+    assert whole["nextCursor"] is None
+    assert f"--cursor {first['nextCursor']}" in do("audit", "list", "--limit", "2").err

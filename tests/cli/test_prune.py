@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 from tenuto import Tenuto
+from tenuto.store.bulk_protocol import BulkRow
 from tests.cli.conftest import DOUBLE, Terminal
 
 
@@ -15,11 +18,45 @@ def test_prune_forgets_what_ended_long_ago(terminal: Terminal) -> None:
     assert "0 instances forgotten" in terminal.call("prune").out
     assert "0 instances" in terminal.call("prune", "--older-than", "P1D").out
     dry = terminal.call("prune", "--older-than", "PT0S", "--dry-run", "-o", "json")
-    assert dry.json == {"forgotten": 3, "dryRun": True}
+    assert dry.json == {"forgotten": {"instances": 3}, "dryRun": True}
     assert len(terminal.call("list", "-o", "json").json["items"]) == 3
     assert "3 instances forgotten" in terminal.call("prune", "--older-than", "PT0S").out
     assert terminal.call("list", "-o", "json").json["items"] == []
     assert terminal.call("verify").code == 0
+
+
+async def _other_tenants_live(app: Tenuto) -> None:
+    for tenant in ("default", "acme"):
+        space = app.workspace(tenant, "test")
+        await space.deploy({**DOUBLE, "id": "double"})
+        await (await space.start("double", 1)).result()
+    await app.engine.store.put_bulk(
+        BulkRow(
+            tenant="acme",
+            id="b1",
+            content=b"{}",
+            progress=b"{}",
+            created_at=app.engine.clock.now() - timedelta(days=31),
+            is_open=False,
+        )
+    )
+
+
+def test_prune_goes_over_every_tenant_and_tells_each_kind(terminal: Terminal) -> None:
+    terminal.past(_other_tenants_live)
+    one = terminal.call("prune", "--older-than", "PT0S", "--tenant", "acme", "-o", "json")
+    assert one.json == {"forgotten": {"instances": 1}, "dryRun": False}
+    told = terminal.call("prune", "--older-than", "PT0S")
+    assert "1 instance forgotten" in told.out
+    assert "1 bulk operation forgotten" in told.out
+    again = terminal.call("prune", "--older-than", "PT0S", "-o", "json").json["forgotten"]
+    assert again == {
+        "instances": 0,
+        "events": 0,
+        "listeners": 0,
+        "bulkOperations": 0,
+        "testRuns": 0,
+    }
 
 
 def test_a_length_of_time_that_is_none_is_refused(terminal: Terminal) -> None:

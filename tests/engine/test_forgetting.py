@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from tenuto import Tenuto
-from tenuto.engine.forgetting import Manner
+from tenuto.engine.forgetting import Forgetter
 from tenuto.model.durations import parse_duration
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
+from tenuto.store.erasing_protocol import Erasure
 from tests.engine.situations import ONE_WAIT, steps
 from tests.engine.telling_world import DAY, QUIET, World, quiet
 
@@ -77,11 +81,11 @@ def test_prune_counts_first_and_forgets_then() -> None:
         young = await app.start("flow")
         await quiet(app, 1)
         forgetter, day = app.engine.forgetter, parse_duration("P1D")
-        assert await forgetter.prune(Manner(dry_run=True), day) == 3
+        assert await forgetter.prune(Erasure(dry_run=True), day) == 3
         assert len(await ids(app)) == 4
-        assert await forgetter.prune(Manner(), day) == 3
+        assert await forgetter.prune(Erasure(), day) == 3
         assert await ids(app) == {young.id}
-        assert await forgetter.prune(Manner()) == 0, "no definition says anything"
+        assert await forgetter.prune(Erasure()) == 0, "no definition says anything"
 
     world.life(work, QUIET)
 
@@ -103,3 +107,42 @@ def test_children_are_kept_until_their_root_is_gone() -> None:
         assert await ids(app) == set(), root.id
 
     world.life(work, replace(OFTEN, instance_retention=DAY))
+
+
+def test_every_tenant_has_its_old_instances_forgotten() -> None:
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        for tenant in ("acme", "zoo"):
+            space = app.workspace(tenant, "test")
+            await space.deploy(BRIEF)
+            await space.start("brief")
+        await quiet(app, 3 * DAY)
+        assert not world.disk.instances
+
+    world.life(work, OFTEN)
+
+
+def test_a_tenant_with_much_to_forget_holds_up_nobody() -> None:
+    """Tenants take turns, a page each; the next pass goes on where one had to stop."""
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        for tenant, count in (("large", 600), ("small", 3)):
+            space = app.workspace(tenant, "test")
+            await space.deploy(steps("a"))
+            await asyncio.gather(*(space.start("flow") for _ in range(count)))
+        await quiet(app, 2 * DAY)
+        ours = app.engine
+        forgetter = Forgetter(
+            store=ours.store,
+            plans=ours.plans,
+            clock=ours.clock,
+            keep=timedelta(days=1),
+            pages=2,
+        )
+        assert await forgetter.run_once() == 503
+        assert await forgetter.run_once() == 100
+        assert await forgetter.run_once() == 0
+
+    world.life(work, QUIET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto import NotFound, Tenuto
+from tenuto.engine import retention
 from tenuto.model.json import Object
 from tenuto.store.protocol import DataRefused
 from tests.engine.situations import steps
@@ -48,6 +49,26 @@ def test_old_versions_stop_listening_once_none_of_their_instances_goes_on() -> N
         await quiet(app, 2 * DAY)
         assert await again.status() == "COMPLETED"
         assert await listening(app) == 1
+
+    world.life(work)
+
+
+def test_however_many_instances_there_are_they_are_looked_through_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One pass looks at some of them; the next goes on where it had come to."""
+    monkeypatch.setattr(retention, "BATCH", 2)
+    world = World()
+
+    async def work(app: Tenuto) -> None:
+        await app.deploy(LISTENS)
+        await app.deploy({**LISTENS, "name": "another"})
+        for number in range(25):
+            await app.start("listens", {"wanted": number})
+        await quiet(app, 2 * DAY)
+        assert len(await app.engine.store.listeners("default")) == 2
+        await quiet(app, 2 * DAY)
+        assert len(await app.engine.store.listeners("default")) == 1
 
     world.life(work)
 

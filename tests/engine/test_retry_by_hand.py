@@ -9,6 +9,7 @@ import pytest
 from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
 from tenuto.engine.verify import verify
 from tenuto.model.json import Object
+from tenuto.store.protocol import Turn, TurnResult
 from tests.engine.situations import steps
 
 pytestmark = pytest.mark.asyncio
@@ -93,3 +94,22 @@ async def test_an_instance_that_failed_in_another_process_is_retried(tmp_path: P
         async for verdict in verify(app.engine.store, app.engine.plans):
             assert not verdict.differences
     assert [step for step, _, _ in shop.calls] == ["a", "b", "b"]
+
+
+async def test_a_turn_says_who_had_ended_and_may_be_erased_meanwhile() -> None:
+    shop = Shop()
+    async with shop.register(Tenuto()) as app:
+        await app.deploy(steps("a", task="flaky"))
+        instance = await app.start("flow")
+        await failed(instance)
+        commit, said = app.engine.store.commit, list[bool]()
+
+        async def noting(turn: Turn, lane: int = 0) -> TurnResult:
+            said.extend(write.had_ended for write in turn.writes)
+            return await commit(turn, lane)
+
+        app.engine.store.commit = noting  # type: ignore[method-assign]
+        await instance.retry()
+        await failed(instance)
+        assert said[0]
+        assert not any(said[1:])

@@ -58,3 +58,15 @@ async def test_who_holds_one_hears_that_it_was_stopped(store: Handle) -> None:
     saved = await store.save_bulk(held, moment(100))
     assert saved is not None
     assert saved.is_stopped
+
+
+async def test_those_that_are_over_and_old_are_forgotten_oldest_first(store: Handle) -> None:
+    over = [replace(row(f"b{number}", number), is_open=False) for number in range(4)]
+    for each in (*over, row("open", 0), replace(row("theirs", 0, "other"), is_open=False)):
+        await store.put_bulk(each)
+    assert await store.prune_bulks("default", moment(3), 2) == 2
+    assert [each.id for each in await store.bulks("default", 9)] == ["b3", "b2", "open"]
+    assert await store.prune_bulks("default", moment(3), 2) == 1
+    assert await store.prune_bulks("default", moment(3), 2) == 0
+    assert [each.id for each in await store.bulks("default", 9)] == ["b3", "open"]
+    assert await store.bulk("other", "theirs") is not None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from tenuto.model.status import Status
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import DefinitionKey, Erasure
 from tenuto.store.job_protocol import JobKey, JobRow
 from tenuto.store.outbox_protocol import Lifecycle
-from tenuto.store.protocol import Delivery, Ownership, Snapshot, Turn
+from tenuto.store.protocol import Delivery, InstanceQuery, InstanceWrite, Ownership, Snapshot, Turn
+from tenuto.store.upkeep_protocol import Depths
 from tests.kit.postgres_database import connected
 from tests.store.conftest import Handle, MemoryPlace, Place, PostgresPlace, SqlitePlace
 from tests.store.situations import (
@@ -23,6 +25,7 @@ from tests.store.situations import (
     step,
     timer,
     turn,
+    update,
     wait,
 )
 from tests.store.test_outbox import listener, posting
@@ -30,6 +33,17 @@ from tests.store.test_outbox import listener, posting
 pytestmark = pytest.mark.asyncio
 
 GONE, STAYS = "instance-that-goes", "instance-that-stays"
+ABOUT = ["instance_id", "stream", "parent_id", "root_id", "rerun_of"]
+WHATEVER = Erasure(with_dead_letters=True, with_debts=True)
+JOB = JobRow(key=JobKey("i1", "a", "", 1), task_id="t", offered_at=moment(3))
+
+
+def ended(id: str, *, status: Status = Status.COMPLETED, **fields: object) -> InstanceWrite:
+    return replace(begin(id, **fields), update=update(status=status))
+
+
+async def there(store: Handle) -> set[str]:
+    return {row.id for row in (await store.instances(InstanceQuery(limit=99))).items}
 
 
 async def everything(place: Place) -> str:
@@ -55,6 +69,38 @@ async def everything(place: Place) -> str:
     return repr(found)
 
 
+async def tables_about(place: Place, id: str) -> set[str]:
+    """The tables that have a column for an instance's id, and a row with this one in it."""
+    if isinstance(place, MemoryPlace):
+        tables = vars(place.disk).items()
+        return {name for name, table in tables if isinstance(table, dict) and id in repr(table)}
+    if isinstance(place, PostgresPlace):
+        async with connected(place.url) as connection:
+            columns = await connection.fetch(
+                "SELECT table_name, column_name FROM information_schema.columns "
+                "WHERE table_schema = 'tenuto' AND column_name = ANY($1)",
+                ABOUT,
+            )
+            return {
+                table
+                for table, column in columns
+                if await connection.fetch(
+                    f"SELECT 1 FROM tenuto.{table} WHERE {column} = $1 LIMIT 1", id
+                )
+            }
+    assert isinstance(place, SqlitePlace)
+    file = apsw.Connection(str(place._path), flags=apsw.SQLITE_OPEN_READONLY)
+    found = {
+        table
+        for (table,) in list(file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"))
+        for _, column, *_ in list(file.execute(f"PRAGMA table_info({table})"))
+        if column in ABOUT
+        and list(file.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (id,)))
+    }
+    file.close()
+    return found
+
+
 def bytes_of(rows: object) -> str:
     """Bytes are shown as hexadecimal digits; what they spell."""
     text = repr(rows)
@@ -71,9 +117,9 @@ def everything_about(id: str) -> Turn:
 
 async def filled(store: Handle, id: str) -> None:
     await store.commit(everything_about(id))
-    write = step(
-        id,
-        1,
+    write = replace(
+        step(id, 1),
+        update=update(status=Status.FAILED),
         snapshot=Snapshot(version=1, state=id.encode()),
         timers_set=(timer(id, 60_000),),
         waits_opened=(wait(id),),
@@ -97,22 +143,96 @@ async def test_an_instance_that_is_erased_is_mentioned_nowhere(place: Place) -> 
     await store.drained([], postings)
     assert GONE in await everything(place)
     before = (await everything(place)).count(STAYS)
-    assert await store.erase_instance("default", GONE)
+    assert await tables_about(place, GONE) == await tables_about(place, STAYS) != set()
+    assert await store.erase_instances("default", [GONE]) == [], "it owes something"
+    assert await store.erase_instances("default", [GONE], WHATEVER) == [GONE]
+    assert await tables_about(place, GONE) == set()
     left = await everything(place)
     assert GONE not in left
     assert left.count(STAYS) == before
-    assert not await store.erase_instance("default", GONE)
+    assert await store.erase_instances("default", [GONE], WHATEVER) == []
     assert await store.load([GONE]) == {}
     # Its key is free again, and its id may be used anew.
     await store.commit(everything_about(GONE))
     assert set(await store.load([GONE, STAYS])) == {GONE, STAYS}
 
 
-async def test_an_instance_of_another_tenant_is_not_erased(store: Handle) -> None:
-    await filled(store, STAYS)
-    assert not await store.erase_instance("other", STAYS)
-    assert set(await store.load([STAYS])) == {STAYS}
-    assert await store.entries(STAYS)
+async def test_a_root_that_has_ended_goes_with_all_that_is_below_it(store: Handle) -> None:
+    root = replace(ended("i1", key="k"), snapshot=Snapshot(version=1, state=b"{}"))
+    child = ended("i2", parent_id="i1", root_id="i1")
+    grandchild = ended("i3", parent_id="i2", root_id="i1", status=Status.FAILED)
+    await store.commit(turn("t1", root, child, grandchild, ended("i4")))
+    assert await store.erase_instances("default", ["i1", "nobody"]) == ["i1"]
+    assert await there(store) == {"i4"}
+    for id in ("i1", "i2", "i3"):
+        assert await store.entries(id) == []
+    assert await store.load(["i1"]) == {}
+    again = await store.commit(turn("t2", begin("i5", key="k")))
+    assert again.writes["i5"].outcome == "won", "a key goes with its instance"
+    assert await store.erase_instances("default", ["i1"]) == []
+
+
+async def test_what_was_erased_is_not_written_to(store: Handle) -> None:
+    await store.commit(turn("t1", ended("i1")))
+    await store.erase_instances("default", ["i1"])
+    late = await store.commit(turn("t2", step("i1", 1)))
+    assert late.writes["i1"].outcome == "lost"
+    assert await store.entries("i1") == []
+
+
+async def test_children_stay_until_their_root_goes(store: Handle) -> None:
+    """No instance is pruned before its root."""
+    child = ended("i2", parent_id="i1", root_id="i1")
+    await store.commit(turn("t1", begin("i1"), child))
+    assert await store.erase_instances("default", ["i1", "i2"]) == []
+    assert await there(store) == {"i1", "i2"}
+
+
+async def test_a_root_stays_while_anything_below_it_has_not_ended(store: Handle) -> None:
+    running = begin("i2", parent_id="i1", root_id="i1")
+    await store.commit(turn("t1", ended("i1"), running))
+    assert await store.erase_instances("default", ["i1"]) == []
+
+
+async def test_what_still_owes_something_stays(store: Handle) -> None:
+    await store.put_listener(listener())
+    owing = {
+        "i1": replace(ended("i1"), jobs_offered=(JOB,)),
+        "i2": replace(ended("i2"), timers_set=(timer("i2", 5),)),
+        "i3": replace(ended("i3"), waits_opened=(wait("i3"),)),
+        "i4": replace(ended("i4"), ownership=Ownership.TAKE),
+        "i5": replace(ended("i5"), lifecycle=Lifecycle(1, Status.RUNNING)),
+        "i6": ended("i6"),
+        "i7": ended("i7"),
+    }
+    await store.commit(turn("t1", *owing.values(), ended("i8")))
+    await store.send([mail("m6", "i6")])
+    await store.drained([], [posting("w1", "e7", "i7")])
+    assert await store.erase_instances("default", [*owing, "i8"]) == ["i8"]
+    assert await there(store) == set(owing)
+    gone = await store.erase_instances("default", [*owing], Erasure(with_debts=True))
+    assert gone == sorted(owing)
+    found = await store.depths(moment(99))
+    assert replace(found, connections=0, connections_in_use=0) == Depths()
+
+
+async def test_an_instance_with_a_dead_letter_stays_unless_it_is_asked_for(store: Handle) -> None:
+    await store.commit(turn("t1", replace(ended("i1"), dead_letters=(dead_letter("d1", "i1"),))))
+    assert await store.erase_instances("default", ["i1"]) == []
+    assert await store.erase_instances("default", ["i1"], Erasure(with_dead_letters=True)) == ["i1"]
+    assert await store.dead_letters("default") == []
+
+
+async def test_nobody_forgets_what_another_tenant_has(store: Handle) -> None:
+    await store.commit(turn("t1", ended("i1", tenant="other")))
+    assert await store.erase_instances("default", ["i1"]) == []
+    assert await store.erase_instances("other", ["i1"]) == ["i1"]
+
+
+async def test_a_dry_run_says_what_would_go_and_forgets_nothing(store: Handle) -> None:
+    await store.commit(turn("t1", ended("i1"), begin("i2")))
+    assert await store.erase_instances("default", ["i1", "i2"], Erasure(dry_run=True)) == ["i1"]
+    assert await there(store) == {"i1", "i2"}
 
 
 async def test_what_was_tried_out_is_found_by_its_age(store: Handle) -> None:

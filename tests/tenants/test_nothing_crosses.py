@@ -189,6 +189,8 @@ async def test_every_tenants_old_events_are_forgotten_and_no_others(town: Town) 
     assert await store.event(LEFT, "e") is None
     assert await store.deliveries_of(LEFT, "e") == []
     assert len(await store.deliveries_of(RIGHT, "e")) == 1
-    pruner = Pruner(store=store, clock=town.app.engine.clock, keep_events=timedelta(seconds=-1))
+    ago = timedelta(seconds=-1)
+    clock = town.app.engine.clock
+    pruner = Pruner(store=store, clock=clock, keep_events=ago, keep_bulks=ago)
     await pruner.run_once()
     assert await store.event(RIGHT, "e") is None

@@ -91,9 +91,10 @@ def list_audit(  # noqa: PLR0913 - one for each option
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 50,
     cursor: Annotated[
-        int | None,
-        typer.Option("--cursor", metavar="NUMBER", help="Go on where another list ended."),
+        str | None,
+        typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
     ] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="All of them, --limit at a time.")] = False,
     tenant: Tenant = "default",
     store: Store = STORE,
     output: Output = "table",
@@ -109,7 +110,8 @@ def list_audit(  # noqa: PLR0913 - one for each option
         since=since,
         until=until,
         limit=limit,
-        below=cursor,
+        cursor=cursor,
+        is_all=is_all,
     )
     perform(lambda: list_lines(store, asked, is_json=output == "json"), output)
 

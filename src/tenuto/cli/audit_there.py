@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from tenuto.access.shown import plain
 from tenuto.cli import exits
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.servers import connected, other_tenant
-from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import say, show, show_as_it_is, show_json
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.json import Object
 
-if TYPE_CHECKING:
-    from rich.text import Text
+Page: TypeAlias = tuple[list[Object], str | None]
+"""Lines, and where the next page begins; None where there is none."""
 
 
-async def list_lines(
-    url: ServerUrl,
-    tenant: str,
-    *,
-    query: dict[str, str | int | datetime | None],
-    is_json: bool,
-) -> int:
-    """Print lines, newest first, as a table or as JSON."""
+async def pages(
+    url: ServerUrl, tenant: str, query: Mapping[str, str | int | datetime | None]
+) -> AsyncGenerator[Page, None]:
+    """Lines, newest first, a page at a time."""
     async with connected(url, tenant=other_tenant(tenant)) as client:
-        page = await client.connection.get("/audit", dict[str, Any], **query)
-    if is_json:
-        show_json(page)
-    elif not page["items"]:
-        say(f"nothing of {plain(tenant)} at {url}")
-    else:
-        show(table_of(_NAMES, [_cells(each) for each in page["items"]], whole=3))
-        if page["nextCursor"] is not None:
-            say("  There is more: --limit, --to or -o json")
-    return exits.DONE
+        cursor = query["cursor"]
+        while True:
+            asked = {**query, "cursor": cursor}
+            page = await client.connection.get("/audit", dict[str, Any], **asked)
+            cursor = page["nextCursor"]
+            yield page["items"], cursor
+            if cursor is None:
+                return
 
 
 async def export(url: ServerUrl, tenant: str) -> int:
@@ -65,19 +59,3 @@ async def verify(url: ServerUrl, tenant: str, known: str | None, *, is_json: boo
         if verdict["lines"]:
             say(f"  To be sure of them later, note --known {verdict['lines']}:{verdict['hash']}")
     return exits.DONE if fault is None else exits.FAILED
-
-
-_NAMES = ("NUMBER", "AT", "OUTCOME", "ACTOR", "ACTION", "TARGET", "FROM", "REQUEST")
-
-
-def _cells(line: Object) -> list[str | Text]:
-    from rich.text import Text
-
-    outcome = str(line["outcome"])
-    return [
-        str(line["number"]),
-        str(line["at"]),
-        Text(outcome, "red" if outcome == "refused" else "green"),
-        plain(f"{line['kind']} {line['actor']}"),
-        *(plain(str(line[name])) for name in ("action", "target", "source", "requestId")),
-    ]

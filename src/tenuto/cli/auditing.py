@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.shown import plain
 from tenuto.cli import audit_there, exits
+from tenuto.cli.audit_there import Page
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.stores import described, reading
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import say, show, show_as_it_is, show_json
 from tenuto.model.codes import CATALOGUE
-from tenuto.model.durations import iso, parse_moment
+from tenuto.model.durations import parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.store.access_protocol import AuditQuery, AuditRow
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 CODE = "TEN-5015"
+_NAMES = ("NUMBER", "AT", "OUTCOME", "ACTOR", "ACTION", "TARGET", "FROM", "REQUEST")
 _PAGE = 1_000
 
 
@@ -40,49 +44,70 @@ class Asked(Struct, frozen=True, kw_only=True):
     since: str | None
     until: str | None
     limit: int
-    below: int | None
+    cursor: str | None
+    """Where another list ended, as it said itself."""
+    is_all: bool = False
 
 
 async def list_lines(url: str, asked: Asked, *, is_json: bool) -> int:
-    """Print lines, newest first, as a table or as JSON."""
+    """Print lines, newest first, as a table or as JSON: a page, or all that there are."""
+    since, until = _moment(asked.since, "$.from"), _moment(asked.until, "$.to")
     if isinstance(url, ServerUrl):
-        return await audit_there.list_lines(
+        pages = audit_there.pages(
             url,
             asked.tenant,
-            query={
+            {
                 "actor": asked.actor,
                 "action": asked.action,
                 "target": asked.target,
-                "since": _moment(asked.since, "$.from"),
-                "until": _moment(asked.until, "$.to"),
+                "since": since,
+                "until": until,
                 "limit": asked.limit,
+                "cursor": asked.cursor,
             },
-            is_json=is_json,
         )
-    query = AuditQuery(
-        tenant=asked.tenant,
-        actor=asked.actor,
-        action=asked.action,
-        target=asked.target,
-        since=_moment(asked.since, "$.from"),
-        until=_moment(asked.until, "$.to"),
-        below=asked.below,
-        limit=asked.limit + 1,
-    )
-    async with reading(url) as reader:
-        found = await reader.store.audit(query)
-    rows = found[: asked.limit]
-    following = str(rows[-1].number) if len(found) > asked.limit else None
+    else:
+        query = AuditQuery(
+            tenant=asked.tenant,
+            actor=asked.actor,
+            action=asked.action,
+            target=asked.target,
+            since=since,
+            until=until,
+            below=_number(asked.cursor),
+            limit=asked.limit,
+        )
+        pages = _pages(url, query)
+    items: list[Object] = []
+    following: str | None = None
+    async with aclosing(pages):
+        async for page, cursor in pages:
+            items += page
+            following = cursor
+            if not asked.is_all:
+                break
     if is_json:
-        show_json({"items": [_item(row) for row in rows], "nextCursor": following})
-        return exits.DONE
-    if not rows:
+        show_json({"items": [*items], "nextCursor": following})
+    elif not items:
         say(f"nothing of {plain(asked.tenant)} in {described(url)}")
-        return exits.DONE
-    _show_table(rows)
-    if following is not None:
-        say(f"  There is more: --cursor {following}")
+    else:
+        show(table_of(_NAMES, [_cells(each) for each in items], whole=3))
+        if following is not None:
+            say(f"  There is more: --cursor {following}, or --all")
     return exits.DONE
+
+
+async def _pages(url: str, query: AuditQuery) -> AsyncGenerator[Page, None]:
+    """Lines of a store, a page at a time, each with where the next one begins."""
+    async with reading(url) as reader:
+        while True:
+            found = await reader.store.audit(replace(query, limit=query.limit + 1))
+            rows = found[: query.limit]
+            is_last = len(found) <= query.limit
+            yield [_item(row) for row in rows], None if is_last else str(rows[-1].number)
+            if is_last:
+                return
+            query = replace(query, below=rows[-1].number)
 
 
 async def export(url: str, tenant: str) -> int:
@@ -138,24 +163,30 @@ def _as_json(row: AuditRow) -> str:
     return plain(msgspec.json.encode(_item(row)).decode())
 
 
-def _show_table(rows: Sequence[AuditRow]) -> None:
+def _cells(line: Object) -> list[str | Text]:
     from rich.text import Text
 
-    cells: list[list[str | Text]] = [
-        [
-            str(row.number),
-            iso(row.entry.at),
-            Text(row.entry.outcome, "red" if row.entry.outcome == "refused" else "green"),
-            plain(f"{row.entry.kind} {row.entry.actor}"),
-            plain(row.entry.action),
-            plain(row.entry.target),
-            plain(row.entry.source),
-            plain(row.entry.request_id),
-        ]
-        for row in rows
+    outcome = str(line["outcome"])
+    return [
+        str(line["number"]),
+        str(line["at"]),
+        Text(outcome, "red" if outcome == "refused" else "green"),
+        plain(f"{line['kind']} {line['actor']}"),
+        *(plain(str(line[name])) for name in ("action", "target", "source", "requestId")),
     ]
-    names = ("NUMBER", "AT", "OUTCOME", "ACTOR", "ACTION", "TARGET", "FROM", "REQUEST")
-    show(table_of(names, cells, whole=3))
+
+
+def _number(cursor: str | None) -> int | None:
+    """The cursor of a store: the number of the last line that was shown."""
+    if cursor is None or cursor.isdecimal():
+        return None if cursor is None else int(cursor)
+    problem = Problem(
+        code="TEN-2402",
+        path="--cursor",
+        message=f"{cursor} is not the number of a line",
+        advice="Take what the list before said; a server's cursors are its own.",
+    )
+    raise InvalidInput("the lines cannot be listed", [problem])
 
 
 def _moment(text: str | None, path: str) -> datetime | None:

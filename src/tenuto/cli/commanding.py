@@ -44,7 +44,7 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
         _tell(url, row.id, status, asked, by_others=True, is_json=is_json)
         return exits.DONE
     async with reading(url) as reader:
-        row = await find_instance(reader.store, text)
+        row = await find_instance(reader, text)
         held = await held_instance(reader, row.id)
         foreseen = decide(held.plan, held.state, asked, reader.clock.now())
         if foreseen.rejection is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -29,7 +31,15 @@ def effective(flags: Flags) -> Effective:
         "log_format": flags.log_format,
         **flags.access,
     }
-    for each in flags.chosen or ():
+    return configured(given, flags.chosen, flags.file)
+
+
+def configured(
+    flags: Mapping[str, object], chosen: Iterable[str] | None, file: Path | None
+) -> Effective:
+    """Flags by the names of their settings, then `--set`, the environment and the file."""
+    given = dict(flags)
+    for each in chosen or ():
         name, equals, value = each.partition("=")
         if not equals:
             problem = Problem(
@@ -40,7 +50,7 @@ def effective(flags: Flags) -> Effective:
             )
             raise InvalidInput("the configuration cannot be used", [problem])
         given[name.strip()] = value
-    return read_config(given, os.environ, flags.file)
+    return read_config(given, os.environ, file)
 
 
 async def show_settings(flags: Flags, *, is_json: bool) -> int:

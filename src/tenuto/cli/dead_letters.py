@@ -15,7 +15,7 @@ from tenuto.cli.deploying import unlocked
 from tenuto.cli.finding import short_ids
 from tenuto.cli.mailing import say_how_to_run
 from tenuto.cli.moments import ago
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine
 from tenuto.cli.servers import connected
@@ -25,7 +25,6 @@ from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
-from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import DeadLetterRow
 from tenuto.workspace import Workspace
@@ -38,7 +37,7 @@ async def list_dead_letters(url: str, limit: int, output: str) -> int:
             items, now = await client.dead_letters.list(limit), SystemClock().now()
     else:
         async with reading(url) as reader:
-            rows = await reader.store.dead_letters("default", limit)
+            rows = await reader.store.dead_letters(tenant_of(url), limit)
             items, now = [_item(row) for row in rows], reader.clock.now()
     if output == "json":
         found: list[JSON] = [*items]
@@ -123,11 +122,11 @@ async def _workspace(url: str) -> AsyncIterator[Workspace]:
     await require_there(url)
     with redirect_stdout(sys.stderr), unlocked():
         async with engine(url, is_brief=True) as app:
-            yield app.workspace(DEFAULT_TENANT, "cli")
+            yield app.workspace(tenant_of(url), "cli")
 
 
 async def _letter(reader: Reader, id: str) -> DeadLetterRow:
-    found = await reader.store.dead_letter("default", id.partition(":")[0], id)
+    found = await reader.store.dead_letter(tenant_of(reader.url), id.partition(":")[0], id)
     if found is None:
         raise NotFound(
             f"there is no dead letter {id}",

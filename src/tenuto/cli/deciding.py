@@ -55,7 +55,7 @@ async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool)
         _tell(row.id, status, asked, is_json=is_json)
         return exits.DONE
     async with reading(url) as reader:
-        row = await find_instance(reader.store, text)
+        row = await find_instance(reader, text)
         held = await held_instance(reader, row.id)
         now = reader.clock.now()
         refuse_bad_form(held, asked, now, Limits())

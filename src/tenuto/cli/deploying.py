@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tenuto.cli import exits
 from tenuto.cli.mailing import LOCKED
 from tenuto.cli.places import ServerUrl
-from tenuto.cli.running import engine
+from tenuto.cli.running import engine, space_of
 from tenuto.cli.servers import connected
 from tenuto.cli.sources import Source, read_sources
 from tenuto.cli.stores import make_room
@@ -20,8 +20,8 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
-    from tenuto.app import Tenuto
     from tenuto.client import Client
+    from tenuto.workspace import Workspace
 
 
 async def deploy(url: str, files: Sequence[Path], *, is_json: bool) -> int:
@@ -36,7 +36,7 @@ async def deploy(url: str, files: Sequence[Path], *, is_json: bool) -> int:
         make_room(url)
         with redirect_stdout(sys.stderr), unlocked():
             async with engine(url, is_brief=True, is_guest=True) as app:
-                versions = [await saved(app, source) for source in sources]
+                versions = [await saved(space_of(app, url), source) for source in sources]
     named = [(each.checked().id, version) for each, version in zip(sources, versions, strict=True)]
     if is_json:
         items: list[JSON] = [{"id": id, "version": version} for id, version in named]
@@ -47,7 +47,7 @@ async def deploy(url: str, files: Sequence[Path], *, is_json: bool) -> int:
     return exits.DONE
 
 
-async def saved(place: Tenuto | Client, source: Source) -> int:
+async def saved(place: Workspace | Client, source: Source) -> int:
     """The version under which a definition is there now."""
     if source.flow is not None:
         return await place.deploy(source.flow)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
@@ -20,7 +19,7 @@ from tenuto.api.config import is_loopback
 from tenuto.cli import exits
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.servers import connected
-from tenuto.cli.stores import described, reading
+from tenuto.cli.stores import described, listen_url, reading
 from tenuto.cli.terminal import say_indented, show, show_json, styled
 from tenuto.compose import MEMORY, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
@@ -34,8 +33,6 @@ _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
 _FAR: Final = timedelta(seconds=2)
 """So far apart clocks are no matter; the header of an answer is exact to the second."""
-_POOLER: Final = 6432
-"""Where PgBouncer listens, unless somebody says otherwise."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
 
@@ -90,6 +87,7 @@ async def _store(url: str) -> AsyncIterator[Finding]:
         async with reading(url) as reader:
             newest = await reader.instances(InstanceQuery(limit=1))
             workers, now = await reader.store.workers(), reader.clock.now()
+            is_pooled = reader.store.is_pooled
     except TenutoError as error:
         yield _failed("store", error)
         return
@@ -97,11 +95,11 @@ async def _store(url: str) -> AsyncIterator[Finding]:
     yield Finding(what="store", state="ok", message=f"{described(url)}, schema as new; {at_work}")
     if newest.items:
         yield _clock(newest.items[0].created_at - now, "the newest instance was made")
-    if is_postgres(url) and _port(url) == _POOLER and "TENUTO_LISTEN_URL" not in os.environ:
+    if is_pooled and not listen_url(url):
         yield Finding(
             what="pooler",
             state="warning",
-            message=f"port {_POOLER} is where PgBouncer listens, through which nobody can be told",
+            message="PgBouncer or its like is in between, through which nobody can be told",
             advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes hear "
             "of news only when they look.",
         )
@@ -198,10 +196,3 @@ def _failed(what: str, error: TenutoError) -> Finding:
     return Finding(
         what=what, state="problem", message=f"{error.code}  {error.message}", advice=advice
     )
-
-
-def _port(url: str) -> int | None:
-    try:
-        return urlsplit(url).port
-    except ValueError:
-        return None

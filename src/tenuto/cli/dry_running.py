@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.cli import exits
 from tenuto.cli.near_lines import near_wait_line, place, place_line
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.cli.publishing import done, show_results, view
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, reading
@@ -26,7 +26,7 @@ async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
     if isinstance(url, ServerUrl):
         return await _there(url, document, is_json=is_json)
     async with reading(url) as reader:
-        taken = Taking(reader.clock, SystemIds(), Limits()).events(document)
+        taken = Taking(reader.clock, SystemIds(), Limits(), tenant_of(url)).events(document)
         found = [await _tried(reader, each) for each in taken]
     if is_json:
         results = [

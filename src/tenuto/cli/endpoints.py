@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenuto.cli import exits
 from tenuto.cli.moments import ago
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import described, reading
 from tenuto.cli.tables import table_of
@@ -145,7 +145,13 @@ async def _listeners(
         return
     made = Webhooks if kind == "webhook" else Subscriptions
     async with reading(url) as reader:
-        yield made(reader.store, reader.clock, SystemIds(), may_be_private=may_be_private)
+        yield made(
+            reader.store,
+            reader.clock,
+            SystemIds(),
+            may_be_private=may_be_private,
+            tenant=tenant_of(url),
+        )
 
 
 def _show_added(added: Webhook, kind: Kind, *, is_json: bool) -> None:

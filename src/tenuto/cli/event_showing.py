@@ -7,14 +7,13 @@ from datetime import datetime
 from tenuto.cli import exits
 from tenuto.cli.moments import ago
 from tenuto.cli.near_lines import near_wait_line, place, place_line
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.cli.publishing import done
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import reading
 from tenuto.cli.terminal import one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
-from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import Delivery, WaitKey
 
@@ -24,7 +23,7 @@ async def show_event(url: str, id: str, *, is_json: bool) -> int:
     if isinstance(url, ServerUrl):
         return await _there(url, id, is_json=is_json)
     async with reading(url) as reader:
-        report = await reader.inspector.event(DEFAULT_TENANT, id)
+        report = await reader.inspector.event(tenant_of(url), id)
         now = reader.clock.now()
     if is_json:
         show_json(event_view(report))

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tenuto.model.tenants import DEFAULT_TENANT
+
 Server = Annotated[
     str | None,
     typer.Option(
@@ -18,26 +20,48 @@ Server = Annotated[
         help="Ask this server instead of opening a store; several with commas between them.",
     ),
 ]
+Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
 _KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
+
+
+class StoreUrl(str):
+    """A store's, and which tenant's part of it is meant: who has the store may have any."""
+
+    __slots__ = ("tenant",)
+
+    tenant: str
+
+    @classmethod
+    def of_tenant(cls, url: str, tenant: str) -> StoreUrl:
+        made = cls(url)
+        made.tenant = tenant
+        return made
 
 
 class ServerUrl(str):
     """The addresses of a server in the place of a store's, and the key to ask with."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "tenant")
 
     key: str | None
+    tenant: str
 
     @classmethod
-    def of(cls, addresses: str, key: str | None) -> ServerUrl:
+    def of(cls, addresses: str, key: str | None, tenant: str = DEFAULT_TENANT) -> ServerUrl:
         url = cls(addresses)
         url.key = key
+        url.tenant = tenant
         return url
 
     @property
     def addresses(self) -> list[str]:
         """Each of them."""
         return [each.strip() for each in self.split(",") if each.strip()]
+
+
+def tenant_of(url: str) -> str:
+    """Whose part of a store, or of a server, a command is about."""
+    return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
 
 
 def offer_servers(group: typer.Typer, *, not_for: frozenset[str]) -> None:
@@ -48,27 +72,38 @@ def offer_servers(group: typer.Typer, *, not_for: frozenset[str]) -> None:
         name = command.name or function.__name__
         taken = inspect.signature(function).parameters
         if "store" in taken and "server" not in taken and name not in not_for:
-            command.callback = _or_on_a_server(function)
+            of_tenants = "tenant" not in taken and name not in _OF_NOBODY
+            command.callback = _or_on_a_server(function, of_tenants=of_tenants)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
         offer_servers(inner.typer_instance, not_for=not_for)
 
 
-def _or_on_a_server(command: Callable[..., Any]) -> Callable[..., Any]:
+_OF_NOBODY = frozenset({"doctor"})
+"""Commands that are about a store as a whole."""
+
+
+def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:
     said = inspect.signature(command, eval_str=True)
     words = ["--api-key"] if "key" in said.parameters else ["--api-key", "--key"]
     key = typer.Option(*words, envvar="TENUTO_KEY", metavar="KEY", help=_KEY_HELP, show_envvar=True)
 
     @wraps(command)
     def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        tenant = str(rest.pop("tenant")) if of_tenants else DEFAULT_TENANT
         if server is not None and _is_server_meant(ctx):
-            rest["store"] = ServerUrl.of(server, api_key)
+            rest["store"] = ServerUrl.of(server, api_key, tenant)
+        else:
+            rest["store"] = StoreUrl.of_tenant(rest["store"], tenant)
         return command(**rest)
 
     placed.__signature__ = said.replace(  # type: ignore[attr-defined]
         parameters=[
             *(each.replace(kind=each.KEYWORD_ONLY) for each in _context()),
-            *(each.replace(kind=each.KEYWORD_ONLY) for each in _with_servers(said, key)),
+            *(
+                each.replace(kind=each.KEYWORD_ONLY)
+                for each in _with_servers(said, key, of_tenants=of_tenants)
+            ),
         ]
     )
     return placed
@@ -79,11 +114,20 @@ def _context() -> list[inspect.Parameter]:
     return [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
 
 
-def _with_servers(said: inspect.Signature, key: Any) -> list[inspect.Parameter]:  # noqa: ANN401
-    """The parameters, with those that name a server behind the one that names a store."""
+def _with_servers(
+    said: inspect.Signature,
+    key: Any,  # noqa: ANN401
+    *,
+    of_tenants: bool,
+) -> list[inspect.Parameter]:
+    """The parameters, with those that name a server or a tenant beside the one of a store."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters: list[inspect.Parameter] = []
     for each in said.parameters.values():
+        if each.name == "store" and of_tenants:
+            parameters.append(
+                inspect.Parameter("tenant", keyword, default=DEFAULT_TENANT, annotation=Tenant)
+            )
         parameters.append(each)
         if each.name == "store":
             parameters += [

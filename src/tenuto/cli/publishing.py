@@ -13,15 +13,14 @@ from tenuto.cli import exits
 from tenuto.cli.errors import error_json, show_error
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.mailing import LOCKED, NOT_SEEN_DONE, PATIENCE
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.running import engine, interruptible
+from tenuto.cli.places import ServerUrl, tenant_of
+from tenuto.cli.running import engine, interruptible, space_of
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import described, require_there, store_flag
 from tenuto.cli.terminal import say, say_command, say_indented, show, show_json
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.json import JSON, Object
-from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ async def send_event(
     id = id or SystemIds().instance_id(SystemClock().now())
 
     def publish(app: Tenuto) -> Coroutine[None, None, Published]:
-        return app.publish(pattern, payload, id=id, correlation_id=correlation_id)
+        return space_of(app, url).publish(pattern, payload, id=id, correlation_id=correlation_id)
 
     def unanswered(app: Tenuto) -> StoreUnavailable:
-        return _unanswered(id, is_stored=(DEFAULT_TENANT, id) in app.engine.postmaster.unmatched)
+        return _unanswered(id, is_stored=(tenant_of(url), id) in app.engine.postmaster.unmatched)
 
     again = f"Then send it again with --id {id}: it acts once."
     published: Published | None
@@ -71,7 +70,7 @@ async def send_document(url: str, document: JSON, *, is_json: bool) -> int:
     """Store the events of a document, each for itself, and tell what became of each."""
 
     def publish(app: Tenuto) -> Coroutine[None, None, list[Published | TenutoError]]:
-        return app.publish_all(document)
+        return space_of(app, url).publish_all(document)
 
     again = "Then send the document again: an event with an id acts once."
     unanswered = StoreUnavailable(

@@ -52,7 +52,7 @@ async def rerun(
             _tell(made.id, await made.status(), row.id, is_json=is_json)
         return exits.DONE
     async with reading(url) as reader:
-        row = await find_instance(reader.store, text)
+        row = await find_instance(reader, text)
         earlier = await held_instance(reader, row.id)
         planned = await plan_rerun(
             reader.store,
@@ -118,7 +118,7 @@ async def _start_by_mail(url: str, id: str, planned: Rerun) -> tuple[Status, boo
         )
 
         async def look() -> Status | None:
-            found = await reader.store.instances(InstanceQuery(ids=(id,), limit=1))
+            found = await reader.instances(InstanceQuery(ids=(id,), limit=1))
             return found.items[0].status if found.items else None
 
         async with handed_in(reader, mail, look) as (status, app):

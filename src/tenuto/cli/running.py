@@ -18,10 +18,10 @@ from tenuto.cli.errors import show_error
 from tenuto.cli.finding import find_instance
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.moments import length
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.cli.progress import STATUS_MARKS, elapsed
 from tenuto.cli.sources import Source, read_source
-from tenuto.cli.stores import described, listen_url, make_room, require_there, store_flag
+from tenuto.cli.stores import Reader, described, listen_url, make_room, require_there, store_flag
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.cli.terminal import is_redrawn, say, say_command, show_json
 from tenuto.cli.watchers import watcher_for
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tenuto.engine.engine import Engine
     from tenuto.engine.held import Held
     from tenuto.instances import InstanceRef
+    from tenuto.workspace import Workspace
 
 GRACE = 3.0
 """Seconds that running tasks have when the command ends."""
@@ -115,6 +116,11 @@ async def engine(
         await close(app)
 
 
+def space_of(app: Tenuto, url: str) -> Workspace:
+    """What the tenant that is meant has in an engine."""
+    return app.workspace(tenant_of(url), "app")
+
+
 async def close(app: Tenuto) -> None:
     """Stop; that the store is away is said, and is no failure of what was asked for."""
     try:
@@ -169,9 +175,10 @@ async def looking(ours: Engine, look: Callable[[], Awaitable[None]]) -> AsyncIte
 async def _start(app: Tenuto, source: Source, wish: Wish) -> InstanceRef:
     document = source.document
     assert isinstance(document, dict)
-    await app.deploy(document if source.flow is None else source.flow)
+    space = space_of(app, wish.store)
+    await space.deploy(document if source.flow is None else source.flow)
     definition = source.checked()
-    return await app.start(
+    return await space.start(
         definition.id if source.flow is None else source.flow,
         wish.input,
         key=wish.key,
@@ -181,8 +188,9 @@ async def _start(app: Tenuto, source: Source, wish: Wish) -> InstanceRef:
 
 async def _find(app: Tenuto, wish: Wish) -> InstanceRef:
     assert wish.instance is not None
-    row = await find_instance(app.engine.store, wish.instance)
-    return await app.instance(row.id)
+    reader = Reader(wish.store, app.engine.store, app.engine.clock)
+    row = await find_instance(reader, wish.instance)
+    return await space_of(app, wish.store).instance(row.id)
 
 
 async def _watched(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ended:

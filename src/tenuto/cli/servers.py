@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.core import Plan, blank, fold_all
 from tenuto.definition import compile_definition
 from tenuto.engine.held import Held
@@ -38,6 +38,7 @@ async def connected(url: ServerUrl, *, tenant: str | None = None) -> AsyncIterat
     """A client of the server that was named."""
     from tenuto.client import Client
 
+    tenant = tenant or other_tenant(tenant_of(url))
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
         yield client
 

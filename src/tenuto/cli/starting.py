@@ -15,7 +15,7 @@ from tenuto.cli.looking import looking_at
 from tenuto.cli.mailing import say_how_to_run
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.running import Ended, conclude, engine
+from tenuto.cli.running import Ended, conclude, engine, space_of
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import require_there, store_flag
 from tenuto.cli.terminal import say, say_command, show, show_json
@@ -23,8 +23,8 @@ from tenuto.model.json import JSON
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
-    from tenuto.app import Tenuto
     from tenuto.client import Client
+    from tenuto.workspace import Workspace
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ async def start(url: str, wish: Wish) -> int:
         await require_there(url)
         with redirect_stdout(sys.stderr), unlocked():
             async with engine(url, is_brief=True) as app:
-                id, status = await _begun(app, wish)
+                id, status = await _begun(space_of(app, url), wish)
     if not wish.follows:
         _tell(url, id, status, is_there=is_there, is_json=wish.is_json)
         return exits.DONE
@@ -72,7 +72,7 @@ async def watched(url: str, id: str, *, timeout: float | None, is_json: bool) ->
     return ended.code
 
 
-async def _begun(place: Tenuto | Client, wish: Wish) -> tuple[str, Status]:
+async def _begun(place: Workspace | Client, wish: Wish) -> tuple[str, Status]:
     instance = await place.start(
         wish.workflow,
         wish.input,

@@ -7,8 +7,10 @@ import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from msgspec.structs import replace
+
 from tenuto.cli.defaults import STORE
-from tenuto.cli.places import ServerUrl
+from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.compose import (
     MEMORY,
     as_typed,
@@ -26,6 +28,7 @@ from tenuto.instances import history_view
 from tenuto.model.causes import Explanation
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Object
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import InstancePage, InstanceQuery, Store
 from tenuto.tasks.registry import Registry
@@ -43,8 +46,8 @@ class Reader:
         self.inspector = inspector_of(store, self.plans, self.loader, clock)
 
     async def instances(self, query: InstanceQuery) -> InstancePage:
-        """A page of instances."""
-        return await self.store.instances(query)
+        """A page of instances of the tenant that is meant."""
+        return await self.store.instances(replace(query, tenant=tenant_of(self.url)))
 
     async def held(self, id: str) -> Held:
         """An instance from its log."""
@@ -123,11 +126,14 @@ def listen_url(url: str) -> str | None:
 
 def store_flag(url: str) -> str:
     """What has to be typed to name this place again: nothing where it is the usual one."""
+    tenant = tenant_of(url)
+    whose = "" if tenant == DEFAULT_TENANT else f" --tenant {shlex.quote(tenant)}"
     if isinstance(url, ServerUrl):
-        return "" if url == os.environ.get("TENUTO_SERVER") else f" --server {shlex.quote(url)}"
+        is_usual = url == os.environ.get("TENUTO_SERVER")
+        return whose if is_usual else f" --server {shlex.quote(url)}{whose}"
     if url == os.environ.get("TENUTO_STORE", STORE):
-        return ""
-    return f" --store {shlex.quote(as_typed(url))}"
+        return whose
+    return f" --store {shlex.quote(as_typed(url))}{whose}"
 
 
 def described(url: str) -> str:

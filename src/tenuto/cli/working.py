@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Sequence
 from datetime import timedelta
 
-from msgspec import Struct
-
 from tenuto.cli import exits
-from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
+from tenuto.config.config import Config
+from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tenuto.worker import HttpDesk, Worker, run_until_told
 
-
-class Wish(Struct, frozen=True, kw_only=True):
-    """What the command line asked for."""
-
-    modules: Sequence[str]
-    server: str
-    key: str | None
-    concurrency: int
-    batch: int
-    lease: float
-    grace: float
+log = logging.getLogger("tenuto.worker")
 
 
-async def work(wish: Wish) -> int:
+async def work(config: Config) -> int:
     """Work until Ctrl-C, or until the process is asked to end; what runs then may end."""
-    load_tasks(wish.modules, None)
+    wish = config.worker
+    load_tasks(config.tasks, None)
     names = list(DEFAULT_REGISTRY)
     if not names:
-        raise _no_tasks(wish.modules)
+        raise _no_tasks(config.tasks)
     _refuse_bad_server(wish.server)
     desk = HttpDesk(wish.server, key=wish.key)
     worker = Worker(
@@ -49,21 +40,22 @@ async def work(wish: Wish) -> int:
         batch=wish.batch,
         lease=timedelta(seconds=wish.lease),
     )
-    say(f"working for {wish.server} on {', '.join(names)}; Ctrl-C stops")
-    COLLECTOR.spare()
-    with logs_on_stderr():
+    announce = log.info if config.log_format == "json" else say
+    with logging_to(form=config.log_format, level=config.log_level):
+        announce(f"working for {wish.server} on {', '.join(names)}; Ctrl-C stops")
+        COLLECTOR.spare()
         try:
             await run_until_told(worker, wish.grace)
         finally:
             await desk.close()
-    say("stopped; what was not begun is left to others")
+        announce("stopped; what was not begun is left to others")
     return exits.DONE
 
 
 def _no_tasks(modules: Sequence[str]) -> InvalidInput:
     problem = Problem(
         code="TEN-2601",
-        path=", ".join(modules),
+        path=", ".join(modules) or "tasks",
         message="it registers no task",
         advice="Write functions with @task there, or name the module that has them.",
     )

@@ -14,8 +14,25 @@ SERVED: Final = Settings(unknown_tasks="wait", mail_every=0.5)
 """How an engine behaves behind a service, unless somebody says otherwise."""
 
 
+class WorkerConfig(Struct, frozen=True, kw_only=True):
+    """The settings of `tenuto worker`, beside `tasks`, `log_format` and `log_level`."""
+
+    server: str = "http://127.0.0.1:8484"
+    """The service; TENUTO_SERVER says so too, and goes first."""
+    key: str | None = None
+    """An API key of the service; TENUTO_KEY says so too, and goes first."""
+    concurrency: Annotated[int, Meta(ge=1, le=10_000)] = 50
+    """So many tasks run at once."""
+    batch: Annotated[int, Meta(ge=1, le=1_000)] = 50
+    """So many are claimed at once."""
+    lease: Annotated[float, Meta(ge=1, le=3_600)] = 30.0
+    """Seconds without a word from a worker after which its tasks go to others."""
+    grace: Annotated[float, Meta(ge=0)] = 10.0
+    """Seconds that running tasks have when it stops."""
+
+
 class Config(Struct, frozen=True, kw_only=True):
-    """The settings of `tenuto serve` and `tenuto dev`, by the names that they have everywhere.
+    """The settings of `serve`, `dev` and `worker`, by the names that they have everywhere.
 
     `engine.limits.input_bytes` is so called in `tenuto config show` and `--set`; it stands in the
     table `[engine.limits]` of a file, and is TENUTO_ENGINE_LIMITS_INPUT_BYTES in the environment.
@@ -55,10 +72,11 @@ class Config(Struct, frozen=True, kw_only=True):
     log_level: Level = "info"
     traces: bool = False
     """Whether spans are sent with OpenTelemetry, to where OTEL_EXPORTER_OTLP_ENDPOINT says."""
+    worker: WorkerConfig = WorkerConfig()
     engine: Settings = SERVED
 
 
-SECRET: Final = frozenset({"admin_key"})
+SECRET: Final = frozenset({"admin_key", "worker.key"})
 """What is never shown."""
 URLS: Final = frozenset({"store", "listen_url"})
 """What is shown without its password."""

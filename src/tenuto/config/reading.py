@@ -21,7 +21,7 @@ from tenuto.model.errors import InvalidInput, Problem
 FILE: Final = "tenuto.toml"
 """Read where it is in the working folder, and no other is named."""
 DEFAULT: Final = "default"
-_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_")
+_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_WORKER_")
 """Variables that begin so are settings, or mistakes; others may be somebody else's."""
 
 

@@ -199,6 +199,7 @@ class Draft(Struct, eq=False):
             owed = self._obligations
             owed.mail_sent.append(self._letter_to_owner())
         self._snapshot = self._new_snapshot(ownership)
+        had_ended = self.before.status.is_final
         if owed is None:
             return InstanceWrite(
                 instance_id=self.instance_id,
@@ -209,6 +210,7 @@ class Draft(Struct, eq=False):
                 snapshot=self._snapshot,
                 ownership=ownership,
                 lifecycle=self._lifecycle,
+                had_ended=had_ended,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -233,6 +235,7 @@ class Draft(Struct, eq=False):
             events=tuple(owed.events),
             ownership=ownership,
             lifecycle=self._lifecycle,
+            had_ended=had_ended,
         )
 
     @property

@@ -187,10 +187,11 @@ class Engine:
         )
         self.loader.process_id = self._heart.process_id
         self.telling = self._telling(sender)
-        self._pruner = Pruner(
+        self.pruner = Pruner(
             store=store,
             clock=clock,
             keep_events=timedelta(seconds=self.settings.inbox_retention),
+            keep_bulks=timedelta(seconds=self.settings.bulk_retention),
         )
         keep = self.settings.instance_retention
         self.forgetter = Forgetter(
@@ -656,11 +657,9 @@ class Engine:
                 return False
 
     async def _forget_what_is_old(self) -> int:
-        return (
-            await self._pruner.run_once()
-            + await self.forgetter.run_once()
-            + await self.rehearsals.run_once()
-        )
+        pruned = await self.pruner.run_once()
+        forgotten = await self.forgetter.run_once() + await self.rehearsals.run_once()
+        return forgotten + pruned.events + pruned.listeners + pruned.bulk_operations
 
     async def _project(self) -> int:
         return sum(lane.project() for lane in self.lanes)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from tenuto.engine.plans import Plans
 from tenuto.model.durations import Duration
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.status import FINAL
 from tenuto.ports import Clock
+from tenuto.store.erasing_protocol import CAREFULLY, Erasure
 from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
 
 log = logging.getLogger("tenuto.retention")
@@ -19,8 +22,8 @@ log = logging.getLogger("tenuto.retention")
 BATCH = 100
 """Roots that are forgotten together: nobody waits for more than that."""
 _PAGE = 500
-_PAGES = 20
-"""Pages that one pass looks at for one length of time; the next goes on from there."""
+PAGES = 400
+"""Pages that one pass looks at, of all tenants together; the next goes on from there."""
 _STATUSES = tuple(sorted(FINAL))
 
 
@@ -32,17 +35,29 @@ class Rule(Struct, frozen=True):
     """None: all of definitions that do not say so themselves."""
 
 
-class Manner(Struct, frozen=True, kw_only=True):
-    """How instances are forgotten."""
+class _Walk(Struct):
+    """How far one tenant's instances have been gone through, by one rule after the other."""
 
-    dry_run: bool = False
-    """Whether it is only counted what would go."""
-    with_dead_letters: bool = False
-    """Whether those go too that left dead letters."""
+    tenant: str
+    rules: list[Rule]
+    number: int = 0
+    """Of the rule."""
+    after: str | None = None
+    """Where its next page begins."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.number >= len(self.rules)
+
+    def resume(self, definition_id: str | None, after: str) -> None:
+        """Go on where the pass before had come to, if there still is such a rule."""
+        ids = [rule.definition_id for rule in self.rules]
+        if definition_id in ids:
+            self.number, self.after = ids.index(definition_id), after
 
 
 class Forgetter:
-    """Goes through instances that have ended, a batch at a time."""
+    """Goes through instances that have ended, a page of one tenant after one of another."""
 
     def __init__(
         self,
@@ -51,45 +66,74 @@ class Forgetter:
         plans: Plans,
         clock: Clock,
         keep: timedelta | None,
-        tenant: str = "default",
+        pages: int = PAGES,
     ) -> None:
         """`keep` is for definitions that have no `options.retention`; None: for ever."""
         self._store = store
         self._plans = plans
         self._clock = clock
         self._keep = None if keep is None else Duration(keep)
-        self._tenant = tenant
-        self._places: dict[str | None, str] = {}
-        """Where the pass before had come to, by definition."""
+        self._pages = pages
+        self._places: dict[str, tuple[str | None, str]] = {}
+        """Where the pass before had come to, by tenant: the rule's definition, and after whom."""
 
     async def run_once(self) -> int:
-        """Forget some of what is old, by the rules of definitions and of the server; how many."""
-        gone = 0
-        rules = await self._rules()
-        for rule in rules:
-            place = self._places.pop(rule.definition_id, None)
-            count, place = await self._apply(rule, rules, Manner(), place, pages=_PAGES)
-            if place is not None:
-                self._places[rule.definition_id] = place
-            gone += count
+        """Forget some of what is old, by the rules of definitions and of the server; how many.
+
+        Tenants take turns, so that one of which there is much to forget holds up nobody.
+        """
+        places, self._places = self._places, {}
+        walks: deque[_Walk] = deque()
+        for tenant in await self._store.tenants():
+            walk = _Walk(tenant, await self._rules(tenant))
+            if tenant in places:
+                walk.resume(*places[tenant])
+            walks.append(walk)
+        gone = await self._go_through(walks, CAREFULLY, self._pages)
+        for walk in walks:
+            if walk.after is not None:
+                self._places[walk.tenant] = (walk.rules[walk.number].definition_id, walk.after)
         if gone:
             log.info("forgot %d instances that ended long ago", gone)
         return gone
 
-    async def prune(self, manner: Manner, older_than: Duration | None = None) -> int:
+    async def prune(
+        self,
+        manner: Erasure,
+        older_than: Duration | None = None,
+        tenants: Collection[str] | None = None,
+    ) -> int:
         """Forget all that is old: by the rules, or what ended so long ago; how many roots."""
-        rules = await self._rules() if older_than is None else [Rule(older_than)]
-        gone = 0
-        for rule in rules:
-            gone += (await self._apply(rule, rules, manner, None, pages=None))[0]
+        walks: deque[_Walk] = deque()
+        for tenant in await self._store.tenants() if tenants is None else tenants:
+            rules = await self._rules(tenant) if older_than is None else [Rule(older_than)]
+            walks.append(_Walk(tenant, rules))
+        return await self._go_through(walks, manner, None)
+
+    async def _go_through(self, walks: deque[_Walk], manner: Erasure, pages: int | None) -> int:
+        """Take a page of each in turn, so many at most; those that are not over are left there."""
+        gone = seen = 0
+        while walks and (pages is None or seen < pages):
+            walk = walks.popleft()
+            if walk.is_over:
+                continue
+            try:
+                gone += await self._page(walk, manner)
+            except StoreUnavailable:
+                raise
+            except TenutoError as error:
+                log.warning("instances of tenant %s are forgotten later: %s", walk.tenant, error)
+                continue
+            seen += 1
+            walks.append(walk)
         return gone
 
-    async def _rules(self) -> list[Rule]:
+    async def _rules(self, tenant: str) -> list[Rule]:
         """What the newest versions of definitions say, and then what holds for all others."""
         rules = [] if self._keep is None else [Rule(self._keep)]
-        for id in await self._store.definition_ids(self._tenant):
+        for id in await self._store.definition_ids(tenant):
             try:
-                deployed = await self._plans.get(self._tenant, id)
+                deployed = await self._plans.get(tenant, id)
             except TenutoError:
                 # It was removed, or a newer program wrote it: it has nothing to say here.
                 continue
@@ -98,46 +142,34 @@ class Forgetter:
                 rules.append(Rule(keep, id))
         return rules
 
-    async def _apply(
-        self, rule: Rule, rules: list[Rule], manner: Manner, after: str | None, pages: int | None
-    ) -> tuple[int, str | None]:
-        """How many went, and where to go on."""
+    async def _page(self, walk: _Walk, manner: Erasure) -> int:
+        """Forget what is old on the next page of a walk; how many."""
+        rule = walk.rules[walk.number]
         before = rule.keep.before(self._clock.now())
-        others = {each.definition_id for each in rules} - {None, rule.definition_id}
-        gone = seen = 0
-        while pages is None or seen < pages:
-            page = await self._store.instances(
-                InstanceQuery(
-                    statuses=_STATUSES,
-                    definition_id=rule.definition_id,
-                    # What ended before then was created before then.
-                    created_before=before,
-                    tenant=self._tenant,
-                    limit=_PAGE,
-                    after=after,
-                )
+        others = {each.definition_id for each in walk.rules} - {None, rule.definition_id}
+        page = await self._store.instances(
+            InstanceQuery(
+                statuses=_STATUSES,
+                definition_id=rule.definition_id,
+                # What ended before then was created before then.
+                created_before=before,
+                tenant=walk.tenant,
+                limit=_PAGE,
+                after=walk.after,
             )
-            old = [
-                row.id
-                for row in page.items
-                if _is_old_root(row, before) and row.definition_id not in others
-            ]
-            gone += await self._erase(old, manner)
-            seen, after = seen + 1, page.next_after
-            if after is None:
-                break
-        return gone, after
-
-    async def _erase(self, ids: list[str], manner: Manner) -> int:
+        )
+        walk.after = page.next_after
+        if walk.after is None:
+            walk.number += 1
+        old = [
+            row.id
+            for row in page.items
+            if _is_old_root(row, before) and row.definition_id not in others
+        ]
         gone = 0
-        for first in range(0, len(ids), BATCH):
-            erased = await self._store.erase_instances(
-                self._tenant,
-                ids[first : first + BATCH],
-                with_dead_letters=manner.with_dead_letters,
-                dry_run=manner.dry_run,
-            )
-            gone += len(erased)
+        for first in range(0, len(old), BATCH):
+            batch = old[first : first + BATCH]
+            gone += len(await self._store.erase_instances(walk.tenant, batch, manner))
         return gone
 
 

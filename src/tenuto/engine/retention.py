@@ -1,10 +1,13 @@
-"""Forgets what is kept no longer: old events of the inbox, and those who listen no more."""
+"""Forgets what is kept no longer beside instances: events, listeners, actions over many things."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from tenuto.engine.listening import STILL_WANTED, listener_id
 from tenuto.model.status import Status
@@ -15,42 +18,95 @@ from tenuto.store.protocol import DefinitionRow, InstanceQuery, Store
 log = logging.getLogger("tenuto.retention")
 
 BATCH = 1_000
-"""Events that are forgotten together: nobody waits for more than that."""
+"""Rows that are forgotten together: nobody waits for more than that."""
+BATCHES = 1_000
+"""Batches that one pass forgets, of all tenants together; the next goes on."""
 _PAGES = 10
-"""Pages of instances that are looked at for the sake of an old version; it stays if there are more.
-"""
+"""Pages of instances that one pass looks at for the sake of a definition's old versions; the next
+goes on from there, so that any number of instances is looked through in the end."""
 _MAY_GO_ON = tuple(
     status for status in Status if status not in (Status.COMPLETED, Status.CANCELLED)
 )
 
 
-class Pruner:
-    """Goes through what is old, a batch at a time."""
+class Pruned(Struct, frozen=True, kw_only=True):
+    """How much is gone, by kind."""
 
-    def __init__(self, *, store: Store, clock: Clock, keep_events: timedelta) -> None:
+    events: int = 0
+    listeners: int = 0
+    bulk_operations: int = 0
+
+
+class _InUse(Struct):
+    """Versions of a definition of which there are instances that may go on, as far as is known."""
+
+    newest: int
+    created_before: datetime
+    versions: set[int]
+    after: str | None = None
+    """Where the next page begins."""
+
+
+class Pruner:
+    """Goes through what is old, a batch of one tenant after one of another."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        keep_events: timedelta,
+        keep_bulks: timedelta,
+        pages: int = _PAGES,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._keep_events = keep_events
+        self._keep_bulks = keep_bulks
+        self._pages = pages
+        self._in_use: dict[tuple[str, str], _InUse] = {}
+        """Definitions of which there are more instances than one pass looks at."""
 
-    async def run_once(self) -> int:
-        """Forget what is old, of one tenant after the other; how much that was."""
-        gone = 0
-        for tenant in await self._store.tenants():
-            gone += await self._forget(tenant, self._clock.now())
-        if gone:
-            log.info("forgot %d old events and listeners", gone)
+    async def run_once(self) -> Pruned:
+        """Forget what is old; tenants take turns, so that none holds up the others."""
+        now, tenants = self._clock.now(), await self._store.tenants()
+        listeners = 0
+        for tenant in tenants:
+            listeners += await self._forget_listeners(tenant, now)
+        before = now - self._keep_events
+        events = await self._in_turns(
+            tenants, lambda tenant: self._store.prune_events(tenant, before, BATCH)
+        )
+        long_ago = now - self._keep_bulks
+        bulks = await self._in_turns(
+            tenants, lambda tenant: self._store.prune_bulks(tenant, long_ago, BATCH)
+        )
+        gone = Pruned(events=events, listeners=listeners, bulk_operations=bulks)
+        if any((events, listeners, bulks)):
+            log.info(
+                "forgot %d old events, %d listeners, %d bulk operations", events, listeners, bulks
+            )
         return gone
 
-    async def _forget(self, tenant: str, now: datetime) -> int:
+    async def _in_turns(
+        self, tenants: Iterable[str], forget: Callable[[str], Awaitable[int]]
+    ) -> int:
+        """A batch of each tenant after the other, until nobody has a full one; how many rows."""
+        gone, left = 0, deque(tenants)
+        for _ in range(BATCHES):
+            if not left:
+                break
+            tenant = left.popleft()
+            count = await forget(tenant)
+            gone += count
+            if count == BATCH:
+                left.append(tenant)
+        return gone
+
+    async def _forget_listeners(self, tenant: str, now: datetime) -> int:
         listeners = await self._store.listeners(tenant)
         gone = await self._remove(await self._expired(tenant, listeners, now))
-        gone += await self._remove(await self._of_old_versions(tenant, listeners, now))
-        before = now - self._keep_events
-        while True:
-            count = await self._store.prune_events(tenant, before, BATCH)
-            gone += count
-            if count < BATCH:
-                return gone
+        return gone + await self._remove(await self._of_old_versions(tenant, listeners, now))
 
     async def _remove(self, over: Iterable[Listener]) -> int:
         count = 0
@@ -107,25 +163,29 @@ class Pruner:
     async def _versions_in_use(
         self, newest: DefinitionRow, listened_at: datetime
     ) -> set[int] | None:
-        """Those of instances that may go on; None when there are too many to look at.
+        """Those of instances that may go on; None while not all of those have been looked at.
 
         Who starts an old version, later than the newest came, has it listen anew shortly before.
         """
-        versions: set[int] = set()
-        after: str | None = None
-        for _ in range(_PAGES):
+        place = (newest.tenant, newest.id)
+        before = max(newest.created_at, listened_at) + STILL_WANTED
+        known = self._in_use.pop(place, None)
+        if known is None or (known.newest, known.created_before) != (newest.version, before):
+            known = _InUse(newest.version, before, set())
+        for _ in range(self._pages):
             page = await self._store.instances(
                 InstanceQuery(
                     statuses=_MAY_GO_ON,
                     definition_id=newest.id,
-                    created_before=max(newest.created_at, listened_at) + STILL_WANTED,
+                    created_before=before,
                     tenant=newest.tenant,
                     limit=BATCH,
-                    after=after,
+                    after=known.after,
                 )
             )
-            versions |= {row.definition_version for row in page.items}
-            after = page.next_after
-            if after is None:
-                return versions
+            known.versions |= {row.definition_version for row in page.items}
+            known.after = page.next_after
+            if known.after is None:
+                return known.versions
+        self._in_use[place] = known
         return None

@@ -39,8 +39,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     instance_retention: float | None = None
     """Seconds for which instances are kept after their end; None: for ever. A definition may say
     otherwise (`options.retention`)."""
+    bulk_retention: float = 30 * 86_400.0
+    """Seconds for which an action over many things is kept, from when it was asked for, once it is
+    over."""
     prune_every: float = 3_600.0
-    """Seconds between looks for events, instances and test runs that are kept no longer."""
+    """Seconds between looks for what is kept no longer: events, instances, actions over many things
+    and test runs."""
     test_run_retention: float = 3_600.0
     """Seconds for which a test run is kept at least that nobody stops."""
     longest_nap: float = 30.0

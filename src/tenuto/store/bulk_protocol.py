@@ -58,3 +58,6 @@ class BulkStore(Protocol):
 
     async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
         """Ask that nobody goes on with it; None where there is none."""
+
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        """Forget those that were made before then and are over; at most `limit`; how many."""

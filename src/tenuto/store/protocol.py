@@ -343,6 +343,9 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     ownership: Ownership = Ownership.KEEP
     lifecycle: Lifecycle | None = None
     """Leaves a row in the outbox where somebody listens for entries of that level."""
+    had_ended: bool = False
+    """Whether its status was a final one: then it may be erased at any moment, and a write that
+    comes too late is `LOST`."""
 
 
 DeliveryOutcome: TypeAlias = Literal[

@@ -1,8 +1,7 @@
-"""What a store promises to whoever keeps it in order: how much waits in it, and forgetting."""
+"""What a store says to whoever keeps it in order: how much waits in it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 
@@ -38,23 +37,11 @@ class Depths(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Upkeep(Protocol):
-    """The verbs of metrics and retention."""
+    """The verbs of metrics."""
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler stands in between, which tells nobody of news; known once it is open."""
 
     async def depths(self, now: datetime) -> Depths:
         """How much waits. One short look, whatever is stored."""
-
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
-        """Forget roots with all that is below them, every row of theirs; which of `ids` are gone.
-
-        One stays where it is no root, is not the tenant's, or where it or something below it has
-        not ended, has an owner, timer, wait or job, or something in the outbox; and, unless
-        `with_dead_letters`, where it left a dead letter. An idempotency key goes with its instance.
-        All of one root or nothing; with `dry_run` nothing at all, and the answer is what would go.
-        """

@@ -19,7 +19,7 @@ from tenuto.store.access_protocol import (
     KeyRow,
 )
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -432,23 +432,12 @@ class FaultyStore:
     async def audit_head(self, tenant: str) -> AuditHead:
         return await self._read(lambda: self._inner.audit_head(tenant))
 
+    @property
+    def is_pooled(self) -> bool:
+        return self._inner.is_pooled
+
     async def depths(self, now: datetime) -> Depths:
         return await self._read(lambda: self._inner.depths(now))
-
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
-        return await self._write(
-            "erase",
-            lambda: self._inner.erase_instances(
-                tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-            ),
-        )
 
     async def tallies(
         self, tenant: str, since: datetime, apart_from: datetime, most: int
@@ -458,9 +447,11 @@ class FaultyStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return await self._read(lambda: self._inner.waiting_jobs(tenant, most))
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         return await self._write(
-            "erase instance", lambda: self._inner.erase_instance(tenant, instance_id)
+            "erase instances", lambda: self._inner.erase_instances(tenant, ids, manner)
         )
 
     async def erase_definition(self, tenant: str, id: str) -> None:
@@ -488,6 +479,11 @@ class FaultyStore:
 
     async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
         return await self._write("stop bulk", lambda: self._inner.stop_bulk(tenant, id))
+
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        return await self._write(
+            "prune bulks", lambda: self._inner.prune_bulks(tenant, before, limit)
+        )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         return await self._write("prune", lambda: self._inner.prune_events(tenant, before, limit))

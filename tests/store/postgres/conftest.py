@@ -45,12 +45,14 @@ async def bare_url() -> str:
     return url
 
 
-async def waits_for_lock(url: str) -> None:
-    """Returns once a store waits for a lock that the test holds."""
+async def waits_for_lock(url: str, how_many: int = 1) -> None:
+    """Returns once stores wait for a lock that the test holds, or that one of them does."""
     async with connected(url) as connection:
-        while not await connection.fetch(
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            " AND application_name = 'tenuto' AND datname = current_database()"
+        while how_many > len(
+            await connection.fetch(
+                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                " AND application_name = 'tenuto' AND datname = current_database()"
+            )
         ):
             await connection.fetch("SELECT pg_sleep(0.01)")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from tenuto.cli.doctoring import doctor
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres import server
+from tenuto.store.postgres import PostgresStore, server
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.server import Server
 from tenuto.store.protocol import CommitUnknown, Outcome, Ownership
@@ -18,7 +20,7 @@ from tests.kit.postgres_plugin import did_not_run
 from tests.kit.tcp_proxy import proxy_to
 from tests.store.postgres.conftest import Opener
 from tests.store.postgres_place import TestedStore
-from tests.store.situations import begin, event, mail, moment, step, timer, turn, wait
+from tests.store.situations import NOON, begin, event, mail, moment, step, timer, turn, wait
 from tests.store.test_differential import Scenario, compare_on
 
 ACCEPTING = (
@@ -146,3 +148,21 @@ async def test_nothing_is_heard_through_a_pooler_unless_the_server_is_named(
     assert hearing.is_listening
     await deaf.hint(["p2"])
     await heard.wait()
+
+
+def test_the_doctor_asks_who_is_there_and_guesses_at_no_port(
+    pooled: str | None, direct: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if pooled is None:
+        return
+    asyncio.run(_made(direct))
+    for url, expected in ((pooled, True), (direct, False)):
+        asyncio.run(doctor(url, is_json=True))
+        found = {each["what"] for each in json.loads(capsys.readouterr().out)["findings"]}
+        assert ("pooler" in found) is expected
+
+
+async def _made(url: str) -> None:
+    store = PostgresStore(url)
+    await store.open("p1", NOON)
+    await store.close(NOON, clean=True)

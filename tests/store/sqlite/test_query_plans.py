@@ -38,7 +38,7 @@ IN_INDEX_ORDER = {
 
 WALKED = {
     "depths": "counts up to its limit in each table",
-    "families": "looks through what has not been told yet, when old instances are forgotten",
+    "families": "looks through what nobody has taken or was told, when instances are forgotten",
     "erase_mail": "as many letters as nobody has taken yet, when something is erased",
     "erase_outbox": "as many rows as nobody was told of yet, when something is erased",
 }

@@ -61,6 +61,21 @@ def stop_bulk(disk: MemoryDisk, tenant: str, id: str) -> BulkRow | None:
     return bulk_row(stopped)
 
 
+def prune_bulks(disk: MemoryDisk, tenant: str, before: datetime, limit: int) -> int:
+    rows = [_columns(row) for row in disk.bulks.values()]
+    old = [
+        row
+        for row in rows
+        if row.tenant == tenant and row.created_at < epoch_ms(before) and not row.is_open
+    ]
+    old.sort(key=lambda row: (row.created_at, row.id))
+    with disk.transaction():
+        for row in old[:limit]:
+            disk.drop(disk.bulks, (row.tenant, row.id))
+            disk.drop(disk.bulks_held, (row.tenant, row.id))
+    return len(old[:limit])
+
+
 def _columns(row: bytes) -> BulkColumns:
     return unpack(BulkColumns, row)
 

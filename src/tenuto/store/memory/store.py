@@ -40,7 +40,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_row,
 )
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -741,21 +741,12 @@ class MemoryStore:
     async def audit_head(self, tenant: str) -> AuditHead:
         return access.audit_head(self.disk, tenant)
 
+    @property
+    def is_pooled(self) -> bool:
+        return False
+
     async def depths(self, now: datetime) -> Depths:
         return upkeep.depths(self.disk, now)
-
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
-        self._require_open()
-        return upkeep.erase_instances(
-            self.disk, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-        )
 
     async def tallies(
         self, tenant: str, since: datetime, apart_from: datetime, most: int
@@ -765,9 +756,11 @@ class MemoryStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return stats.waiting_jobs(self.disk, tenant, most)
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         self._require_open()
-        return erasing.erase_instance(self.disk, tenant, instance_id)
+        return erasing.erase_instances(self.disk, tenant, ids, manner)
 
     async def erase_definition(self, tenant: str, id: str) -> None:
         self._require_open()
@@ -799,6 +792,10 @@ class MemoryStore:
     async def stop_bulk(self, tenant: str, id: str) -> BulkRow | None:
         self._require_open()
         return bulk_operations.stop_bulk(self.disk, tenant, id)
+
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
+        self._require_open()
+        return bulk_operations.prune_bulks(self.disk, tenant, before, limit)
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_open()

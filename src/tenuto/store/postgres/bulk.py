@@ -56,3 +56,8 @@ async def stop_bulk(pool: Pool, tenant: str, id: str) -> BulkRow | None:
 
 def _one(found: Sequence[Row]) -> BulkRow | None:
     return bulk_row(BulkColumns._make(found[0])) if found else None
+
+
+async def prune_bulks(pool: Pool, tenant: str, before: int, limit: int) -> int:
+    which = {"tenant": tenant, "before": before, "limit": limit}
+    return len(await pool.rows("prune_bulks", which))

@@ -19,6 +19,7 @@ from tenuto.store.postgres.parts import (
     later_rows,
     leased,
     other_parts,
+    over,
     part,
     taken,
     wanted_keys,
@@ -74,6 +75,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
         raise _Contended
     try:
         gate = [
+            part("still_there", over(turn.writes)),
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
             part("leases", leased(turn.writes)),
@@ -144,10 +146,13 @@ async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple
 
 async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     """Who goes through: asides are among the outcomes only where they lose."""
+    ended = over(turn.writes)
+    # Before anything else: the statements after this see whatever was erased before it.
+    gone = {id for (id,) in ended} - await _through(transaction, "still_there", ended)
     used = await _used_keys(transaction, turn.writes)
     taken_keys = {write.instance_id: key_taken(write, used) for write in turn.writes}
     foreign = await _through(transaction, "owned_elsewhere", taken(turn.writes), turn)
-    foreign |= await _without_lease(transaction, turn.writes)
+    foreign |= await _without_lease(transaction, turn.writes) | gone
     allowed = [
         write
         for write in turn.writes

@@ -68,6 +68,7 @@ _COLUMNS = {
     "owned_elsewhere": "instance_id",
     "owners_taken": "instance_id",
     "keys": "tenant key instance_id content_hash",
+    "still_there": "instance_id",
     "instances": "id tenant definition_id definition_version status correlation_id priority "
     "deadline created_at updated_at started_at completed_at current_steps parent_id root_id "
     "rerun_of output last_error cancellation",
@@ -158,6 +159,11 @@ def _place(write: InstanceWrite) -> tuple[Any, ...]:
 
 def taken(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
     return [(write.instance_id,) for write in writes if write.ownership is Ownership.TAKE]
+
+
+def over(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
+    """Who had ended, and may be erased meanwhile."""
+    return [(write.instance_id,) for write in writes if write.had_ended]
 
 
 def leased(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:

@@ -46,6 +46,11 @@ class Pool:
         """How many are at work."""
         return len(self._all) - len(self._idle)
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler is at the other end, as far as is known."""
+        return self._server.is_pooled
+
     async def rows(self, name: str, parameters: Parameters | None = None) -> list[Row]:
         return await self.fetch(statement(name, self._server.address.schema), parameters or {})
 

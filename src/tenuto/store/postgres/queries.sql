@@ -169,6 +169,17 @@ RETURNING instance_id;
 -- Whether all of them were new.
 WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: still_there
+-- Part, the gate too: those of these instances, which had ended, that nobody has erased, nor does so
+-- before the turn is over. A log that is being erased is still there for a statement that began before.
+SELECT id AS instance_id FROM tenuto.workflow_instances
+WHERE id = ANY(:instance_id::text[])
+ORDER BY id FOR KEY SHARE;
+
+-- name: still_there_check
+-- Whether all of them are.
+WHEN (SELECT count(*) FROM still_there) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
 -- name: first_rows_of_turn
 -- Which of these (instance, seq) carry this turn's id: its winners.
 SELECT history.instance_id
@@ -2804,6 +2815,8 @@ CROSS JOIN (
     ) AS old
 ) AS postings;
 
+------------------------------------------------------------------------------------- for good
+
 -- name: lock_roots
 -- Roots of a tenant, which nobody changes from now on.
 SELECT root.id FROM tenuto.workflow_instances AS root
@@ -2820,7 +2833,9 @@ CROSS JOIN LATERAL (
 ) AS child;
 
 -- name: busy_instances
--- Those of these instances that have not ended, owe something, or are still to be told of.
+-- Those of these instances that have not ended, and unless that does not count those that owe
+-- something, left a dead letter, or are still to be told of. Letters are walked over: they are what
+-- nobody has taken yet.
 SELECT wanted.id
 FROM unnest(:ids::text[], :shares::bigint[]) AS wanted (id, share)
 WHERE
@@ -2830,121 +2845,107 @@ WHERE
             instance.id = wanted.id
             AND instance.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
     ) IS NULL
-    OR (SELECT true FROM tenuto.owners AS owner WHERE owner.instance_id = wanted.id) IS NOT NULL
-    OR (
-        SELECT true FROM tenuto.timers AS timer WHERE timer.instance_id = wanted.id LIMIT 1
-    ) IS NOT NULL
-    OR (
-        SELECT true FROM tenuto.workflow_event_subscriptions AS open
-        WHERE open.instance_id = wanted.id LIMIT 1
-    ) IS NOT NULL
-    OR (
-        SELECT true FROM tenuto.jobs AS job WHERE job.instance_id = wanted.id LIMIT 1
-    ) IS NOT NULL
-    OR (
-        SELECT true FROM tenuto.outbox AS told
-        WHERE told.share = wanted.share AND told.instance_id = wanted.id LIMIT 1
-    ) IS NOT NULL
     OR (
         NOT :with_dead_letters AND (
             SELECT true FROM tenuto.dead_letters AS letter
             WHERE letter.instance_id = wanted.id LIMIT 1
         ) IS NOT NULL
+    )
+    OR (
+        NOT :with_debts AND (
+            (
+                SELECT true FROM tenuto.owners AS owner WHERE owner.instance_id = wanted.id
+            ) IS NOT NULL
+            OR (
+                SELECT true FROM tenuto.timers AS timer
+                WHERE timer.instance_id = wanted.id LIMIT 1
+            ) IS NOT NULL
+            OR (
+                SELECT true FROM tenuto.workflow_event_subscriptions AS open
+                WHERE open.instance_id = wanted.id LIMIT 1
+            ) IS NOT NULL
+            OR (
+                SELECT true FROM tenuto.jobs AS job WHERE job.instance_id = wanted.id LIMIT 1
+            ) IS NOT NULL
+            OR (
+                SELECT true FROM tenuto.mailbox AS letter
+                WHERE letter.instance_id = wanted.id LIMIT 1
+            ) IS NOT NULL
+            OR (
+                SELECT true FROM tenuto.outbox AS told
+                WHERE told.share = wanted.share AND told.instance_id = wanted.id LIMIT 1
+            ) IS NOT NULL
+            OR (
+                SELECT true
+                FROM tenuto.listeners AS listener
+                CROSS JOIN LATERAL (
+                    SELECT 1 FROM tenuto.webhook_deliveries AS posting
+                    WHERE posting.listener_id = listener.id AND posting.stream = wanted.id
+                    LIMIT 1
+                ) AS posting
+                LIMIT 1
+            ) IS NOT NULL
+        )
     );
 
 -- name: erase_instances
--- Forget instances, with every row of theirs.
-WITH logs AS (
-    DELETE FROM tenuto.workflow_execution_history WHERE instance_id = ANY(:ids::text[])
+-- Forget instances, with every row that is about them.
+WITH steps AS (
+    DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
 ),
 
 snapshots AS (
     DELETE FROM tenuto.workflow_snapshots WHERE instance_id = ANY(:ids::text[])
 ),
 
-steps AS (
-    DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
+logs AS (
+    DELETE FROM tenuto.workflow_execution_history WHERE instance_id = ANY(:ids::text[])
 ),
 
 keys AS (
     DELETE FROM tenuto.idempotency_keys WHERE instance_id = ANY(:ids::text[])
 ),
 
+waits AS (
+    DELETE FROM tenuto.workflow_event_subscriptions WHERE instance_id = ANY(:ids::text[])
+),
+
 deliveries AS (
     DELETE FROM tenuto.event_deliveries WHERE instance_id = ANY(:ids::text[])
 ),
 
-letters AS (
-    DELETE FROM tenuto.dead_letters WHERE instance_id = ANY(:ids::text[])
-)
-
-DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);
-
-------------------------------------------------------------------------------------- for good
-
--- name: erase_instance
--- Forget an instance of a tenant with all rows that are about it; its id, if it was there.
-WITH gone AS (
-    DELETE FROM tenuto.workflow_instances WHERE id = :id AND tenant = :tenant RETURNING id
-),
-
-steps AS (
-    DELETE FROM tenuto.workflow_current_steps AS about USING gone WHERE about.instance_id = gone.id
-),
-
-snapshots AS (
-    DELETE FROM tenuto.workflow_snapshots AS about USING gone WHERE about.instance_id = gone.id
-),
-
-log AS (
-    DELETE FROM tenuto.workflow_execution_history AS about USING gone
-    WHERE about.instance_id = gone.id
-),
-
-keys AS (
-    DELETE FROM tenuto.idempotency_keys AS about USING gone WHERE about.instance_id = gone.id
-),
-
-waits AS (
-    DELETE FROM tenuto.workflow_event_subscriptions AS about USING gone
-    WHERE about.instance_id = gone.id
-),
-
-deliveries AS (
-    DELETE FROM tenuto.event_deliveries AS about USING gone WHERE about.instance_id = gone.id
-),
-
 timers AS (
-    DELETE FROM tenuto.timers AS about USING gone WHERE about.instance_id = gone.id
+    DELETE FROM tenuto.timers WHERE instance_id = ANY(:ids::text[])
 ),
 
 mail AS (
-    DELETE FROM tenuto.mailbox AS about USING gone WHERE about.instance_id = gone.id
+    DELETE FROM tenuto.mailbox WHERE instance_id = ANY(:ids::text[])
 ),
 
-owner AS (
-    DELETE FROM tenuto.owners AS about USING gone WHERE about.instance_id = gone.id
+owned AS (
+    DELETE FROM tenuto.owners WHERE instance_id = ANY(:ids::text[])
 ),
 
-jobs AS (
-    DELETE FROM tenuto.jobs AS about USING gone WHERE about.instance_id = gone.id
+offered AS (
+    DELETE FROM tenuto.jobs WHERE instance_id = ANY(:ids::text[])
 ),
 
-dead_letters AS (
-    DELETE FROM tenuto.dead_letters AS about USING gone WHERE about.instance_id = gone.id
+letters AS (
+    DELETE FROM tenuto.dead_letters WHERE instance_id = ANY(:ids::text[])
 ),
 
-outbox AS (
-    DELETE FROM tenuto.outbox AS about USING gone
-    WHERE about.share = :share AND about.instance_id = gone.id
+told AS (
+    DELETE FROM tenuto.outbox
+    WHERE share = ANY(:shares::bigint[]) AND instance_id = ANY(:ids::text[])
 ),
 
 postings AS (
-    DELETE FROM tenuto.webhook_deliveries AS about USING gone, tenuto.listeners AS listener
-    WHERE about.listener_id = listener.id AND about.stream = gone.id
+    DELETE FROM tenuto.webhook_deliveries AS posting
+    USING tenuto.listeners AS listener, unnest(:ids::text[]) AS gone (id)
+    WHERE posting.listener_id = listener.id AND posting.stream = gone.id
 )
 
-SELECT id FROM gone;
+DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);
 
 -- name: erase_definition
 -- Forget all versions of a definition.
@@ -2977,6 +2978,19 @@ SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
 FROM tenuto.bulk_operations
 WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
 ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
+
+-- name: prune_bulks
+-- Forget those of a tenant that are over, oldest first.
+WITH old AS MATERIALIZED (
+    SELECT tenant, id FROM tenuto.bulk_operations
+    WHERE tenant = :tenant AND created_at < :before AND is_open = 0
+    ORDER BY created_at, id LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+
+DELETE FROM tenuto.bulk_operations AS gone USING old
+WHERE gone.tenant = old.tenant AND gone.id = old.id
+RETURNING gone.id;
 
 -- name: claim_bulks
 -- Take open ones that nobody holds.

@@ -36,7 +36,7 @@ from tenuto.store.columns import (
     timer_row,
     wait_columns,
 )
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -670,21 +670,16 @@ class PostgresStore:
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await outbox.backlogs(self._connections, tenant)
 
+    @property
+    def is_pooled(self) -> bool:
+        return self._connections.is_pooled
+
     async def depths(self, now: datetime) -> Depths:
         return await upkeep.depths(self._connections, now)
 
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
-        return await upkeep.erase_instances(
-            self._pool, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-        )
+        return await bulk_operations.prune_bulks(self._pool, tenant, epoch_ms(before), limit)
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
@@ -760,9 +755,11 @@ class PostgresStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return await stats.waiting_jobs(self._connections, tenant, most)
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         self._require_writer()
-        return await erasing.erase_instance(self._pool, tenant, instance_id)
+        return await erasing.erase_instances(self._pool, tenant, ids, manner)
 
     async def erase_definition(self, tenant: str, id: str) -> None:
         self._require_writer()

@@ -8,7 +8,7 @@ from typing import Any
 from tenuto.model.durations import epoch_ms
 from tenuto.store.bulk_columns import BulkColumns, bulk_bound, bulk_columns, bulk_row
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.store.sqlite.session import Session
+from tenuto.store.sqlite.session import Column, Session
 
 
 def put_bulk(session: Session, row: BulkRow) -> BulkRow:
@@ -59,3 +59,8 @@ def stop_bulk(session: Session, tenant: str, id: str) -> BulkRow | None:
 
 def _one(found: list[tuple[Any, ...]]) -> BulkRow | None:
     return bulk_row(BulkColumns._make(found[0])) if found else None
+
+
+def prune_bulks(session: Session, tenant: str, before: int, limit: int) -> int:
+    which: dict[str, Column] = {"tenant": tenant, "before": before, "limit": limit}
+    return len(session.rows("prune_bulks", which))

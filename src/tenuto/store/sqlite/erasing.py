@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
-from tenuto.store.erasing_protocol import DefinitionKey
-from tenuto.store.sqlite.session import Session
+from tenuto.store.erasing import erasable
+from tenuto.store.erasing_protocol import DefinitionKey, Erasure
+from tenuto.store.sqlite.session import Column, Session, as_json
 
-_ABOUT_IT = (
+_ABOUT_THEM = (
     "erase_steps",
-    "erase_snapshot",
-    "erase_log",
+    "erase_snapshots",
+    "erase_logs",
     "erase_keys",
     "erase_waits",
     "erase_deliveries",
     "erase_timers",
     "erase_mail",
-    "erase_owner",
+    "erase_owners",
     "erase_jobs",
     "erase_dead_letters",
     "erase_outbox",
     "erase_postings",
+    "erase_instances",
 )
 
 
-def erase_instance(session: Session, tenant: str, instance_id: str) -> bool:
-    if not session.rows("erase_instance_row", {"id": instance_id, "tenant": tenant}):
-        return False
-    for name in _ABOUT_IT:
-        session.run(name, (instance_id,))
-    return True
+def erase_instances(
+    session: Session, tenant: str, ids: Collection[str], manner: Erasure
+) -> list[str]:
+    which: dict[str, Column] = {
+        "tenant": tenant,
+        "ids": as_json(list(ids)),
+        "with_dead_letters": int(manner.with_dead_letters),
+        "with_debts": int(manner.with_debts),
+    }
+    members = session.packed("families", which)
+    families = erasable((root, id, bool(may_go)) for root, id, may_go in members)
+    if families and not manner.dry_run:
+        gone = as_json([id for family in families.values() for id in family])
+        for name in _ABOUT_THEM:
+            session.run(name, (gone,))
+    return sorted(families)
 
 
 def erase_definition(session: Session, tenant: str, id: str) -> None:

@@ -1720,19 +1720,33 @@ SELECT
         )
     );
 
+------------------------------------------------------------------------------------- for good
+-- What is erased is named in every table that mentions instances.
+
 -- name: families
 -- Roots with all that is below them, and whether each of those could go: it has ended and owes nothing.
--- Packed.
+-- Letters and what is to be told are walked over: they are what nobody has taken yet. Packed.
 SELECT json_group_array(json_array(
     member.root, member.id,
     instance.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
-    AND NOT EXISTS (SELECT 1 FROM owners WHERE owners.instance_id = member.id)
-    AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.instance_id = member.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM workflow_event_subscriptions AS open WHERE open.instance_id = member.id
+    AND (
+        :with_debts
+        OR NOT (
+            EXISTS (SELECT 1 FROM owners WHERE owners.instance_id = member.id)
+            OR EXISTS (SELECT 1 FROM timers WHERE timers.instance_id = member.id)
+            OR EXISTS (
+                SELECT 1 FROM workflow_event_subscriptions AS open
+                WHERE open.instance_id = member.id
+            )
+            OR EXISTS (SELECT 1 FROM jobs WHERE jobs.instance_id = member.id)
+            OR EXISTS (SELECT 1 FROM mailbox WHERE mailbox.instance_id = member.id)
+            OR EXISTS (SELECT 1 FROM outbox WHERE outbox.instance_id = member.id)
+            OR EXISTS (
+                SELECT 1 FROM listeners CROSS JOIN webhook_deliveries AS posting
+                WHERE posting.listener_id = listeners.id AND posting.stream = member.id
+            )
+        )
     )
-    AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.instance_id = member.id)
-    AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.instance_id = member.id)
     AND (
         :with_dead_letters
         OR NOT EXISTS (SELECT 1 FROM dead_letters WHERE dead_letters.instance_id = member.id)
@@ -1753,93 +1767,64 @@ FROM (
 CROSS JOIN workflow_instances AS instance
 WHERE instance.id = member.id;
 
--- name: forget_log
--- Forget the logs of instances.
-DELETE FROM workflow_execution_history WHERE instance_id IN (SELECT value FROM json_each(?));
-
--- name: forget_snapshots
--- Forget snapshots.
-DELETE FROM workflow_snapshots WHERE instance_id IN (SELECT value FROM json_each(?));
-
--- name: forget_current_steps
--- Forget where instances were.
+-- name: erase_steps
+-- Forget where they are.
 DELETE FROM workflow_current_steps WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: forget_keys
--- Forget the keys that instances were started with.
-DELETE FROM idempotency_keys WHERE instance_id IN (SELECT value FROM json_each(?));
+-- name: erase_snapshots
+-- Forget their folds.
+DELETE FROM workflow_snapshots WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: forget_deliveries
--- Forget which events went to instances.
-DELETE FROM event_deliveries WHERE instance_id IN (SELECT value FROM json_each(?));
-
--- name: forget_dead_letters
--- Forget what could not be done.
-DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
-
--- name: forget_instances
--- Forget instances.
-DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));
-
-------------------------------------------------------------------------------------- for good
--- What is erased is named in every table that mentions instances.
-
--- name: erase_instance_row
--- Forget an instance of a tenant; its id, if it was there.
-DELETE FROM workflow_instances WHERE id = :id AND tenant = :tenant RETURNING id;
-
--- name: erase_steps
--- Forget where it is.
-DELETE FROM workflow_current_steps WHERE instance_id = ?;
-
--- name: erase_snapshot
--- Forget its fold.
-DELETE FROM workflow_snapshots WHERE instance_id = ?;
-
--- name: erase_log
--- Forget its log.
-DELETE FROM workflow_execution_history WHERE instance_id = ?;
+-- name: erase_logs
+-- Forget their logs.
+DELETE FROM workflow_execution_history WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_keys
--- Let its idempotency key be used again.
-DELETE FROM idempotency_keys WHERE instance_id = ?;
+-- Let their idempotency keys be used again.
+DELETE FROM idempotency_keys WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_waits
--- Forget what it waits for.
-DELETE FROM workflow_event_subscriptions WHERE instance_id = ?;
+-- Forget what they wait for.
+DELETE FROM workflow_event_subscriptions WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_deliveries
--- Forget which events went to it.
-DELETE FROM event_deliveries WHERE instance_id = ?;
+-- Forget which events went to them.
+DELETE FROM event_deliveries WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_timers
--- Forget its timers.
-DELETE FROM timers WHERE instance_id = ?;
+-- Forget their timers.
+DELETE FROM timers WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_mail
--- Forget letters to it. A walk over what nobody has taken yet.
-DELETE FROM mailbox WHERE instance_id = ?;
+-- Forget letters to them. A walk over what nobody has taken yet.
+DELETE FROM mailbox WHERE instance_id IN (SELECT value FROM json_each(?));
 
--- name: erase_owner
--- Nobody works for it.
-DELETE FROM owners WHERE instance_id = ?;
+-- name: erase_owners
+-- Nobody works for them.
+DELETE FROM owners WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_jobs
--- Nobody runs its attempts.
-DELETE FROM jobs WHERE instance_id = ?;
+-- Nobody runs their attempts.
+DELETE FROM jobs WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_dead_letters
--- Forget what it could not do.
-DELETE FROM dead_letters WHERE instance_id = ?;
+-- Forget what they could not do.
+DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_outbox
--- Forget what was to be told of it. A walk over what nobody was told yet.
-DELETE FROM outbox WHERE instance_id = ?;
+-- Forget what was to be told of them. A walk over what nobody was told yet.
+DELETE FROM outbox WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_postings
 -- Forget what is on its way to those who listen.
 DELETE FROM webhook_deliveries
-WHERE stream = ? AND listener_id IN (SELECT DISTINCT listeners.id FROM listeners);
+WHERE
+    stream IN (SELECT value FROM json_each(?))
+    AND listener_id IN (SELECT DISTINCT listeners.id FROM listeners);
+
+-- name: erase_instances
+-- Forget instances.
+DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: erase_definition
 -- Forget all versions of a definition.
@@ -1872,6 +1857,18 @@ SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
 FROM bulk_operations
 WHERE tenant = :tenant AND (created_at, id) < (:below_created, :below_id)
 ORDER BY created_at DESC, id DESC LIMIT :limit;
+
+-- name: prune_bulks
+-- Forget those of a tenant that are over, oldest first.
+DELETE FROM bulk_operations
+WHERE
+    tenant = :tenant
+    AND id IN (
+        SELECT old.id FROM bulk_operations AS old
+        WHERE old.tenant = :tenant AND old.created_at < :before AND old.is_open = 0
+        ORDER BY old.created_at, old.id LIMIT :limit
+    )
+RETURNING id;
 
 -- name: claim_bulks
 -- Take open ones that nobody holds.

@@ -36,7 +36,7 @@ from tenuto.store.columns import (
     refuse_superseded,
     timer_row,
 )
-from tenuto.store.erasing_protocol import DefinitionKey
+from tenuto.store.erasing_protocol import CAREFULLY, DefinitionKey, Erasure
 from tenuto.store.job_protocol import (
     Beat,
     Extension,
@@ -611,22 +611,18 @@ class SqliteStore:
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         return await self._look(lambda session: outbox.backlogs(session, tenant))
 
+    @property
+    def is_pooled(self) -> bool:
+        return False
+
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))
 
-    async def erase_instances(
-        self,
-        tenant: str,
-        ids: Collection[str],
-        *,
-        with_dead_letters: bool = False,
-        dry_run: bool = False,
-    ) -> list[str]:
+    async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
+        moment = epoch_ms(before)
         return await self._write(
-            lambda session: upkeep.erase_instances(
-                session, tenant, ids, with_dead_letters=with_dead_letters, dry_run=dry_run
-            )
+            lambda session: bulk_operations.prune_bulks(session, tenant, moment, limit)
         )
 
     async def prune_events(self, tenant: str, before: datetime, limit: int) -> int:
@@ -717,10 +713,12 @@ class SqliteStore:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         return await self._look(lambda session: stats.waiting_jobs(session, tenant, most))
 
-    async def erase_instance(self, tenant: str, instance_id: str) -> bool:
+    async def erase_instances(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
         self._require_writer()
         return await self._write(
-            lambda session: erasing.erase_instance(session, tenant, instance_id)
+            lambda session: erasing.erase_instances(session, tenant, ids, manner)
         )
 
     async def erase_definition(self, tenant: str, id: str) -> None:

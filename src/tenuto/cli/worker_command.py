@@ -1,0 +1,84 @@
+"""`tenuto worker`, and its options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tenuto.cli.config_commands import Chosen, ConfigFile, LogFormat
+
+
+def worker(  # noqa: PLR0913 - one for each option
+    modules: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODULE|FILE]...", help="Where the tasks are; else what `tasks` is set to."
+        ),
+    ] = None,
+    *,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", help="The service."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", envvar="TENUTO_KEY", show_envvar=True, help="An API key of the service."
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option("--concurrency", min=1, max=10_000, help="So many tasks run at once."),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, max=1_000, help="So many are claimed at once.")
+    ] = None,
+    lease: Annotated[
+        float | None,
+        typer.Option(
+            "--lease",
+            metavar="SECONDS",
+            min=1,
+            max=3600,
+            help="After so long without a word from this worker its tasks go to others.",
+        ),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            "--grace", metavar="SECONDS", min=0, help="How long running tasks have when it stops."
+        ),
+    ] = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> None:
+    """Pull tasks from a service, and run them here.
+
+    It needs no store. What it does not finish, because it is killed or cut off, comes back to
+    others when its lease is over. What no option says, the environment and the file do, as for
+    `serve`: `worker.lease`, or TENUTO_WORKER_LEASE.
+
+    tenuto worker orders.tasks --server https://tenuto.example.com
+    """
+    from tenuto.cli import guard
+    from tenuto.cli.configuring import configured
+    from tenuto.cli.serving import fast_loop
+    from tenuto.cli.working import work
+
+    given = {
+        "tasks": modules or None,
+        "log_format": log_format,
+        "worker.server": server,
+        "worker.key": key,
+        "worker.concurrency": concurrency,
+        "worker.batch": batch,
+        "worker.lease": lease,
+        "worker.grace": grace,
+    }
+
+    async def pull() -> int:
+        return await work(configured(given, chosen, config).config)
+
+    raise typer.Exit(guard.perform(pull, is_json=False, loop=fast_loop()))
