@@ -113,7 +113,7 @@ async def _server(url: ServerUrl) -> AsyncIterator[Finding]:
         try:
             ready = await connection.send(Ask("GET", "/health/ready"))
             document = await connection.send(Ask("GET", "/openapi.json"))
-            info = connection.decoded(document.body, dict[str, Any])["info"]
+            info = connection.decoded(document, dict[str, Any])["info"]
         except TenutoError as error:
             yield _failed("server", error)
             return

@@ -1040,8 +1040,9 @@ _STORE = {
     ),
     "TEN-4032": Code(
         "Not known whether it was done",
-        "The connection broke after the request was sent and before it was answered. What was "
-        "asked for must not be done twice, so it was not sent again.",
+        "The connection broke after the request was sent and before it was answered, or a proxy "
+        "answered in the server's place. What was asked for must not be done twice, so it was not "
+        "sent again.",
         "Look what became of it, and ask again if it was not done.",
     ),
     "TEN-4040": Code(
