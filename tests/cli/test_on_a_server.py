@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tenuto.cli.commands import app
+from tenuto.client.connection import Ask, Connection
+from tenuto.model.errors import StoreUnavailable
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
 
@@ -134,6 +136,31 @@ def test_logs_go_on_until_the_end(do: Do) -> None:
     ended = do("logs", id, "-f")
     assert ended.code == 0
     assert '"to":"COMPLETED"' in ended.out
+
+
+@pytest.mark.parametrize("words", [("logs", "-f"), ("run", "--timeout", "60", "--instance")])
+def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
+    do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A stream that breaks is asked for anew, from the last message that came."""
+    asked: list[Ask] = []
+    lines = Connection.lines
+
+    async def breaking(self: Connection, ask: Ask) -> AsyncGenerator[str, None]:
+        asked.append(ask)
+        if len(asked) == 1:
+            raise StoreUnavailable("it broke")
+        body = {"pattern": "payment.received", "payload": {"orderId": words[0]}}
+        await self.ask(Ask("POST", "/events", body=body), dict[str, object])
+        async for line in lines(self, ask):
+            yield line
+
+    id = started(do, "wait", {"orderId": words[0]})
+    monkeypatch.setattr(Connection, "lines", breaking)
+    followed = do(*words, id)
+    assert followed.code == 0, followed.err
+    assert len(asked) == 2
+    assert all(each.path.endswith(f"/instances/{id}/stream") for each in asked)
 
 
 def test_near_misses_are_shown(do: Do) -> None:

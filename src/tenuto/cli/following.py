@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
+from tenuto.cli.hearing import first_of
 from tenuto.cli.looking import Looker
 from tenuto.cli.running import Ended, interruptible
 from tenuto.cli.stores import described
 from tenuto.cli.terminal import say
 from tenuto.cli.watchers import watcher_for
 from tenuto.engine.held import Held
-
-_LOOK_EVERY = 0.3
-"""Seconds between looks."""
 
 
 async def follow(looker: Looker, id: str, url: str, timeout: float | None) -> Held | Ended:  # noqa: ASYNC109
@@ -22,13 +20,16 @@ async def follow(looker: Looker, id: str, url: str, timeout: float | None) -> He
     clock = looker.clock
     until = None if timeout is None else clock.ticks() + timeout
     with interruptible() as stopped, watcher_for(held.plan, held.state, clock.now) as watcher:
-        while not held.state.has_ended:
-            if until is not None and clock.ticks() >= until:
-                return Ended(exits.TIMED_OUT)
-            if await clock.wait(stopped, _LOOK_EVERY):
-                return Ended(exits.INTERRUPTED)
-            newer = await looker.advanced(held)
-            if newer.state.version > held.state.version:
-                held = newer
-                watcher.changed(held.state, held.plan.nodes)
+        async with looker.watching(id, held.state.version) as grown:
+            while not held.state.has_ended:
+                left = None if until is None else until - clock.ticks()
+                if left is not None and left <= 0:
+                    return Ended(exits.TIMED_OUT)
+                if await first_of(stopped, grown, left):
+                    return Ended(exits.INTERRUPTED)
+                grown.clear()
+                newer = await looker.advanced(held)
+                if newer.state.version > held.state.version:
+                    held = newer
+                    watcher.changed(held.state, held.plan.nodes)
     return held

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from tenuto.cli.places import ServerUrl
@@ -36,6 +37,10 @@ class Looker(Protocol):
 
     async def history(self, id: str, after: int = 0) -> list[Object]:
         """Its log behind an entry, oldest first."""
+        ...
+
+    def watching(self, id: str, after: int) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event that is set when its log may have grown behind an entry."""
         ...
 
     async def near_events(self, held: Held) -> NearEvents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tenuto.cli.hearing import hearing
 from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.core import Plan, blank, fold_all
 from tenuto.definition import compile_definition
@@ -95,6 +97,18 @@ class ServerReader:
     async def history(self, id: str, after: int = 0) -> list[Object]:
         """The log behind an entry."""
         return await self.client.at(id).history(after=after)
+
+    @asynccontextmanager
+    async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when the server tells of something new."""
+        from tenuto.client.hearing import news_of
+
+        async def listen(grown: asyncio.Event) -> None:
+            async for _ in news_of(self.client.connection, id, after):
+                grown.set()
+
+        async with hearing(listen) as grown:
+            yield grown
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that the open waits of an instance did not take."""

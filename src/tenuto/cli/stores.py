@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
 from tenuto.cli.defaults import STORE
+from tenuto.cli.hearing import hearing
 from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.compose import (
     MEMORY,
@@ -32,6 +34,9 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import InstancePage, InstanceQuery, Store
 from tenuto.tasks.registry import Registry
+
+_LOOK_EVERY = 0.3
+"""Seconds between looks at what other processes do: one row each."""
 
 
 class Reader:
@@ -69,6 +74,23 @@ class Reader:
             history += [history_view(row) for row in rows]
             after = rows[-1].seq
         return history
+
+    @asynccontextmanager
+    async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when its log has grown: a process beside the engine has to look."""
+
+        async def look(grown: asyncio.Event) -> None:
+            known = after
+            while True:
+                await self.clock.sleep(_LOOK_EVERY)
+                with suppress(StoreUnavailable):
+                    found = (await self.store.newest_seqs([id])).get(id, 0)
+                    if found != known:
+                        known = found
+                        grown.set()
+
+        async with hearing(look) as grown:
+            yield grown
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that the open waits of an instance did not take."""

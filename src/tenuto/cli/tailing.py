@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 import msgspec
 
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
-from tenuto.cli.looking import looking_at
+from tenuto.cli.hearing import first_of
+from tenuto.cli.looking import Looker, looking_at
 from tenuto.cli.moments import length
 from tenuto.cli.running import interruptible
 from tenuto.cli.terminal import one_line, show, show_as_it_is
 from tenuto.model.json import Object
-
-_LOOK_EVERY = 0.3
-"""Seconds between looks."""
+from tenuto.store.protocol import InstanceRow
 
 
 async def show_logs(url: str, text: str, *, follows: bool, is_json: bool) -> int:
     """Print each entry on a line of its own, in JSON with all that it says."""
     async with looking_at(url) as looker:
         row = await find_instance(looker, text)
-        seen = 0
+        if not follows:
+            await _show_behind(looker, row, 0, is_json=is_json)
+            return exits.DONE
         with interruptible() as stopped:
-            while True:
-                held = await looker.held(row.id) if follows else None
-                for item in await looker.history(row.id, after=seen):
-                    _show(item, row.created_at, is_json=is_json)
-                    seen = int(str(item["seq"]))
-                # Only what was read before it had ended may have grown since.
-                if held is None or held.state.has_ended:
-                    return exits.DONE
-                if await looker.clock.wait(stopped, _LOOK_EVERY):
-                    return exits.INTERRUPTED
+            async with looker.watching(row.id, 0) as grown:
+                return await _tail(looker, row, stopped, grown, is_json=is_json)
+
+
+async def _tail(
+    looker: Looker, row: InstanceRow, stopped: asyncio.Event, grown: asyncio.Event, *, is_json: bool
+) -> int:
+    """Print what there is and what comes, to the end of the instance or until it is enough."""
+    held, seen = await looker.held(row.id), 0
+    while True:
+        seen = await _show_behind(looker, row, seen, is_json=is_json)
+        # Only what was read before it had ended may have grown since.
+        if held.state.has_ended:
+            return exits.DONE
+        if await first_of(stopped, grown):
+            return exits.INTERRUPTED
+        grown.clear()
+        held = await looker.advanced(held)
+
+
+async def _show_behind(looker: Looker, row: InstanceRow, seen: int, *, is_json: bool) -> int:
+    """Print the entries behind one; the seq of the last."""
+    for item in await looker.history(row.id, after=seen):
+        _show(item, row.created_at, is_json=is_json)
+        seen = int(str(item["seq"]))
+    return seen
 
 
 def _show(item: Object, start: datetime, *, is_json: bool) -> None:

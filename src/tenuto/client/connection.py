@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -26,6 +26,10 @@ _ANSWER_WITHIN: Final = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
 _CONNECT_WITHIN: Final = 5.0
 """Seconds that a connection may take: where nobody is, others need not be kept waiting."""
+_SILENT: Final = 45.0
+"""Seconds of silence after which a stream is taken for broken: a server says more often that it is
+there."""
+_LONGEST_LINE: Final = 1 << 22
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 3.0
 _NOTHING_ACCEPTED: Final = frozenset({429, 503})
@@ -147,6 +151,28 @@ class Connection:
                 raise failed
             await self.clock.sleep(pause)
 
+    async def lines(self, ask: Ask) -> AsyncGenerator[str, None]:
+        """An answer that goes on, line after line; StoreUnavailable where it breaks off."""
+        at, server = self._at, self.url
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.connect_within, sock_read=_SILENT
+        )
+        try:
+            async with self._open_session().get(
+                f"{server}{ask.path}{_query(ask.query)}",
+                headers={**self._headers_of(ask), "accept": "text/event-stream"},
+                allow_redirects=False,
+                timeout=timeout,
+            ) as response:
+                if response.status >= 300:
+                    raise error_from(response.status, await response.read(), server)
+                async for line in response.content:
+                    yield line.decode().rstrip("\r\n")
+        except (TimeoutError, ValueError, aiohttp.ClientError, OSError) as error:
+            # One of the others may be there.
+            self._pass_over(at)
+            raise _unreachable(server, error) from error
+
     async def close(self) -> None:
         """Let go of what is open; a further request opens it again."""
         session, self._session = self._session, None
@@ -195,6 +221,7 @@ class Connection:
                 connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None),
+                read_bufsize=_LONGEST_LINE,
             )
         return self._session
 
