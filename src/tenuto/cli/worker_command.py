@@ -24,7 +24,11 @@ def worker(  # noqa: PLR0913 - one for each option
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", envvar="TENUTO_KEY", show_envvar=True, help="An API key of the service."
+            "--api-key",
+            envvar="TENUTO_KEY",
+            metavar="KEY",
+            show_envvar=True,
+            help="An API key of the service.",
         ),
     ] = None,
     concurrency: Annotated[

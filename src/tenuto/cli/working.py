@@ -68,7 +68,7 @@ def _refuse_bad_server(url: str) -> None:
     problem = Problem(
         code="TEN-2602",
         path="--server",
-        message=f"{url} does not begin with http:// or https://",
+        message=f"the address {url} does not begin with http:// or https://",
         advice="Name the service as it says itself when it starts: http://127.0.0.1:8484.",
     )
     raise InvalidInput("the server cannot be asked", [problem])

@@ -728,6 +728,11 @@ _REQUESTS = {
         "The value is not what the setting takes, or one is missing that another asks for.",
         "Correct the value where it is said to stand.",
     ),
+    "TEN-2640": Code(
+        "Wrong usage",
+        "The command was called with an option, an argument or a value that it does not have.",
+        "`tenuto COMMAND --help` says what it takes.",
+    ),
 }
 
 _INSTANCES = {
