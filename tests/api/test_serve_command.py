@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.api.conftest import DOUBLE
+from tests.cli.conftest import Terminal
 
 TASKS = """
 from tenuto import task
@@ -122,11 +124,31 @@ def test_make_run_serves_every_example_and_says_which_event_to_send(tmp_path: Pa
     words = [str(each) for each in files if each.name != "tasks.py"]
     order = 'order={"orderId": "A1", "items": ["metronome"]}'
     with running("dev", *words, "--start", order, folder=tmp_path) as (process, url):
-        _read_until(process, """tenuto events send payment.received '{"orderId":"A1"}'""")
-        event = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
-        _, published = ask(f"{url}/api/v1/events", event)
-        assert isinstance(published, dict)
-        assert published["resumed"] == 1
+        said = _read_until(process, "tenuto logs ")
+        terminal = Terminal(tmp_path)
+        # What it says is done as it stands there, and the order comes to its end.
+        [sending] = [line for line in said.splitlines() if "tenuto events send" in line]
+        sent = terminal.call(*shlex.split(sending)[1:])
+        assert sent.code == 0, sent.err
+        _, found = ask(f"{url}/api/v1/instances")
+        assert isinstance(found, dict)
+        _, ended = ask(f"{url}/api/v1/instances/{found['items'][0]['id']}?wait=30")
+        assert isinstance(ended, dict)
+        assert ended["status"] == "COMPLETED", ended
+        starting = [line for line in said.splitlines() if "tenuto start" in line]
+        assert len(starting) == 1, "only what is known to start well"
+        words = [each for each in shlex.split(starting[0])[1:] if each != "--follow"]
+        assert terminal.call(*words).code == 0
+
+
+@pytest.mark.slow
+def test_what_dev_cannot_begin_is_said_before_it_serves(tmp_path: Path) -> None:
+    (tmp_path / "double.json").write_text(json.dumps(DOUBLE))
+    ended = Terminal(tmp_path).run("dev", "double.json", "--port", "0", "--start", "double={bad")
+    assert ended.code == 2
+    assert "TEN-2004" in ended.err
+    assert "Traceback" not in ended.err
+    assert "serving" not in ended.err
 
 
 def _read_until(process: subprocess.Popen[str], words: str) -> str:

@@ -106,6 +106,8 @@ def test_a_store_that_is_not_there_exits_5(terminal: Terminal) -> None:
 def test_dead_letters_are_listed_with_their_error(past: Terminal) -> None:
     assert "OUT_OF_STOCK: none left" in past.call("dead-letters", "list").out
     item = past.call("dead-letters", "list", "-o", "json").json["items"][0]
+    past.environment["COLUMNS"] = "60"
+    assert item["id"] in past.call("dead-letters", "list").out, "the others ask for it"
     assert (item["kind"], item["stepId"], item["taskId"]) == ("task-failed", "reserve", "refuse")
 
 

@@ -18,6 +18,7 @@ from tenuto.client.connection import Ask, Connection
 from tenuto.model.errors import StoreUnavailable
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
+from tests.client.strangers import AWAY, STARTED, Answer, answering, reply
 
 Do = Callable[..., Ended]
 
@@ -283,9 +284,10 @@ def test_the_doctor_says_what_to_do_about_a_server_that_is_away(
 ) -> None:
     monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0.0)
     ended = do("doctor", TENUTO_SERVER="http://127.0.0.1:1")
-    assert ended.code == 1
+    assert (ended.code, ended.err) == (5, "")
+    assert "See whether the service runs" in ended.out
+    assert "tenuto doctor" not in ended.out
     assert "✗ server    TEN-4030" in ended.out
-    assert "See whether the service runs" in ended.err
 
 
 def test_the_doctor_compares_versions_and_clocks(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,3 +311,84 @@ def test_the_audit_log_is_listed_page_after_page(do: Do) -> None:
     assert [each["number"] for each in whole["items"]] == list(range(numbers[0], 0, -1))
     assert whole["nextCursor"] is None
     assert f"--cursor {first['nextCursor']}" in do("audit", "list", "--limit", "2").err
+
+
+def test_the_audit_log_of_a_server_is_proved_there(do: Do) -> None:
+    started(do, "double", {"number": 1})
+    proved = do("audit", "verify", "-o", "json")
+    assert proved.code == 0, proved.err
+    assert proved.json["lines"] > 0
+
+
+def test_a_workflow_that_is_not_there_is_to_be_deployed(do: Do) -> None:
+    ended = do("start", "zzz")
+    assert (ended.code, "`tenuto deploy FILE`" in ended.err) == (3, True)
+
+
+@contextmanager
+def a_stranger(answer: Answer) -> Iterator[str]:
+    """A server that answers as it is told, in a thread of its own."""
+    loop, is_up, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    urls: list[str] = []
+
+    async def serve() -> None:
+        async with answering(answer) as url:
+            urls.append(url)
+            is_up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert is_up.wait(60)
+        yield urls[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "json"), ("--follow",)])
+def test_a_start_that_was_accepted_is_told_whatever_comes_next(
+    do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0)
+
+    def answer(head: str, body: bytes) -> bytes:
+        is_start = head.split(" ")[1].endswith("/start")
+        return reply(201, STARTED) if is_start else reply(503, AWAY)
+
+    with a_stranger(answer) as url:
+        ended = do("start", "order", *words, TENUTO_SERVER=url)
+    assert ended.code == 7
+    assert STARTED["instanceId"] in ended.out
+    assert "Do not start it again" in ended.err
+    if "json" in words:
+        assert ended.json == {"instanceId": STARTED["instanceId"], "status": None}
+
+
+def test_who_shows_no_key_is_told_where_to_put_one(do: Do) -> None:
+    def answer(head: str, body: bytes) -> bytes:
+        said = {"status": 401, "code": "TEN-5010", "detail": "who?", "advice": "Send the header"}
+        return reply(401, said)
+
+    with a_stranger(answer) as url:
+        ended = do("list", TENUTO_SERVER=url)
+        assert (ended.code, "TENUTO_KEY" in ended.err, "header" in ended.err) == (6, True, False)
+        assert "right one" in do("list", "--api-key", "tnt_x", TENUTO_SERVER=url).err
+
+
+def test_keys_that_lock_out_and_keys_that_cannot_show_are_told() -> None:
+    """The first key of an open server ends its openness; one without workflows:read sees half."""
+    with a_server() as url:
+
+        def ask(*words: str) -> Ended:
+            result = CliRunner().invoke(app, [*words, "--server", url], prog_name="tenuto")
+            return Ended(result.exit_code, result.stdout, result.stderr)
+
+        id = ask("start", "wait", "-i", '{"orderId": 1}', "-o", "json").json["instanceId"]
+        made = ask("keys", "create", "b", "--role", "operator", "--scope", "instances:*")
+        assert "may not make others" in made.err
+        key = made.out.split()[-1]
+        ended = ask("show", id, "--api-key", key)
+        assert (ended.code, "workflows:read" in ended.err) == (6, True)

@@ -90,5 +90,5 @@ def test_the_doctor_looks_at_a_store(past: Terminal) -> None:
 
 def test_the_doctor_says_what_to_do_about_a_store_that_is_not_there(terminal: Terminal) -> None:
     ended = terminal.call("doctor")
-    assert ended.code == 1
+    assert ended.code == 5
     assert "✗ store" in ended.out

@@ -4,50 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import socket
 
 import pytest
 
-from tenuto import Client, InvalidInput, Overloaded, StoreUnavailable
-from tenuto.client.connection import Ask
+from tenuto import Client, InvalidInput, NotFound, Overloaded, StoreUnavailable
+from tenuto.client.connection import Answered, Ask
 from tests.api.conftest import DOUBLE, served
-
-Answer = Callable[[str, bytes], bytes | None]
-"""From a request's head and body to what is sent back; None breaks the connection."""
-
-
-@asynccontextmanager
-async def answering(answer: Answer) -> AsyncIterator[str]:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        size = next(
-            (
-                int(line.partition(":")[2])
-                for line in head.splitlines()
-                if line.lower().startswith("content-length")
-            ),
-            0,
-        )
-        reply = answer(head, await reader.readexactly(size))
-        if reply is not None:
-            writer.write(reply)
-            await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-
-def reply(status: int, body: object, *headers: str) -> bytes:
-    content = json.dumps(body).encode()
-    lines = [f"HTTP/1.1 {status} X", f"content-length: {len(content)}", "connection: close"]
-    return "\r\n".join([*lines, *headers, "", ""]).encode() + content
-
-
-REFUSED = {"status": 429, "code": "TEN-4290", "detail": "too much", "advice": "later"}
-STARTED = {"instanceId": "i-1", "status": "RUNNING"}
+from tests.client.strangers import AWAY, NOT_RECORDED, ONCE, REFUSED, STARTED, answering, reply
 
 
 @pytest.mark.asyncio
@@ -94,6 +58,53 @@ async def test_a_start_whose_answer_was_lost_is_sent_again_and_a_rerun_is_not() 
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (503, NOT_RECORDED, "TEN-5030"),
+        (502, "bad gateway", "TEN-4032"),
+        (503, "no healthy upstream", "TEN-4032"),
+        (504, "gateway time-out", "TEN-4032"),
+    ],
+)
+async def test_what_may_have_been_done_is_sent_again_only_where_twice_is_once(
+    status: int, body: object, code: str
+) -> None:
+    seen: list[str] = []
+
+    def answer(head: str, _: bytes) -> bytes:
+        seen.append(head.split(" ")[1])
+        return reply(status, body) if len(seen) == 1 else reply(201, STARTED)
+
+    async with answering(answer) as url, Client(url) as client:
+        assert (await client.start("double")).id == "i-1"
+        assert len(seen) == 2, "it has a key, so that a repeat starts nothing"
+        for ask in (
+            client.at("i-1").retry(),
+            client.keys.create("build", role="viewer"),
+            client.webhooks.add("http://127.0.0.1:1", ["a.*"]),
+            client.dead_letters.retry("i-1:1"),
+        ):
+            seen.clear()
+            with pytest.raises(StoreUnavailable) as unknown:
+                await ask
+            assert (unknown.value.code, len(seen)) == (code, 1)
+
+
+@pytest.mark.asyncio
+async def test_what_a_server_says_it_has_not_accepted_is_sent_again() -> None:
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes:
+        seen.append(head)
+        return reply(503, AWAY) if len(seen) == 1 else reply(201, STARTED)
+
+    async with answering(answer) as url, Client(url) as client:
+        assert (await client.connection.send(ONCE)).status == 201
+    assert len(seen) == 2
+
+
+@pytest.mark.asyncio
 async def test_an_event_that_is_sent_again_has_the_same_id() -> None:
     seen: list[str] = []
 
@@ -116,6 +127,82 @@ async def test_where_one_address_does_not_answer_the_next_is_asked() -> None:
             instance = await client.start("double", {"number": 2})
             assert await instance.result(timeout=30) == 4
             assert client.connection.url == caller.url
+
+
+@pytest.mark.asyncio
+async def test_requests_that_fail_together_move_on_once() -> None:
+    """Of two addresses one is dead: who comes second must not send everybody back to it."""
+    asked = 0
+    all_there = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        if asked == 4:
+            all_there.set()
+        await all_there.wait()
+        writer.close()
+
+    dead = await asyncio.start_server(silent, "127.0.0.1", 0)
+    async with dead, answering(lambda head, body: reply(200, {"items": []})) as alive:
+        first = f"http://127.0.0.1:{dead.sockets[0].getsockname()[1]}"
+        async with Client([first, alive], patience=0) as client:
+            asks = [client.connection.send(Ask("POST", "/health")) for _ in range(4)]
+            answers = await asyncio.gather(*asks)
+            assert {each.server for each in answers} == {alive}
+            assert client.connection.url == alive
+    assert asked == 4
+
+
+@pytest.mark.asyncio
+async def test_an_address_that_nobody_has_does_not_keep_others_waiting() -> None:
+    """What was never sent goes to the next, even where it must not be done twice."""
+    full = socket.socket()
+    with full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        # Its queue is full: who comes next is not answered at all.
+        waiting = [socket.socket() for _ in range(3)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(address)
+        async with answering(lambda head, body: reply(201, STARTED)) as alive:
+            frozen = f"http://127.0.0.1:{address[1]}"
+            async with Client([frozen, alive], patience=0) as client:
+                client.connection.connect_within = 0.1
+                assert (await client.connection.send(ONCE)).server == alive
+        for each in waiting:
+            each.close()
+
+
+@pytest.mark.asyncio
+async def test_an_error_names_the_server_that_answered() -> None:
+    """Another request has moved on to the next address meanwhile."""
+    has_moved = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if b"/broken" not in await reader.readuntil(b"\r\n\r\n"):
+            await has_moved.wait()
+            writer.write(reply(404, "no such page"))
+            await writer.drain()
+        writer.close()
+
+    def answer(head: str, body: bytes) -> bytes:
+        has_moved.set()
+        return reply(200, {})
+
+    strange = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with strange, answering(answer) as other:
+        url = f"http://127.0.0.1:{strange.sockets[0].getsockname()[1]}"
+        async with Client([url, other], patience=0) as client:
+            asks = (client.event("e"), client.connection.send(Ask("POST", "/broken")))
+            refused, answered = await asyncio.gather(*asks, return_exceptions=True)
+    assert isinstance(answered, Answered)
+    assert answered.server == other
+    assert isinstance(refused, NotFound)
+    assert url in refused.message
 
 
 @pytest.mark.asyncio

@@ -244,6 +244,15 @@ async def test_programs_without_a_loop_have_the_same_names(server: Caller) -> No
     assert not [each for each in threading.enumerate() if each.name == "tenuto-client"], before
 
 
+def test_a_closed_client_says_so_and_may_be_closed_again() -> None:
+    client = SyncClient("http://127.0.0.1:1")
+    client.close()
+    client.close()
+    for ask in (client.definition_ids, client.webhooks.list, lambda: client.start_many([])):
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            ask()
+
+
 def test_the_faces_have_the_names_of_the_app() -> None:
     def names(kind: type) -> set[str]:
         return {name for name in vars(kind) if not name.startswith("_")}

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import aiohttp
+from tenuto import Client
+from tenuto.model.json import Object
 
 TASKS = """
 import asyncio
@@ -29,7 +29,7 @@ async def double(input: dict) -> int:
 async def forever(input: dict) -> None:
     await asyncio.sleep(600)
 """
-STEPS = {
+STEPS: Object = {
     "id": "twice",
     "steps": [
         {
@@ -41,7 +41,7 @@ STEPS = {
         {"stepId": "two", "type": "TASK", "taskId": "double"},
     ],
 }
-FOREVER = {"id": "forever", "steps": [{"stepId": "a", "type": "TASK", "taskId": "forever"}]}
+FOREVER: Object = {"id": "forever", "steps": [{"stepId": "a", "type": "TASK", "taskId": "forever"}]}
 _PATIENCE = 60
 _PAUSE = 0.05
 
@@ -122,31 +122,6 @@ def services(store: str, folder: Path, count: int = 2) -> Iterator[list[Service]
             each.close()
 
 
-class Client:
-    """Comes again, to the next of them, until somebody answers; nothing is asked for twice."""
-
-    def __init__(self, session: aiohttp.ClientSession, urls: Sequence[str]) -> None:
-        self._session = session
-        self._urls = list(urls)
-        self._next = 0
-
-    async def ask(self, method: str, path: str, body: object = None, key: str = "") -> Any:  # noqa: ANN401
-        headers = {"idempotency-key": key} if key else {}
-        async with asyncio.timeout(_PATIENCE):
-            while True:
-                self._next += 1
-                url = self._urls[self._next % len(self._urls)]
-                with suppress(aiohttp.ClientConnectionError):
-                    asked = self._session.request(
-                        method, f"{url}/api/v1{path}", json=body, headers=headers
-                    )
-                    async with asked as reply:
-                        if reply.status not in (429, 503):
-                            assert reply.status < 400, (reply.status, await reply.text())
-                            return await reply.json()
-                await asyncio.sleep(_PAUSE)
-
-
 class Load:
     """Starts instances one after the other, until it is told that it is enough."""
 
@@ -157,16 +132,12 @@ class Load:
         """Instances that somebody accepted, and the number that each was given."""
 
     async def run(self, name: str) -> None:
-        async with aiohttp.ClientSession() as session:
-            client = Client(session, self._urls)
+        async with Client(self._urls, patience=_PATIENCE) as client:
             number = 0
             while not self._is_enough.is_set():
                 number += 1
-                body = {"input": {"number": number}}
-                answer = await client.ask(
-                    "POST", "/workflows/twice/start", body, f"{name}-{number}"
-                )
-                self.started[answer["instanceId"]] = number
+                begun = await client.start("twice", {"number": number}, key=f"{name}-{number}")
+                self.started[begun.id] = number
                 await asyncio.sleep(_PAUSE / 5)
 
     async def passes(self, more: int) -> None:
@@ -181,12 +152,6 @@ class Load:
 
     async def all_ended(self) -> None:
         """Return once every one of them has completed."""
-        async with aiohttp.ClientSession() as session, asyncio.timeout(_PATIENCE):
-            client = Client(session, self._urls)
+        async with Client(self._urls, patience=_PATIENCE) as client:
             for id in self.started:
-                while not await self._has_ended(client, id):  # noqa: ASYNC110
-                    await asyncio.sleep(_PAUSE)
-
-    async def _has_ended(self, client: Client, id: str) -> bool:
-        found = await client.ask("GET", f"/instances/{id}")
-        return bool(found["status"] == "COMPLETED")
+                await client.at(id).result(timeout=_PATIENCE)

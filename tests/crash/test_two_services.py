@@ -6,10 +6,10 @@ import asyncio
 import signal
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from tests.crash.services import FOREVER, STEPS, Client, Load, services
+from tenuto import Client
+from tests.crash.services import FOREVER, STEPS, Load, services
 from tests.kit.postgres_database import fresh_database
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -20,13 +20,10 @@ async def test_nothing_is_lost_and_no_request_fails_when_services_come_and_go(
 ) -> None:
     store = await fresh_database("tenuto_services")
     with services(store, tmp_path) as (one, other):
-        async with aiohttp.ClientSession() as session:
-            here, there = Client(session, [one.url]), Client(session, [other.url])
-            await here.ask("POST", "/workflows", STEPS)
-            body = {"input": {"number": 4}}
-            begun = await here.ask("POST", "/workflows/twice/start", body)
-            seen = await there.ask("GET", f"/instances/{begun['instanceId']}")
-            assert seen["id"] == begun["instanceId"]
+        async with Client(one.url) as here, Client(other.url) as there:
+            await here.deploy(STEPS)
+            begun = await here.start("twice", {"number": 4})
+            assert (await there.instance(begun.id)).id == begun.id
         load = Load([one.url, other.url])
         running = [asyncio.ensure_future(load.run(name)) for name in ("a", "b", "c")]
         await load.passes(20)
@@ -46,10 +43,9 @@ async def test_nothing_is_lost_and_no_request_fails_when_services_come_and_go(
 async def test_a_second_signal_ends_a_service_that_waits_for_its_tasks(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     with services(store, tmp_path, count=1) as (one,):
-        async with aiohttp.ClientSession() as session:
-            client = Client(session, [one.url])
-            await client.ask("POST", "/workflows", FOREVER)
-            await client.ask("POST", "/workflows/forever/start", {"input": {}})
+        async with Client(one.url) as client:
+            await client.deploy(FOREVER)
+            await client.start("forever", {})
         one.tell(signal.SIGTERM)
         await asyncio.to_thread(one.heard, "stopping")
         one.tell(signal.SIGTERM)

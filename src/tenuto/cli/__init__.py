@@ -13,6 +13,10 @@ def main() -> None:
         if getattr(sys, name) is None:
             # Closed by whoever started us; nor may a file that is opened next get its number.
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-    from tenuto.cli.commands import app
+    try:
+        from tenuto.cli.commands import app
 
-    app(prog_name="tenuto")
+        app(prog_name="tenuto")
+    except KeyboardInterrupt:
+        # While it was being loaded: there is nothing yet that could tell of it.
+        sys.exit(130)

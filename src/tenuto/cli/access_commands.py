@@ -45,7 +45,7 @@ def create_key(
 
     From then on whoever asks the service has to show who they are.
 
-    tenuto keys create build --role operator --scope 'instances:*' --expires P90D
+    tenuto keys create build --role operator --scope 'instances:*' --scope workflows:read
     """
     from tenuto.cli.keys import Wish, create
 

@@ -21,10 +21,12 @@ from tenuto.cli.letter_commands import dead_letters
 from tenuto.cli.listeners import subscriptions, webhooks
 from tenuto.cli.places import offer_servers
 from tenuto.cli.run_command import run
+from tenuto.cli.usage import Commands
 from tenuto.cli.worker_command import worker
 
 app = typer.Typer(
     name="tenuto",
+    cls=Commands,
     help="Durable workflows: what has started reaches its end.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -79,4 +81,4 @@ app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
 app.add_typer(config, name="config")
 
-offer_servers(app, not_for=frozenset({"serve", "dev", "verify", "migrate"}))
+offer_servers(app, not_for=frozenset({"serve", "dev", "verify", "migrate", "prune", "config show"}))

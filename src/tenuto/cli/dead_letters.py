@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.cli import exits
 from tenuto.cli.deploying import unlocked
-from tenuto.cli.finding import short_ids
 from tenuto.cli.mailing import say_how_to_run
 from tenuto.cli.moments import ago
 from tenuto.cli.places import ServerUrl, tenant_of
@@ -20,7 +19,7 @@ from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, described, reading, require_there
-from tenuto.cli.tables import is_narrow, table_of
+from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound
@@ -143,22 +142,21 @@ def _inside(item: Object) -> str:
 def _show_table(items: list[Object], now: datetime) -> None:
     from rich.text import Text
 
-    ids = short_ids([str(item["instanceId"]) for item in items]) if is_narrow() else {}
     cells: list[list[str | Text]] = []
     for item in items:
-        error, instance_id = item["error"], str(item["instanceId"])
+        error = item["error"]
         text = f"{error['code']}: {error['message']}" if isinstance(error, dict) else ""
         cells.append(
             [
                 str(item["kind"]),
-                ids.get(instance_id, instance_id),
+                str(item["id"]),
                 str(item["attempts"]),
                 ago(datetime.fromisoformat(str(item["at"])), now),
                 str(item["stepId"]),
                 Text(one_line(text, 80), "red"),
             ]
         )
-    names = ("KIND", "INSTANCE", "ATTEMPTS", "WHEN", "STEP", "ERROR")
+    names = ("KIND", "ID", "ATTEMPTS", "WHEN", "STEP", "ERROR")
     show(table_of(names, cells, whole=4))
 
 

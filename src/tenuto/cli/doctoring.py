@@ -20,7 +20,7 @@ from tenuto.cli import exits
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import described, listen_url, reading
-from tenuto.cli.terminal import say_indented, show, show_json, styled
+from tenuto.cli.terminal import show, show_json, styled
 from tenuto.compose import MEMORY, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
@@ -28,6 +28,7 @@ from tenuto.model.json import JSON
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import InstanceQuery
 
+_NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
 _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
@@ -43,10 +44,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     state: Literal["ok", "warning", "problem"]
     message: str
     advice: str = ""
+    exit_code: int = exits.DONE
 
 
 async def doctor(url: str, *, is_json: bool) -> int:
-    """Look at everything, and tell; exits 1 where something is a problem."""
+    """Look at everything, and tell; the exit code is that of the first problem."""
     found = [each async for each in _findings(url)]
     if is_json:
         items: list[JSON] = [
@@ -59,9 +61,8 @@ async def doctor(url: str, *, is_json: bool) -> int:
             mark, style = _MARKS[each.state]
             show(styled(f"{mark} {each.what:<8}", style, f"  {each.message}"))
             if each.advice:
-                say_indented(each.advice, 12)
-    has_problem = any(each.state == "problem" for each in found)
-    return exits.FAILED if has_problem else exits.DONE
+                show(f"{' ' * 12}{each.advice}")
+    return next((each.exit_code for each in found if each.state == "problem"), exits.DONE)
 
 
 async def _findings(url: str) -> AsyncIterator[Finding]:
@@ -75,7 +76,11 @@ def _python() -> Finding:
     said = f"Python {platform.python_version()}, tenuto {__version__}"
     if sys.version_info < _OLDEST:
         return Finding(
-            what="python", state="problem", message=said, advice="Use Python 3.11 or newer."
+            what="python",
+            state="problem",
+            message=said,
+            advice="Use Python 3.11 or newer.",
+            exit_code=exits.FAILED,
         )
     return Finding(what="python", state="ok", message=said)
 
@@ -113,7 +118,7 @@ async def _server(url: ServerUrl) -> AsyncIterator[Finding]:
         try:
             ready = await connection.send(Ask("GET", "/health/ready"))
             document = await connection.send(Ask("GET", "/openapi.json"))
-            info = connection.decoded(document.body, dict[str, Any])["info"]
+            info = connection.decoded(document, dict[str, Any])["info"]
         except TenutoError as error:
             yield _failed("server", error)
             return
@@ -193,6 +198,12 @@ def _disk(folder: Path) -> Finding:
 def _failed(what: str, error: TenutoError) -> Finding:
     known = CATALOGUE.get(error.code)
     advice = error.advice or (known.advice if known is not None else "")
+    if error.code == _NO_SERVER:
+        advice = "See whether the service runs, and whether the address is right."
     return Finding(
-        what=what, state="problem", message=f"{error.code}  {error.message}", advice=advice
+        what=what,
+        state="problem",
+        message=f"{error.code}  {error.message}",
+        advice=advice,
+        exit_code=exits.exit_code(error),
     )

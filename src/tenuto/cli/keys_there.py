@@ -12,7 +12,7 @@ from tenuto.cli.moments import ago
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.servers import connected, other_tenant
 from tenuto.cli.tables import table_of
-from tenuto.cli.terminal import say, show, show_json
+from tenuto.cli.terminal import say, say_command, show, show_json
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 
@@ -41,7 +41,16 @@ async def create(
     show(f"✓ key {new['id']} ({plain(str(new['name']))})")
     show(f"  {new['key']}")
     say("  It is shown this once: keep it where secrets are kept.")
+    if url.key is None and not _makes_keys(role, scopes):
+        # The server was open, so that it took this without asking who makes it.
+        say("  From now on everybody has to show a key, and this one may not make others.")
+        say("  Make an admin's where the store is:", style="yellow")
+        say_command("tenuto keys create NAME --role admin --store URL")
     return exits.DONE
+
+
+def _makes_keys(role: str, scopes: Sequence[str] | None) -> bool:
+    return role == "admin" and (scopes is None or bool({"keys:*", "keys:manage"} & {*scopes}))
 
 
 async def list_them(url: ServerUrl, tenant: str, output: str) -> int:

@@ -23,6 +23,19 @@ ListOutput = Annotated[
     Literal["table", "json", "id"],
     typer.Option("--output", "-o", help="What is printed on stdout."),
 ]
+
+
+def _no_secret(key: str | None) -> str | None:
+    if key is not None and key.startswith("tnt_"):
+        # It would be kept with the instance, for everybody to read; nor is it said here again.
+        raise typer.BadParameter("that is an API key: it goes into TENUTO_KEY, or --api-key")
+    return key
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
+]
 Instance = Annotated[
     str,
     typer.Argument(

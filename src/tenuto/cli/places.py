@@ -64,19 +64,22 @@ def tenant_of(url: str) -> str:
     return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
 
 
-def offer_servers(group: typer.Typer, *, not_for: frozenset[str]) -> None:
-    """Let every command that takes a store take a server instead, but those that need the store."""
+def offer_servers(group: typer.Typer, *, not_for: frozenset[str], inside: str = "") -> None:
+    """Let every command that takes a store take a server instead, but those that need the store.
+
+    A command is called as it is typed: `audit verify` is another one than `verify`.
+    """
     for command in group.registered_commands:
         function = command.callback
         assert function is not None
-        name = command.name or function.__name__
+        name = f"{inside}{command.name or function.__name__}"
         taken = inspect.signature(function).parameters
         if "store" in taken and "server" not in taken and name not in not_for:
             of_tenants = "tenant" not in taken and name not in _OF_NOBODY
             command.callback = _or_on_a_server(function, of_tenants=of_tenants)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
-        offer_servers(inner.typer_instance, not_for=not_for)
+        offer_servers(inner.typer_instance, not_for=not_for, inside=f"{inner.name} ")
 
 
 _OF_NOBODY = frozenset({"doctor"})
@@ -85,8 +88,9 @@ _OF_NOBODY = frozenset({"doctor"})
 
 def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:
     said = inspect.signature(command, eval_str=True)
-    words = ["--api-key"] if "key" in said.parameters else ["--api-key", "--key"]
-    key = typer.Option(*words, envvar="TENUTO_KEY", metavar="KEY", help=KEY_HELP, show_envvar=True)
+    key = typer.Option(
+        "--api-key", envvar="TENUTO_KEY", metavar="KEY", help=KEY_HELP, show_envvar=True
+    )
 
     @wraps(command)
     def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401

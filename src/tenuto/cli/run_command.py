@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import Output, Store, perform
+from tenuto.cli.options import IdempotencyKey, Output, Store, perform
 from tenuto.cli.places import ServerUrl
 
 
@@ -38,10 +38,7 @@ def run(  # noqa: PLR0913 - one for each option
         bool,
         typer.Option("--outstanding", help="Go on with all that has not ended, start none."),
     ] = False,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", help="Start at most one instance under this key."),
-    ] = None,
+    key: IdempotencyKey = None,
     correlation_id: Annotated[
         str | None,
         typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),

@@ -20,7 +20,7 @@ from tenuto.engine.near_misses import NearEvent
 from tenuto.expr import Miss
 from tenuto.model.causes import Explanation
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import Forbidden, NotFound, TenutoError, Unauthenticated
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, UnknownEntry, from_row
@@ -42,7 +42,14 @@ async def connected(url: ServerUrl, *, tenant: str | None = None) -> AsyncIterat
 
     tenant = tenant or other_tenant(tenant_of(url))
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
-        yield client
+        try:
+            yield client
+        except Unauthenticated as error:
+            # A server speaks of headers; at a terminal there are none.
+            advice = "Put an API key into TENUTO_KEY, or give one with --api-key."
+            if url.key is not None:
+                advice = "See whether the key in TENUTO_KEY, or behind --api-key, is the right one."
+            raise Unauthenticated(error.message, code=error.code, advice=advice) from error
 
 
 def other_tenant(name: str) -> str | None:
@@ -79,7 +86,15 @@ class ServerReader:
         if not page.items:
             raise NotFound(f"there is no instance {id}")
         row = page.items[0]
-        version = await self.client.definition(row.definition_id, row.definition_version)
+        try:
+            version = await self.client.definition(row.definition_id, row.definition_version)
+        except Forbidden as error:
+            raise Forbidden(
+                error.message,
+                code=error.code,
+                advice="An instance is drawn with its definition: let the key have the scope "
+                "workflows:read beside instances:read.",
+            ) from error
         plan = Plan(compile_definition(version.definition))
         return await self.advanced(Held(blank(id), plan, row.tenant))
 

@@ -20,11 +20,11 @@ from tenuto.app import Tenuto
 from tenuto.cli import exits
 from tenuto.cli.access_setup import access_wish, checked, gatekeeper_of, refuse_open_door
 from tenuto.cli.running import close, interruptible
-from tenuto.cli.sources import read_sources
+from tenuto.cli.sources import Source, read_sources
 from tenuto.cli.stores import described, make_room
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
-from tenuto.cli.trying import begun, say_what_to_try, stop_with_parent
+from tenuto.cli.trying import beginnings, begun, say_what_to_try, stop_with_parent
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
 from tenuto.logs import happenings
@@ -49,6 +49,7 @@ class Wish(Struct, frozen=True, kw_only=True):
 async def serve(wish: Wish) -> int:
     """Serve until Ctrl-C, or until the process is asked to end."""
     chosen = wish.config
+    starts = beginnings(wish.starts or ())
     access = access_wish(chosen)
     config = service_config(chosen, checked(chosen.host, chosen.port, access))
     await refuse_open_door(chosen.host, chosen.store, access)
@@ -68,15 +69,15 @@ async def serve(wish: Wish) -> int:
         await app.open()
         app.engine.listen(happenings.tell)
         try:
-            workflows = await _deploy(app, wish.files, announce)
+            sources = await _deploy(app, wish.files, announce)
             gate = build_api(app, config, admission=gatekeeper_of(app, access))
             async with _traced(gate, chosen), serving(gate, listener):
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if wish.listener is not None:
                     stop_with_parent(stopped)
-                begun_ones = await begun(app, wish.starts or ())
+                begun_ones = await begun(app, starts)
                 if wish.starts is not None and chosen.log_format == "text":
-                    await say_what_to_try(url_of(listener), workflows, begun_ones, stopped)
+                    await say_what_to_try(url_of(listener), sources, starts, begun_ones, stopped)
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
@@ -133,9 +134,11 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]) -> list[str]:
-    """Deploy definitions; those that can be started without an input."""
-    startable: list[str] = []
+async def _deploy(
+    app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]
+) -> list[Source]:
+    """Deploy the definitions in files; what was read there."""
+    deployed: list[Source] = []
     for file in files:
         for source in read_sources(file):
             definition = source.checked()
@@ -143,6 +146,5 @@ async def _deploy(app: Tenuto, files: Sequence[Path], announce: Callable[[str], 
             assert isinstance(document, dict)
             version = await app.deploy(document if source.flow is None else source.flow)
             announce(f"{definition.id}@{version} from {file}")
-            if definition.input_schema is None:
-                startable.append(definition.id)
-    return startable
+            deployed.append(source)
+    return deployed

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import Instance, Output, Store, perform
+from tenuto.cli.options import IdempotencyKey, Instance, Output, Store, perform
 
 
 def deploy(
@@ -40,9 +40,7 @@ def start(  # noqa: PLR0913 - one for each option
         str | None,
         typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="Start at most one instance under this key.")
-    ] = None,
+    key: IdempotencyKey = None,
     correlation_id: Annotated[
         str | None,
         typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from tenuto.cli.running import Ended, conclude, engine, space_of
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import require_there, store_flag
 from tenuto.cli.terminal import say, say_command, show, show_json
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 
@@ -45,16 +46,21 @@ async def start(url: str, wish: Wish) -> int:
     is_there = isinstance(url, ServerUrl)
     if isinstance(url, ServerUrl):
         async with connected(url) as client:
-            id, status = await _begun(client, wish)
+            begun = await _begun(client, wish)
     else:
         await require_there(url)
         with redirect_stdout(sys.stderr), unlocked():
             async with engine(url, is_brief=True) as app:
-                id, status = await _begun(space_of(app, url), wish)
+                begun = await _begun(space_of(app, url), wish)
+    if begun.unseen is not None:
+        return _tell_unseen(url, begun.id, begun.unseen, is_json=wish.is_json)
     if not wish.follows:
-        _tell(url, id, status, is_there=is_there, is_json=wish.is_json)
+        _tell(url, begun.id, begun.status, is_there=is_there, is_json=wish.is_json)
         return exits.DONE
-    return await watched(url, id, timeout=wish.timeout, is_json=wish.is_json)
+    try:
+        return await watched(url, begun.id, timeout=wish.timeout, is_json=wish.is_json)
+    except StoreUnavailable as error:
+        return _tell_unseen(url, begun.id, error, is_json=wish.is_json)
 
 
 async def watched(url: str, id: str, *, timeout: float | None, is_json: bool) -> int:  # noqa: ASYNC109
@@ -72,7 +78,16 @@ async def watched(url: str, id: str, *, timeout: float | None, is_json: bool) ->
     return ended.code
 
 
-async def _begun(place: Workspace | Client, wish: Wish) -> tuple[str, Status]:
+class _Begun(NamedTuple):
+    """An instance that was accepted."""
+
+    id: str
+    status: Status = Status.CREATED
+    unseen: TenutoError | None = None
+    """Why nobody saw how it stands."""
+
+
+async def _begun(place: Workspace | Client, wish: Wish) -> _Begun:
     instance = await place.start(
         wish.workflow,
         wish.input,
@@ -80,7 +95,23 @@ async def _begun(place: Workspace | Client, wish: Wish) -> tuple[str, Status]:
         correlation_id=wish.correlation_id,
         version=wish.version,
     )
-    return instance.id, await instance.status()
+    # It is durable now: whatever happens to this question, the id is told.
+    try:
+        return _Begun(instance.id, await instance.status())
+    except TenutoError as error:
+        return _Begun(instance.id, unseen=error)
+
+
+def _tell_unseen(url: str, id: str, why: TenutoError, *, is_json: bool) -> int:
+    """Tell that it has started, so that nobody starts it again."""
+    if is_json:
+        show_json({"instanceId": id, "status": None})
+    else:
+        show(id)
+    say(f"started, and what came of it was not seen: {why.code} {why.message}", style="yellow")
+    say("  Do not start it again. To look at it:")
+    say_command(f"tenuto show {id}{store_flag(url)}")
+    return exits.ACCEPTED
 
 
 def _tell(url: str, id: str, status: Status, *, is_there: bool, is_json: bool) -> None:

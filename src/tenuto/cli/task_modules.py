@@ -111,7 +111,7 @@ def _python_file(definition: Path) -> Path | None:
 def _load(named: str) -> ModuleType:
     path = Path(named)
     if named.endswith(".py") and not path.is_file():
-        raise NotFound(f"--tasks: there is no file {named}", advice="Correct the path.")
+        raise NotFound(f"there is no file {named}", advice="Correct the path.")
     folder = path.parent.resolve() if path.is_file() else Path.cwd()
     name = path.stem if path.is_file() else named
     # The folder comes first, so that what stands beside the tasks can be imported by them, and
@@ -127,8 +127,8 @@ def _load(named: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            advice = "Name a module that Python finds from here, or a file: --tasks tasks.py."
-            raise NotFound(f"--tasks: there is no module {name}", advice=advice) from None
+            advice = "Name a module that Python finds from here, or a file, such as tasks.py."
+            raise NotFound(f"there is no module {name}", advice=advice) from None
         raise _broken(named, error) from error
     except (Exception, SystemExit) as error:
         raise _broken(named, error) from error

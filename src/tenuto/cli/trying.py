@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tenuto.cli.sources import Source, read_json
 from tenuto.cli.terminal import say, say_command
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 
 if TYPE_CHECKING:
@@ -23,14 +25,27 @@ _EQUAL = re.compile(r"event\.payload\.(\w+) === workflow\.input\.(\w+)")
 """The parts of a condition that say what an event has to carry."""
 
 
-async def begun(app: Tenuto, given: Iterable[str]) -> list[InstanceRef]:
-    """An instance of each `WORKFLOW=JSON`, begun once however often this process is."""
-    instances: list[InstanceRef] = []
+class Beginning(NamedTuple):
+    """An instance that is to be begun, once however often this process is."""
+
+    workflow: str
+    input: JSON
+    key: str
+
+
+def beginnings(given: Iterable[str]) -> list[Beginning]:
+    """Each `WORKFLOW=JSON`, read; InvalidInput."""
+    found: list[Beginning] = []
     for each in given:
         workflow, _, text = each.partition("=")
-        input = msgspec.json.decode(text) if text else None
-        instances.append(await app.start(workflow, input, key=f"dev/{each}"))
-    return instances
+        input = read_json(text, "--start") if text else None
+        found.append(Beginning(workflow, input, f"dev/{each}"))
+    return found
+
+
+async def begun(app: Tenuto, given: Iterable[Beginning]) -> list[InstanceRef]:
+    """An instance of each."""
+    return [await app.start(each.workflow, each.input, key=each.key) for each in given]
 
 
 def stop_with_parent(stopped: asyncio.Event) -> None:
@@ -45,17 +60,21 @@ def stop_with_parent(stopped: asyncio.Event) -> None:
 
 
 async def say_what_to_try(
-    url: str, workflows: Iterable[str], instances: list[InstanceRef], stopped: asyncio.Event
+    url: str,
+    sources: Sequence[Source],
+    starts: Sequence[Beginning],
+    instances: Sequence[InstanceRef],
+    stopped: asyncio.Event,
 ) -> None:
     """Commands to copy: how to start, to look, and to send what is waited for."""
     say(f"  API    {url}/docs")
     say("  Try")
-    for workflow in list(workflows)[:3]:
-        say_command(f"tenuto start {workflow} --follow --server {url}")
+    for start in _starts(sources, starts)[:3]:
+        say_command(f"tenuto start {start} --follow --server {url}")
     say_command(f"tenuto list --server {url}")
     for instance in instances:
         details = await _at_rest(instance, stopped)
-        for event in _awaited(details):
+        for event in _awaited(details, _taken_fields(sources, details)):
             say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
             say_command(f"tenuto events send {event} --server {url}")
             say_command(f"tenuto logs {instance.id} -f --server {url}")
@@ -72,7 +91,31 @@ async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:
             return details
 
 
-def _awaited(details: Object) -> list[str]:
+def _starts(sources: Sequence[Source], starts: Sequence[Beginning]) -> list[str]:
+    """What is known to start well: with an input that was given here, or taking none."""
+    found = [
+        f"{each.workflow} --input {shlex.quote(msgspec.json.encode(each.input).decode())}"
+        for each in starts
+    ]
+    flows = [each.flow for each in sources if each.flow is not None]
+    return found + [flow.id for flow in flows if not flow.data.parameters]
+
+
+def _taken_fields(sources: Sequence[Source], details: Object) -> dict[str, list[str]]:
+    """By step, the fields of an event that the definition takes over."""
+    found: dict[str, list[str]] = {}
+    id = details["workflowDefinitionId"]
+    document = next((each.document for each in sources if each.checked().id == id), None)
+    steps = document.get("steps") if isinstance(document, dict) else None
+    for step in steps if isinstance(steps, list) else ():
+        mapping = step.get("eventPayloadMapping") if isinstance(step, dict) else None
+        if isinstance(step, dict) and isinstance(mapping, dict):
+            places = [each for each in mapping.values() if isinstance(each, str)]
+            found[str(step.get("stepId"))] = [each for each in places if each.isidentifier()]
+    return found
+
+
+def _awaited(details: Object, taken: Mapping[str, list[str]]) -> list[str]:
     """`PATTERN 'JSON'` for each event that would be taken, as far as that can be told."""
     state, input = details["state"], details["input"]
     assert isinstance(state, dict)
@@ -83,10 +126,10 @@ def _awaited(details: Object) -> list[str]:
         if not isinstance(wait, dict) or "eventPattern" not in wait:
             continue
         given = input if isinstance(input, dict) else {}
-        payload = {
-            name: given.get(place)
-            for name, place in _EQUAL.findall(str(wait.get("eventCondition") or ""))
-        }
+        equal = _EQUAL.findall(str(wait.get("eventCondition") or ""))
+        # What is sent as it stands here should also do for the steps behind the wait.
+        payload = {name: given.get(place) for name, place in equal}
+        payload = {**dict.fromkeys(taken.get(str(wait.get("stepId")), ()), 1), **payload}
         text = msgspec.json.encode(payload).decode() if payload else "{}"
         events.append(f"{wait['eventPattern']} '{text}'")
     return events

@@ -32,7 +32,6 @@ def worker(  # noqa: PLR0913 - one for each option
         str | None,
         typer.Option(
             "--api-key",
-            "--key",
             envvar="TENUTO_KEY",
             metavar="KEY",
             help=KEY_HELP,

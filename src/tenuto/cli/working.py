@@ -82,7 +82,7 @@ def _credential(wish: WorkerConfig) -> str | Credential | None:
 def _bad_credential(message: str, advice: str) -> InvalidInput:
     problem = Problem(
         code="TEN-2605",
-        path="--key, --token-file, --token-command",
+        path="--api-key, --token-file, --token-command",
         message=message,
         advice=advice,
     )
@@ -106,7 +106,7 @@ def _servers(given: str) -> list[str]:
         Problem(
             code="TEN-2602",
             path="--server",
-            message=f"{each!r} is not http:// or https:// and the name of a host",
+            message=f"the address {each!r} is not http:// or https:// and the name of a host",
             advice="Name the service as it says itself when it starts: http://127.0.0.1:8484.",
         )
         for each in servers or [given]

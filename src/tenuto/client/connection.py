@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from tenuto.client.refusals import STRANGE, error_from
-from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable
+from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable, TenutoError
 from tenuto.model.json import JSON
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 
@@ -24,13 +24,19 @@ NO_SERVER: Final = "TEN-4030"
 NOT_KNOWN: Final = "TEN-4032"
 _ANSWER_WITHIN: Final = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
+_CONNECT_WITHIN: Final = 5.0
+"""Seconds that a connection may take: where nobody is, others need not be kept waiting."""
 _SILENT: Final = 45.0
 """Seconds of silence after which a stream is taken for broken: a server says more often that it is
 there."""
 _LONGEST_LINE: Final = 1 << 22
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 3.0
-_NOTHING_ACCEPTED: Final = (429, 503)
+_NOTHING_ACCEPTED: Final = frozenset({429, 503})
+_OF_PROXIES: Final = frozenset({502, 503, 504})
+"""What a proxy says where the server behind it gave no answer."""
+_MAY_BE_DONE: Final = frozenset({STRANGE, "TEN-5030"})
+"""Codes of a 503 that do not say that nothing was accepted."""
 _RANDOM: Final = 1 << 64
 
 
@@ -56,6 +62,8 @@ class Answered(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    server: str
+    """Who answered."""
 
 
 class Connection:
@@ -78,8 +86,9 @@ class Connection:
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self._patience = patience
+        self.connect_within = _CONNECT_WITHIN
         self._at = 0
-        """Which of the addresses answered last."""
+        """Which of the addresses is asked next: the one that answered last."""
         self._headers = {"accept": "application/json"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
@@ -99,19 +108,20 @@ class Connection:
     async def ask(self, ask: Ask, answer: type[T]) -> T:
         """What a request to the API is answered with; the error that the app would raise."""
         answered = await self.send(ask._replace(path=API + ask.path))
-        return self.decoded(answered.body, answer)
+        return self.decoded(answered, answer)
 
     async def do(self, ask: Ask) -> None:
         """A request to the API that is answered with nothing."""
         await self.send(ask._replace(path=API + ask.path))
 
-    def decoded(self, body: bytes, answer: type[T]) -> T:
+    def decoded(self, answered: Answered, answer: type[T]) -> T:
         """An answer as what it should be."""
         try:
-            return msgspec.json.decode(body, type=answer)
+            return msgspec.json.decode(answered.body, type=answer)
         except msgspec.MsgspecError as error:
             raise StoreUnavailable(
-                f"{self.url} answered something that is not understood: {error}", code=STRANGE
+                f"{answered.server} answered something that is not understood: {error}",
+                code=STRANGE,
             ) from error
 
     async def send(self, ask: Ask) -> Answered:
@@ -120,8 +130,10 @@ class Connection:
         tried = 0
         while True:
             tried += 1
+            at = self._at
+            failed: TenutoError
             try:
-                answered = await self._once(ask)
+                answered = await self._once(ask, self.urls[at])
             except StoreUnavailable as error:
                 if error.code == NOT_KNOWN:
                     raise
@@ -129,13 +141,10 @@ class Connection:
             else:
                 if answered.status < 300:
                     return answered
-                refused = error_from(answered.status, answered.body, self.url)
-                if answered.status not in _NOTHING_ACCEPTED:
-                    raise refused
-                failed = refused  # type: ignore[assignment]
+                failed = _worth_repeating(ask, answered)
                 pause = max(self._pause(tried), _retry_after(answered))
+            self._pass_over(at)
             # Another address may do better, and at once.
-            self._at = (self._at + 1) % len(self.urls)
             if tried % len(self.urls):
                 continue
             if self.clock.ticks() + pause > until:
@@ -144,8 +153,10 @@ class Connection:
 
     async def lines(self, ask: Ask) -> AsyncGenerator[str, None]:
         """An answer that goes on, line after line; StoreUnavailable where it breaks off."""
-        server = self.url
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_ANSWER_WITHIN, sock_read=_SILENT)
+        at, server = self._at, self.url
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.connect_within, sock_read=_SILENT
+        )
         try:
             async with self._open_session().get(
                 f"{server}{ask.path}{_query(ask.query)}",
@@ -159,7 +170,7 @@ class Connection:
                     yield line.decode().rstrip("\r\n")
         except (TimeoutError, ValueError, aiohttp.ClientError, OSError) as error:
             # One of the others may be there.
-            self._at = (self._at + 1) % len(self.urls)
+            self._pass_over(at)
             raise _unreachable(server, error) from error
 
     async def close(self) -> None:
@@ -168,8 +179,12 @@ class Connection:
         if session is not None:
             await session.close()
 
-    async def _once(self, ask: Ask) -> Answered:
-        server = self.url
+    def _pass_over(self, at: int) -> None:
+        """Ask another address from now on, unless somebody else has seen to that already."""
+        if self._at == at:
+            self._at = (at + 1) % len(self.urls)
+
+    async def _once(self, ask: Ask, server: str) -> Answered:
         try:
             async with (
                 asyncio.timeout(_ANSWER_WITHIN + ask.wait),
@@ -179,18 +194,17 @@ class Connection:
                     data=None if ask.body is None else _encoded(ask.body),
                     headers=self._headers_of(ask),
                     allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.connect_within),
                 ) as response,
             ):
-                return Answered(response.status, response.headers, await response.read())
-        except aiohttp.ClientConnectorError as error:
+                body = await response.read()
+                return Answered(response.status, response.headers, body, server)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise _unreachable(server, error) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             if ask.is_repeatable:
                 raise _unreachable(server, error) from error
-            raise StoreUnavailable(
-                f"whether it was done is not known: {server} did not answer: {_reason(error)}",
-                code=NOT_KNOWN,
-            ) from error
+            raise _not_known(f"{server} did not answer: {_reason(error)}") from error
 
     def _headers_of(self, ask: Ask) -> dict[str, str]:
         typed = {} if ask.body is None else {"content-type": "application/json"}
@@ -210,6 +224,17 @@ class Connection:
                 read_bufsize=_LONGEST_LINE,
             )
         return self._session
+
+
+def _worth_repeating(ask: Ask, answered: Answered) -> TenutoError:
+    """What a request that may be sent again was refused with; of any other it is raised."""
+    refused = error_from(answered.status, answered.body, answered.server)
+    is_proxy = answered.status in _OF_PROXIES and refused.code == STRANGE
+    if answered.status not in _NOTHING_ACCEPTED and not is_proxy:
+        raise refused
+    if ask.is_repeatable or refused.code not in _MAY_BE_DONE:
+        return refused
+    raise _not_known(refused.message) if is_proxy else refused
 
 
 def part(text: str) -> str:
@@ -263,6 +288,10 @@ def _no_url(url: str, message: str) -> InvalidInput:
 
 def _unreachable(server: str, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"cannot reach {server}: {_reason(error)}", code=NO_SERVER)
+
+
+def _not_known(why: str) -> StoreUnavailable:
+    return StoreUnavailable(f"whether it was done is not known: {why}", code=NOT_KNOWN)
 
 
 def _reason(error: Exception) -> str:

@@ -48,7 +48,7 @@ class Publishing:
     async def _send(self, document: object, answer: type[Any], *, dry_run: bool) -> Any:  # noqa: ANN401 - as asked
         query = {"dryRun": True} if dry_run else {}
         answered = await self._connection.send(Ask("POST", f"{API}/events", query, document))
-        return self._connection.decoded(answered.body, answer)
+        return self._connection.decoded(answered, answer)
 
     def _named(self, event: Any) -> Any:  # noqa: ANN401 - whatever was given
         """The event with an id; what is none is refused by the server."""

@@ -34,9 +34,17 @@ class _Loop:
         )
         self._thread.start()
 
-    def run(self, work: Awaitable[T]) -> T:
+    @property
+    def has_stopped(self) -> bool:
+        return self._loop.is_closed()
+
+    def run(self, work: Callable[[], Awaitable[T]]) -> T:
+        # Made here, so that nothing is begun that nobody would wait for.
+        if self.has_stopped:
+            raise RuntimeError("the client is closed")
+
         async def working() -> T:
-            return await work
+            return await work()
 
         running = asyncio.run_coroutine_threadsafe(working(), self._loop)
         try:
@@ -66,7 +74,7 @@ def _waited(
 
     @wraps(method)
     def waiting(self: _Face[Behind], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._loop.run(method(self._behind, *args, **kwargs))
+        return self._loop.run(lambda: method(self._behind, *args, **kwargs))
 
     return waiting
 
@@ -183,9 +191,10 @@ class SyncClient(_Face[Client]):
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections, and of the thread behind them."""
-        self._loop.run(self._behind.close())
-        self._loop.stop()
+        """Let go of the connections, and of the thread behind them; for good. Safe to repeat."""
+        if not self._loop.has_stopped:
+            self._loop.run(self._behind.close)
+            self._loop.stop()
 
     deploy = _waited(Client.deploy)
     definition = _waited(Client.definition)
@@ -202,5 +211,5 @@ class SyncClient(_Face[Client]):
         """Start up to 1,000 at once; what is wrong with one is in its place and keeps no other."""
         return [
             each if isinstance(each, TenutoError) else SyncInstance(self._loop, each)
-            for each in self._loop.run(self._behind.start_many(asked))
+            for each in self._loop.run(lambda: self._behind.start_many(asked))
         ]

@@ -325,7 +325,7 @@ class Plans:
         newest = await self._store.definition(tenant, id)
         if newest is not None and not is_hidden(newest):
             return f"Its newest version is {newest.version}."
-        otherwise = "Deploy it first: app.deploy(definition) or `tenuto run FILE`."
+        otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
         return did_you_mean(id, await self._store.definition_ids(tenant), otherwise)
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:

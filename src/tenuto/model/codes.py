@@ -752,6 +752,11 @@ _REQUESTS = {
         "The value is not what the setting takes, or one is missing that another asks for.",
         "Correct the value where it is said to stand.",
     ),
+    "TEN-2640": Code(
+        "Wrong usage",
+        "The command was called with an option, an argument or a value that it does not have.",
+        "`tenuto COMMAND --help` says what it takes.",
+    ),
 }
 
 _INSTANCES = {
@@ -759,7 +764,7 @@ _INSTANCES = {
         "Which credential a worker shows",
         "A worker shows one credential: an API key, a token in a file, or one that a command "
         "prints.",
-        "Name one of --key, --token-file and --token-command, and no variable of another.",
+        "Name one of --api-key, --token-file and --token-command, and no variable of another.",
     ),
     "TEN-2610": Code(
         "A message that a socket cannot read",
@@ -1081,8 +1086,9 @@ _STORE = {
     ),
     "TEN-4032": Code(
         "Not known whether it was done",
-        "The connection broke after the request was sent and before it was answered. What was "
-        "asked for must not be done twice, so it was not sent again.",
+        "The connection broke after the request was sent and before it was answered, or a proxy "
+        "answered in the server's place. What was asked for must not be done twice, so it was not "
+        "sent again.",
         "Look what became of it, and ask again if it was not done.",
     ),
     "TEN-4040": Code(

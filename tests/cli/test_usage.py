@@ -1,0 +1,85 @@
+"""How commands are called, and what is said where that is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto import cli
+from tests.cli.conftest import Terminal
+
+SECRET = f"tnt_{'0' * 16}_{'a' * 64}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "--bogus", "-o", "json"),
+        ("list", "--limit", "many", "--output=json"),
+        ("keys", "create", "-ojson"),
+        ("lst", "--output", "json"),
+        ("--bogus", "list", "-o", "json"),
+        ("run", "-o", "json"),
+    ],
+)
+def test_wrong_usage_is_json_where_json_was_asked_for(
+    terminal: Terminal, words: tuple[str, ...]
+) -> None:
+    ended = terminal.call(*words)
+    assert ended.code == 2
+    assert ended.json["error"]["code"] == "TEN-2640"
+    assert ended.json["error"]["message"] in ended.err.replace("\n", " ")
+
+
+def test_wrong_usage_is_told_to_people_alone_otherwise(terminal: Terminal) -> None:
+    ended = terminal.call("list", "--bogus")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--bogus" in ended.err
+
+
+@pytest.mark.parametrize("words", [("start", "double"), ("run", "double.json")])
+def test_an_api_key_is_not_taken_for_the_key_of_a_start(
+    terminal: Terminal, words: tuple[str, ...]
+) -> None:
+    ended = terminal.call(*words, "--key", SECRET)
+    assert ended.code == 2
+    assert "TENUTO_KEY" in ended.err
+    assert SECRET not in ended.err + ended.out
+
+
+def test_key_never_means_an_api_key(terminal: Terminal) -> None:
+    for words in (("list",), ("show", "@last"), ("worker", "tasks.py")):
+        ended = terminal.call(*words, "--key", "k")
+        assert (ended.code, "No such option: --key" in ended.err) == (2, True)
+
+
+def test_a_worker_is_told_of_its_own_arguments(terminal: Terminal) -> None:
+    ended = terminal.run("worker", "nofile.py")
+    assert (ended.code, "there is no file nofile.py" in ended.err) == (3, True)
+    assert "--tasks" not in ended.err
+    ended = terminal.run("worker", "tasks.py", "--server", "foo")
+    assert (ended.code, "The address foo does not" in ended.err) == (2, True)
+
+
+def test_a_stop_while_the_program_is_loaded_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tenuto.cli.commands.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+
+
+def test_what_needs_a_store_does_not_ask_a_server(terminal: Terminal) -> None:
+    """TENUTO_SERVER is set for all commands; these have a store whatever it says."""
+    terminal.call("migrate")
+    terminal.environment["TENUTO_SERVER"] = "http://127.0.0.1:1"
+    del terminal.environment["TENUTO_STORE"]
+    pruned = terminal.call("prune", "--store", terminal.store)
+    assert (pruned.code, "0 instances" in pruned.out) == (0, True), pruned.err
+    shown = terminal.call("config", "show", "-o", "json").json["store"]
+    assert (shown["value"], shown["origin"]) == ("sqlite:///.tenuto/tenuto.db", "default")
+    refused = terminal.call("audit", "verify")
+    assert (refused.code, "TEN-4030" in refused.err) == (5, True)
