@@ -283,6 +283,43 @@ async def test_what_is_refused_while_the_store_is_away_is_not_done_later(
         assert {each.id for each in await app.instances()} == accepted
 
 
+async def test_what_moves_on_takes_its_row_along_and_what_stands_still_is_caught_up_with() -> None:
+    """A row follows its instance once in a stretch of time; in lists it lags by two at most."""
+    app = Tenuto(Moody(), settings=Settings(project_every=3600))
+    begun: asyncio.Queue[str] = asyncio.Queue()
+    may_end: asyncio.Queue[None] = asyncio.Queue()
+
+    @app.task
+    async def work(ctx: Context) -> None:
+        begun.put_nowait(ctx.step_id)
+        await may_end.get()
+
+    def lagging() -> int:
+        return sum(lane.next_stretch() for lane in app.engine.lanes)
+
+    async def listed() -> tuple[str, ...]:
+        await at_rest(app)
+        return (await app.instances())[0].current_steps
+
+    async with app:
+        await app.deploy(steps("a", "b", "c"))
+        await app.start("flow")
+        assert await begun.get() == "a"
+        assert lagging() == 0
+        may_end.put_nowait(None)
+        assert await begun.get() == "b"
+        assert await listed() == ("b",), "its row goes with its entries"
+        may_end.put_nowait(None)
+        assert await begun.get() == "c"
+        assert await listed() == ("b",), "once in a stretch is enough"
+        assert lagging() == 0
+        assert await listed() == ("b",)
+        assert lagging() == 1
+        assert await listed() == ("c",)
+        assert lagging() == 0
+        may_end.put_nowait(None)
+
+
 async def test_a_list_catches_up_where_others_write_too_and_the_store_was_away() -> None:
     store = Moody(shared=True)
     app = Tenuto(store, settings=Settings(project_every=3600))

@@ -11,10 +11,11 @@ import pytest
 from tenuto.engine.engine import Engine
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.line import Line
+from tenuto.executions.tokens import Tokens
 from tenuto.model.errors import Overloaded
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import Object
-from tenuto.store.job_protocol import WorkerClaim
+from tenuto.store.job_protocol import JobKey, Lease, WorkerClaim
 from tests.executions.stage import A_WHILE, FLOW, LEASE, Stage, cancel, done, failed, report
 from tests.kit.workload.drawing import document, node
 
@@ -216,6 +217,29 @@ def test_a_batch_is_one_claim_and_one_read() -> None:
         answers = await report(desk, *[done(task, number) for number, task in enumerate(tasks)])
         assert answers == [None] * 50
         assert len(await _all(desk, engine)) == 60
+
+    Stage().play(story)
+
+
+def test_what_is_handed_out_is_signed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim costs the service little: nobody checks a signature that was just made."""
+    checked: list[str] = []
+    lease = Tokens.lease
+
+    def noted(self: Tokens, tenant: str, key: JobKey, token: str) -> Lease | None:
+        checked.append(token)
+        return lease(self, tenant, key, token)
+
+    monkeypatch.setattr(Tokens, "lease", noted)
+
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        await stage.started(engine, FLOW)
+        [task] = await desk.claim("default", "w1", lease=LEASE, request_id="r1")
+        assert not checked
+        assert await report(desk, done(task)) == [None]
+        assert checked == [task.lease_token]
+        await engine.close()
 
     Stage().play(story)
 

@@ -100,6 +100,8 @@ class Draft(Struct, eq=False):
     """Of which tasks the attempts are offered to other processes; None: of none."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
+    is_shown: bool = False
+    """Whether its row follows it now: it was not brought up to date for a while."""
     stored: Mapping[str, EventResult] = {}
     """What became of the events of its turn, those that it published among them."""
     _needs_owner: bool = False
@@ -397,7 +399,9 @@ class Draft(Struct, eq=False):
         """Lists show a status as soon as it holds; where a running instance is, a little later."""
         if not self._needs_owner:
             return True
-        return self._create is None and self.state.status is not self.before.status
+        if self._create is not None:
+            return False
+        return self.is_shown or self.state.status is not self.before.status
 
     def _update(self) -> InstanceUpdate | None:
         state = self.state

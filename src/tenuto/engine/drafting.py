@@ -72,9 +72,12 @@ class Drafter:
         self._unreadable = unreadable
         self._is_offered = is_offered
         self._is_shared = is_shared
-        self._unprojected: set[str] = set()
-        """Instances whose rows do not show where they are."""
-        self._is_projecting = False
+        self._unprojected: dict[str, int] = {}
+        """Instances whose rows do not show where they are, and since which stretch of time."""
+        self._due: set[str] = set()
+        """Those that the next turn is to bring up to date, also if nothing happens to them."""
+        self._stretch = 1
+        """Time passes in stretches; in each of them a row follows its instance once."""
         self._put_off_for = 0
         """For how many turns those that have to be read have been waiting."""
         self._owners_to_hint: set[str] = set()
@@ -83,14 +86,25 @@ class Drafter:
 
     def project(self) -> int:
         """Have the next turn bring all rows up to date; returns how many are not."""
-        if self._unprojected:
-            self._is_projecting = True
+        self._due.update(self._unprojected)
         return len(self._unprojected)
+
+    def next_stretch(self) -> int:
+        """Half of the time has passed by which rows may lag; returns how many have to be written.
+
+        What moves on takes its row along, which costs little beside its entries. What stood still
+        for a whole stretch has a write of its own.
+        """
+        self._stretch += 1
+        before = self._stretch - 1
+        due = [id for id, since in self._unprojected.items() if since < before]
+        self._due.update(due)
+        return len(due)
 
     @property
     def has_work(self) -> bool:
         """Whether a turn is wanted also when nobody asks for anything."""
-        return self._is_projecting and bool(self._unprojected)
+        return bool(self._due)
 
     async def draft(self, requests: Sequence[Request]) -> tuple[list[Draft], list[Request]]:
         """Decide on what a turn can hold; returns the drafts, and the requests that are left.
@@ -98,9 +112,9 @@ class Drafter:
         Nothing is awaited between the first decision and the last.
         """
         grouped, left = _grouped(requests)
-        if self._is_projecting:
-            self._is_projecting = False
-            for instance_id in self._unprojected:
+        if self._due:
+            due, self._due = self._due, set()
+            for instance_id in due & self._unprojected.keys():
                 grouped.setdefault(instance_id, [])
         held = self._at_hand(grouped)
         if self._is_shared:
@@ -116,18 +130,19 @@ class Drafter:
             found = held.get(instance_id)
             waiting = grouped[instance_id]
             if found is None:
-                self._unprojected.discard(instance_id)
+                self._unprojected.pop(instance_id, None)
                 continue
             if found.owner_elsewhere is not None:
                 waiting = self._not_left_to_owner(waiting, found.owner_elsewhere)
                 if not waiting:
-                    self._unprojected.discard(instance_id)
+                    self._unprojected.pop(instance_id, None)
                     continue
             if rows > MOST_ROWS or size > MOST_BYTES:
                 left += waiting
                 continue
             draft = Draft.of(instance_id, found, self._is_offered)
             draft.is_shared = self._is_shared
+            draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
             is_new_here = found.is_fresh and found.is_owned and found.performed is None
             if is_new_here and not any(each.refusal for each in waiting):
                 _take_over(draft, now)
@@ -144,7 +159,8 @@ class Drafter:
         for instance_id, requests in grouped.items():
             start = requests[0].start if requests else None
             if start is not None:
-                held[instance_id] = Held(blank(instance_id), start.plan, start.tenant)
+                held[instance_id] = new = Held(blank(instance_id), start.plan, start.tenant)
+                new.shown_in = self._stretch
                 continue
             found = self._cache.get(instance_id)
             if found is None:
@@ -260,16 +276,17 @@ class Drafter:
             return  # a start that was rejected: there is no such instance
         if held.owner_elsewhere is not None:
             # It moves on without this process knowing.
-            self._unprojected.discard(draft.instance_id)
+            self._unprojected.pop(draft.instance_id, None)
             self._cache.read(draft.instance_id, held.state)
             if draft.rows:
                 self._owners_to_hint.add(held.owner_elsewhere)
             return
         self._cache.put(draft.instance_id, held)
         if held.is_projected or held.state.has_ended:
-            self._unprojected.discard(draft.instance_id)
+            held.shown_in = self._stretch
+            self._unprojected.pop(draft.instance_id, None)
         else:
-            self._unprojected.add(draft.instance_id)
+            self._unprojected.setdefault(draft.instance_id, held.shown_in)
 
     def lost(self, draft: Draft) -> None:
         """Another writer was first: the instance is read anew."""
@@ -290,7 +307,7 @@ class Drafter:
         """Nothing of these was written: what memory holds of them is read anew."""
         for draft in drafts:
             self._cache.drop(draft.instance_id)
-            self._unprojected.add(draft.instance_id)
+            self._unprojected.setdefault(draft.instance_id, 0)
 
 
 def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], list[Request]]:

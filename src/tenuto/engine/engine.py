@@ -280,7 +280,7 @@ class Engine:
         self._loops.tick(
             "mailroom", self.settings.mail_every, self._mailroom.run_once, hint=self._mail_hint
         )
-        self._loops.tick("projector", self.settings.project_every, self._project)
+        self._loops.tick("projector", self.settings.project_every / 2, self._project)
         await self._jobs.run_once()
         every = self.settings.jobs_every if self.store.is_shared else _SELDOM
         every = max(every, self.settings.jobs_every)
@@ -714,7 +714,7 @@ class Engine:
         return forgotten + pruned.events + pruned.listeners + pruned.bulk_operations
 
     async def _project(self) -> int:
-        return sum(lane.project() for lane in self.lanes)
+        return sum(lane.next_stretch() for lane in self.lanes)
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error

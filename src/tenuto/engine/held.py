@@ -27,6 +27,7 @@ class Held:
         "owner_elsewhere",
         "performed",
         "plan",
+        "shown_in",
         "snapshot_bytes",
         "state",
         "tail_bytes",
@@ -53,6 +54,8 @@ class Held:
         """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
+        self.shown_in = 0
+        """The stretch of time in which its row was last brought up to date, or made."""
         self.tail_entries = 0
         self.tail_bytes = 0
         self.snapshot_bytes = 0

@@ -93,8 +93,14 @@ class Lane:
         self._is_available = True
 
     def project(self) -> int:
-        """Bring the rows of running instances up to where they are; lists lag by a tick at most."""
-        lagging = self._drafter.project()
+        """Bring the rows of all running instances up to where they are."""
+        return self._woken_up_for(self._drafter.project())
+
+    def next_stretch(self) -> int:
+        """Bring those up to date that lag; a list lags by two such stretches of time at most."""
+        return self._woken_up_for(self._drafter.next_stretch())
+
+    def _woken_up_for(self, lagging: int) -> int:
         if lagging:
             self._intake.wake_up()
         return lagging

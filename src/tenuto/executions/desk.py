@@ -169,7 +169,8 @@ class ExecutionDesk:
         self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
         tasks = await self._handed_out(wanted, grants)
         if wanted.key is not None:
-            self._made.remember(wanted.key, self._leases(wanted.claim.tenant, tasks))
+            # Of what is not among them, nothing is extended or handed out when it asks again.
+            self._made.remember(wanted.key, [each.lease for each in grants])
         return tasks
 
     async def _handed_out(self, wanted: _Wanted, grants: Sequence[Grant]) -> list[ClaimedTask]:

@@ -87,7 +87,7 @@ class Engine:
                 settings or Settings(),
                 mail_every=_AN_HOUR,
                 jobs_every=_AN_HOUR,
-                project_every=_AN_HOUR,
+                project_every=2 * _AN_HOUR,  # it looks twice in that time
                 outbox_every=_AN_HOUR,
                 prune_every=_A_DAY,
                 longest_nap=_A_DAY,

@@ -13,6 +13,7 @@ from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import CONTENDED, may_go_again, sqlstate
 from tenuto.store.postgres.parts import (
     Part,
+    ended_jobs,
     entry_rows,
     first_rows,
     is_aside,
@@ -73,15 +74,18 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
     """Everything at once, which is right as long as nobody loses."""
     if _has_twins(turn):
         raise _Contended
+    ended = ended_jobs(turn.writes)
     try:
         gate = [
             part("still_there", over(turn.writes)),
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
-            part("leases", leased(turn.writes)),
+            part("leases", leased(turn.writes, ended)),
+            part("jobs_ended", [(*key, token) for key, token in ended.items()]),
             part("keys", wanted_keys(turn.writes)),
         ]
-        parts = [each for each in gate if each.arrays[0]] + other_parts(turn, turn.writes, lane)
+        others = other_parts(turn, turn.writes, lane, ended.keys())
+        parts = [each for each in gate if each.arrays[0]] + others
     except (UnicodeError, OverflowError, TypeError):
         # It may be a loser's data, which nobody needs.
         raise _Contended from None

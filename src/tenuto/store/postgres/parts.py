@@ -7,7 +7,7 @@ closed and opened is opened, taken and sent is exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -25,6 +25,7 @@ from tenuto.store.columns import (
     wait_columns,
 )
 from tenuto.store.job_columns import job_columns
+from tenuto.store.job_protocol import JobKey
 from tenuto.store.outbox_columns import outbox_columns, share_of
 from tenuto.store.outcomes import events_of, may_follow
 from tenuto.store.postgres.queries import Column
@@ -90,6 +91,7 @@ _COLUMNS = {
     "dead_letters_dropped": "instance_id node iteration",
     "owners_released": "instance_id",
     "leases": "instance_id node iteration attempt token",
+    "jobs_ended": "instance_id node iteration attempt token",
     "beats": "instance_id node iteration attempt token details",
     "jobs_offered": "instance_id node iteration attempt task_id offered_at tenant timeout silence "
     "is_called_off",
@@ -166,8 +168,25 @@ def over(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
     return [(write.instance_id,) for write in writes if write.had_ended]
 
 
-def leased(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
-    return [(*lease.key, lease.token) for write in writes for lease in write.leases]
+def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> list[tuple[Any, ...]]:
+    """The leases that writes rest on, but for those on jobs that end with them."""
+    return [
+        (*lease.key, lease.token)
+        for write in writes
+        for lease in write.leases
+        if lease.key not in ended
+    ]
+
+
+def ended_jobs(writes: Iterable[InstanceWrite]) -> dict[JobKey, int]:
+    """Jobs that are withdrawn by those who hold them: one look at their rows does both."""
+    return {
+        lease.key: lease.token
+        for write in writes
+        for lease in write.leases
+        if lease.key in write.jobs_withdrawn
+        and all(lease.key != job.key for job in write.jobs_offered)
+    }
 
 
 def wanted_keys(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
@@ -181,8 +200,13 @@ def wanted_keys(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
     return [wanted[key] for key in sorted(wanted)]
 
 
-def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Part]:
-    """All that stands beside the gate: what winners write, and what nobody can lose."""
+def other_parts(
+    turn: Turn, won: Sequence[InstanceWrite], lane: int, ended: AbstractSet[JobKey] = frozenset()
+) -> list[Part]:
+    """All that stands beside the gate: what winners write, and what nobody can lose.
+
+    `ended`: these jobs are withdrawn at the gate itself.
+    """
     made = [
         *_instance_parts(won),
         *_timer_parts(won),
@@ -193,7 +217,7 @@ def other_parts(turn: Turn, won: Sequence[InstanceWrite], lane: int) -> list[Par
         ("outbox_written", outbox_columns(won)),
         *_event_parts(turn, won),
     ]
-    made += _job_parts(won)
+    made += _job_parts(won, ended)
     letters = [dead_letter_columns(each) for write in won for each in write.dead_letters]
     dropped = [(each.instance_id, *key) for each in won for key in each.dead_letters_dropped]
     released = [(each.instance_id,) for each in won if each.ownership is Ownership.RELEASE]
@@ -245,13 +269,13 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
     return [("timers_cleared", list(gone.values())), ("timers_set", list(all_set.values()))]
 
 
-def _job_parts(won: Sequence[InstanceWrite]) -> _Made:
+def _job_parts(won: Sequence[InstanceWrite], ended: AbstractSet[JobKey]) -> _Made:
     withdrawn = {key for write in won for key in write.jobs_withdrawn}
     called_off = {key for write in won for key in write.jobs_called_off}
     offered = {job.key: job for write in won for job in write.jobs_offered}
     # No two parts touch one row.
     return [
-        ("jobs_withdrawn", sorted(withdrawn - offered.keys())),
+        ("jobs_withdrawn", sorted(withdrawn - offered.keys() - ended)),
         ("jobs_called_off", sorted(called_off - withdrawn - offered.keys())),
         ("jobs_offered", [job_columns(offered[key]) for key in sorted(offered)]),
     ]

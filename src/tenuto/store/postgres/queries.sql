@@ -155,6 +155,22 @@ CROSS JOIN LATERAL (
 -- Whether all of them hold.
 WHEN (SELECT count(*) FROM leases) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: jobs_ended
+-- Part, the gate too: withdraw those of these jobs that are leased under these tokens.
+DELETE FROM tenuto.jobs AS job
+USING unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS over (instance_id, node, iteration, attempt, token)
+WHERE
+    job.instance_id = over.instance_id AND job.node = over.node
+    AND job.iteration = over.iteration AND job.attempt = over.attempt
+    AND job.token = over.token
+RETURNING job.instance_id;
+
+-- name: jobs_ended_check
+-- Whether all of them were.
+WHEN (SELECT count(*) FROM jobs_ended) < cardinality(:instance_id::text[]) THEN tenuto.contended();
+
 -- name: keys
 -- Part, the gate too: idempotency keys of new instances that nobody has used.
 INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
