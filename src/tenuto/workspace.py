@@ -270,7 +270,7 @@ class Workspace:
         aware(asked.deadline, "deadline")
         if asked.version is not None or await self._begun(asked) is not None:
             return await self.begin(asked)
-        plan = self.engine.plans.compile(document)
+        plan = self.engine.plans.compile(document, self.tenant)
         refuse_unfit(plan, asked.input, self.engine.settings, self.tasks)
         saved = await self.engine.plans.save(self.tenant, document)
         return await self.begin(asked, version=saved.version)

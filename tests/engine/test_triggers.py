@@ -362,6 +362,8 @@ async def test_of_two_open_arms_that_an_event_fits_the_first_listed_takes_it(sho
     ]
     await app.deploy(draw("w", w=box("eventWait", arms=listed)) | {"id": "listed"})
     instance = await app.start("listed")
+    # Otherwise it may find the event by itself, before whoever publishes it finds it.
+    await every_wait_has_looked_back(app)
     await at_rest(app)
     assert (await app.publish("x.a", id="e")).resumed == 1
     await instance.result(10)

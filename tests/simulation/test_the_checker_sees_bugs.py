@@ -139,7 +139,7 @@ DEAF = {(id, 1): Behaviour("succeed", 400_000, obeys=False) for id in "abc"}
 LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
 TRAPS = {
-    "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("fan-out"), engines=2)),
+    "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("quorum"), engines=2)),
     "fold": Trap(bugs.fold_forgets_variables, "I3", lambda: one(shape("linear"))),
     "dead path": Trap(bugs.dead_edges_do_not_arrive, "I14", lambda: one(shape("conditional"))),
     "cancelRest": Trap(bugs.cancel_rest_cancels_nothing, "CANCEL", lambda: one(shape("quorum"))),

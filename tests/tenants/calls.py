@@ -51,6 +51,7 @@ BY_WORKFLOW: dict[str, OfWorkspace] = {
     "remove_definition": lambda mine, id: mine.remove_definition(id, force=True),
     "start": lambda mine, id: mine.start(id),
     "begin": lambda mine, id: mine.begin(Start(workflow=id)),
+    "begin_of": lambda mine, id: mine.begin_of({"id": id}, Start(workflow=id, version=1)),
 }
 BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
 BY_WEBHOOK: dict[str, OfWorkspace] = {

@@ -111,14 +111,16 @@ def epoch_ms(moment: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
 
 
-def from_epoch_ms(milliseconds: int) -> datetime:
+def from_epoch_ms(milliseconds: int, *, is_exact: bool = False) -> datetime:
     """The moment that `epoch_ms` names, never earlier or later than a date can be.
 
-    So every row can be read, whatever was once let into it.
+    So every row can be read, whatever was once let into it; OverflowError where it `is_exact`.
     """
     try:
         return _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
+        if is_exact:
+            raise
         return EARLIEST if milliseconds < 0 else LATEST
 
 

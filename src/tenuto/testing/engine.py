@@ -99,6 +99,7 @@ class Engine:
         """The engine that a failing test shows: this one, or the last one that it made."""
         self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
+        self._ids_by_key: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -155,11 +156,11 @@ class Engine:
         if isinstance(workflow, Mapping | Path):
             self.deploy(workflow)
             workflow = _id_of(workflow)
-        chosen = instance_id or self.world.ids.instance_id(self.now)
+        chosen = instance_id or self._id_for(key)
         name = workflow
 
         async def start(app: Tenuto) -> str:
-            if self.lives.reader.exists(chosen):
+            if key is None and self.lives.reader.exists(chosen):
                 return chosen
             started = await app.start(
                 name,
@@ -174,6 +175,11 @@ class Engine:
             return started.id
 
         return Instance(self, self.lives.ask(start) or chosen)
+
+    def _id_for(self, key: str | None) -> str:
+        """The id of a start that has none of its own: the same again under the same key."""
+        fresh = self.world.ids.instance_id(self.now)
+        return fresh if key is None else self._ids_by_key.setdefault(key, fresh)
 
     def publish(
         self,
