@@ -64,6 +64,7 @@ async def declare(
         breaker=BreakerPolicy(failures=2, open_for=10_000),
     )
     now = engine.clock.now()
+    there = await engine.store.task("default", id)
     assert await engine.store.put_task(
         TaskRow(
             tenant="default",
@@ -71,7 +72,7 @@ async def declare(
             version=version,
             document=msgspec.json.encode(task),
             is_pushed=True,
-            created_at=now,
+            created_at=now if there is None else there.created_at,
             updated_at=now,
         )
     )

@@ -56,7 +56,10 @@ IN_INDEX_ORDER = {
     ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
 }
 
-WALKED = {"depths": "counts up to its limit in each table"}
+WALKED = {
+    "depths": "counts up to its limit in each table",
+    "beat": "takes the mark of all declared tasks, which every process holds in memory",
+}
 
 LEFT_ALONE = """
 DO $$ DECLARE name text; BEGIN
