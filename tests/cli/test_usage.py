@@ -57,7 +57,7 @@ def test_a_worker_is_told_of_its_own_arguments(terminal: Terminal) -> None:
     assert (ended.code, "there is no file nofile.py" in ended.err) == (3, True)
     assert "--tasks" not in ended.err
     ended = terminal.run("worker", "tasks.py", "--server", "foo")
-    assert (ended.code, "The address foo does not" in ended.err) == (2, True)
+    assert (ended.code, "The address 'foo' is not" in ended.err) == (2, True)
 
 
 def test_a_stop_while_the_program_is_loaded_is_no_traceback(

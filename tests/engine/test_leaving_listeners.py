@@ -63,7 +63,7 @@ def test_however_many_instances_there_are_they_are_looked_through_in_the_end(
     async def work(app: Tenuto) -> None:
         await app.deploy(LISTENS)
         await app.deploy({**LISTENS, "name": "another"})
-        for number in range(25):
+        for number in range(45):
             await app.start("listens", {"wanted": number})
         await quiet(app, 2 * DAY)
         assert len(await app.engine.store.listeners("default")) == 2

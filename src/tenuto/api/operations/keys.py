@@ -12,7 +12,7 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
@@ -62,7 +62,7 @@ class NewKeyItem(KeyItem, frozen=True, kw_only=True, rename="camel"):
 class Place(NamedTuple):
     """Where a page ends."""
 
-    at_ms: int
+    at_ms: Milliseconds
     id: str
 
 

@@ -158,13 +158,18 @@ def poison_is_told(rest: Rest) -> Iterator[str]:
         if not any(_names(other, row.node) for other in rest.rows):
             yield f"no SYSTEM_SET says that {row.node} is POISON"
         letters = rest.instance.dead_letters
-        if letters is not None and not _letter(letters, row, ("poison", "task-failed")):
+        if letters is None or row.seq < _last_retry(rest):
+            continue
+        if not _letter(letters, row, ("poison", "task-failed")):
             yield f"no dead letter for {row.node}, which is POISON"
 
 
 def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
-    """DEAD-LETTER: tasks whose failure nothing handled become dead letters; handled ones do not."""
-    letters = rest.instance.dead_letters
+    """DEAD-LETTER: tasks whose failure nothing handled become dead letters; handled ones do not.
+
+    The letters of what is retried go with the retry.
+    """
+    letters, retried = rest.instance.dead_letters, _last_retry(rest)
     if letters is None:
         return
     for row in rest.rows:
@@ -174,10 +179,15 @@ def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
         if node is None or not node.runs_outside or node.starts_a_child:
             continue
         kept = _letter(letters, row, ("task-failed",))
-        if row.payload.get("then") == "fail" and not kept:
+        if row.payload.get("then") == "fail" and not kept and row.seq > retried:
             yield f"no dead letter for {row.node} #{row.attempt}, which failed the workflow"
         if row.payload.get("then") != "fail" and kept:
             yield f"a dead letter for {row.node} #{row.attempt}, which was handled"
+
+
+def _last_retry(rest: Rest) -> int:
+    """The number of the last entry by which somebody had it tried again; 0: nobody has."""
+    return max((row.seq for row in rest.rows if row.type == "RETRY_REQUESTED"), default=0)
 
 
 def _letter(letters: list[dict[str, object]], row: Row, kinds: tuple[str, ...]) -> bool:
