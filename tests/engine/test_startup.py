@@ -56,6 +56,7 @@ async def work_of_starting(path: Path) -> tuple[int, int]:
     with counted_work() as work:
         app = Tenuto(f"sqlite:///{path}", settings=Settings(mail_every=3600, project_every=3600))
         assert await app.open() == 0
+        await app.engine.caught_up()
         await app.close()
     assert work.steps
     return work.take()
@@ -66,7 +67,12 @@ async def test_starting_reads_as_much_with_100000_sleeping_as_with_1000(tmp_path
     few, many = tmp_path / "few.db", tmp_path / "many.db"
     await store_with_sleepers(few, 1_000)
     await store_with_sleepers(many, 100_000)
-    assert await work_of_starting(many) == await work_of_starting(few)
+    (of_many, scanned_of_many), (of_few, scanned_of_few) = [
+        await work_of_starting(path) for path in (many, few)
+    ]
+    # A loop may have had its first look meanwhile, or not yet: that is nothing beside 99,000 more.
+    assert abs(of_many - of_few) < 1_000
+    assert scanned_of_many == scanned_of_few
 
 
 async def test_an_idle_engine_asks_for_little(

@@ -37,6 +37,8 @@ class Outage(NamedTuple):
     begin: Callable[[PostgresServer], Awaitable[None]]
     end: Callable[[PostgresServer], Awaitable[None]]
     codes: frozenset[str]
+    again: Callable[[PostgresServer], Awaitable[None]] | None = None
+    """What is done again where it has passed in part; None: it never does."""
 
 
 async def _stop(server: PostgresServer) -> None:
@@ -77,7 +79,7 @@ BALLAST = "ballast"
 
 
 async def _fill_disk(server: PostgresServer) -> None:
-    with (server.folder / BALLAST).open("wb", buffering=0) as file, suppress(OSError):
+    with (server.folder / BALLAST).open("ab", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(4096))
 
@@ -103,6 +105,8 @@ FULL = Outage(
     _free_disk,
     # When there is no room for its own log either, the server gives up until there is.
     frozenset({"TEN-4003", "TEN-4001", "TEN-4008"}),
+    # A checkpoint makes room by what it needs no more of the log.
+    again=_fill_disk,
 )
 
 
@@ -134,7 +138,7 @@ async def _asked_meanwhile(server: PostgresServer, outage: Outage, members: Crew
     strangers = _Strangers(members)
     await strangers.until_somebody_is_refused()
     await asyncio.sleep(LASTING)
-    await strangers.all_are_refused()
+    await strangers.all_are_refused(server, outage)
     await outage.end(server)
     await strangers.all_ended()
     return strangers
@@ -157,10 +161,12 @@ class _Strangers:
             while not await _first(self._wave(member)):
                 pass
 
-    async def all_are_refused(self) -> None:
+    async def all_are_refused(self, server: PostgresServer, outage: Outage) -> None:
         """Everybody who asks now is answered, and nobody is taken."""
         for member in self._members:
-            assert all(await asyncio.gather(*self._wave(member)))
+            while not all(await asyncio.gather(*self._wave(member))):
+                assert outage.again is not None, f"{outage.name}: somebody was taken"
+                await outage.again(server)
 
     async def all_ended(self) -> None:
         await asyncio.gather(*self._jobs)
