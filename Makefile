@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 PARALLEL := -n $(WORKERS) --dist worksteal
-# Slow tests wait for processes and servers much of their time.
+# Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
 EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.py))
 CODE := $(wildcard src tests bench examples)
@@ -43,8 +43,7 @@ demo: setup  ## Show what Tenuto promises: an order survives the death of its pr
 
 .PHONY: test
 test: lint types contracts  ## Run every check
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
-	$(BIN)/python -m pytest $(WAITING) -m "slow and not soak"
+	$(BIN)/python -m pytest $(WAITING) -m "not soak" --durations=15
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
 .PHONY: coverage
