@@ -14,6 +14,8 @@ class Work:
     def __init__(self) -> None:
         self.steps = 0
         self.scanned = 0
+        self.costliest: dict[str, int] = {}
+        """The steps of each statement, where it took the most of them."""
 
     def watch(self, connection: apsw.Connection) -> None:
         connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._profile)
@@ -21,7 +23,9 @@ class Work:
     def _profile(self, event: dict[str, object]) -> None:
         counters = event["stmt_status"]
         assert isinstance(counters, dict)
-        self.steps += counters["SQLITE_STMTSTATUS_VM_STEP"]
+        steps, sql = counters["SQLITE_STMTSTATUS_VM_STEP"], str(event["sql"])
+        self.steps += steps
+        self.costliest[sql] = max(self.costliest.get(sql, 0), steps)
         self.scanned += counters["SQLITE_STMTSTATUS_FULLSCAN_STEP"]
 
     def take(self) -> tuple[int, int]:

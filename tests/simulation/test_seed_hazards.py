@@ -209,7 +209,7 @@ def test_z12_a_key_is_of_one_step_of_one_instance() -> None:
             assert call["key"] == ":".join(part for part in owner if part)
             retried += call["attempt"] > 1
             iterations.add(call["iteration"])
-    assert retried > 10, "vacuous: hardly any second attempts"
+    assert retried > 20, "vacuous: hardly any second attempts"
     assert {"", "0", "1", "0/0"} <= iterations, "vacuous: hardly any iterations"
 
 
@@ -272,7 +272,7 @@ def test_z15_the_log_is_the_whole_truth_in_its_own_order() -> None:
             assert last["eventType"] == "STATUS_CHANGED"
             assert last["payload"]["to"] == (instance.row or {})["status"]
             seen += 1
-    assert seen > 20
+    assert seen > 30
 
 
 @pytest.mark.parametrize(

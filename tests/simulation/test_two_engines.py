@@ -34,8 +34,8 @@ def test_every_promise_is_kept_by_two_that_hear_the_same() -> None:
         finished = run_scenario(two_engines(seed), InMemory(shared=True))
         assert_kept(finished, f"two engines on seed {seed}")
         counts += counts_of(finished)
-    assert counts["lost to the other engine"] > SEEDS, "vacuous: the gate was hardly ever shut"
-    assert counts["taken for dead"] > SEEDS // 3, "vacuous: hardly anybody was taken for dead"
+    assert counts["lost to the other engine"] > 60, "vacuous: the gate was hardly ever shut"
+    assert counts["taken for dead"] > 20, "vacuous: hardly anybody was taken for dead"
 
 
 def test_an_old_picture_clears_no_timer() -> None:
