@@ -68,7 +68,7 @@ async def test_what_a_wait_of_the_instance_took_is_not_seen_again(store: Handle)
     assert await seen(store, asked("i2")) == ["e1", "e2", "e3"]
 
 
-async def test_whether_anything_came_is_told_for_each_that_asks(store: Handle) -> None:
+async def test_what_came_first_is_told_for_each_that_asks(store: Handle) -> None:
     await store.commit(turn("t1", begin("i1"), events=(event("e1"),)))
     await store.commit(turn("t2", begin("i2")))
     questions = [
@@ -78,8 +78,27 @@ async def test_whether_anything_came_is_told_for_each_that_asks(store: Handle) -
         asked("i2", since=moment(-1)),
         asked("i1", tenant="other"),
     ]
-    assert await store.have_come(questions) == [True, False, False, True, False]
-    assert await store.have_come([]) == []
+    assert await store.first_past(questions) == [1, None, None, 1, None]
+    assert await store.first_past([]) == []
+
+
+async def test_what_stands_at_a_path_of_events_is_told_in_their_order(store: Handle) -> None:
+    payloads: list[JSON] = [{"a": {"b": "x"}}, {"a": {"b": 7}}, {"a": 1}, {"a": {"b": "y"}}, "z"]
+    stored = [event(f"e{at}", payload=payload) for at, payload in enumerate(payloads)]
+    other = event("other", pattern="order.shipped", payload={"a": {"b": "x"}})
+    await store.commit(turn("t1", events=(*stored, other)))
+
+    async def texts(
+        first: int, limit: int, tenant: str = "default"
+    ) -> list[tuple[int, str | None]]:
+        asked = ("order.paid", "a.b")
+        return await store.past_texts(tenant, *asked, first=first, limit=limit)
+
+    told = [(1, "x"), (2, "7"), (3, None), (4, "y"), (5, None)]
+    assert await texts(0, 10) == told
+    assert await texts(2, 2) == told[1:3]
+    assert await texts(6, 10) == []
+    assert await texts(0, 10, "other") == []
 
 
 _HUGE = 9_007_199_254_740_993

@@ -10,10 +10,12 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from operator import attrgetter
 
 import msgspec
 
+from tenuto.engine.first_fits import first_fits
 from tenuto.engine.intake import Intake
 from tenuto.engine.past_terms import past_terms
 from tenuto.engine.recipients import place_of
@@ -39,7 +41,7 @@ class LookingBack:
         self._store = store
         self._intake_of = intake_of
         self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
-        self._have_come = Together(store.have_come)
+        self._first_fits = Together(partial(first_fits, store))
         self._marks = _Marks()
         self.under_way: set[tuple[str, str, str]] = set()
         """Where waits are looking back now."""
@@ -76,10 +78,14 @@ class LookingBack:
 
     async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
         """What the inbox has that any arm may take, in the order of storing."""
-        asked = list(dict.fromkeys(map(self._asked, arms)))
-        if not any([each.pattern is None or await self._have_come.ask(each) for each in asked]):
-            return  # as most find that open a moment after their instance began
-        streams = [_Stream(self._store, self._marks, each) for each in asked]
+        asked = dict.fromkeys(map(self._asked, arms))
+        firsts = [0 if each.pattern is None else await self._first_fits.ask(each) for each in asked]
+        # Most find none, since they open a moment after their instance began.
+        streams = [
+            _Stream(self._store, self._marks, each, first)
+            for each, first in zip(asked, firsts, strict=True)
+            if first is not None
+        ]
         while True:
             heads = [head for stream in streams if (head := await stream.head()) is not None]
             if not heads:
@@ -130,12 +136,13 @@ class _Marks:
 class _Stream:
     """Past events for one arm, page after page."""
 
-    def __init__(self, store: Store, marks: _Marks, asked: PastEvents) -> None:
+    def __init__(self, store: Store, marks: _Marks, asked: PastEvents, first: int) -> None:
+        """No event before the `first` fits."""
         self._store = store
         self._marks = marks
         self._asked = asked
         self._page: deque[tuple[int, Event]] = deque()
-        self._after = marks.of(asked)
+        self._after = max(marks.of(asked), first - 1)
         self._size = min(FIRST_PAGE, PAGE)
         self._is_marking = True
         self._is_last = False

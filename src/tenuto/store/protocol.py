@@ -728,10 +728,18 @@ class Store(
         out, and whatever a wait of the instance has taken is.
         """
 
-    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
-        """Whether there is anything to look back at, in their order; yes where that is not known.
+    async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
+        """The number of the first event that each may look back at, in their order; None: none.
 
         Each asks for one name, and its terms do not count.
+        """
+
+    async def past_texts(
+        self, tenant: str, pattern: str, path: str, *, first: int, limit: int
+    ) -> list[tuple[int, str | None]]:
+        """What stands at a path of events of a name, as text, beside their numbers, in their order.
+
+        None stands for what is not there, and for what a store cannot tell.
         """
 
     async def latest_events(

@@ -230,8 +230,15 @@ class FaultyStore:
     async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         return await self._read(lambda: self._inner.past_events(asked, after=after, limit=limit))
 
-    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
-        return await self._read(lambda: self._inner.have_come(asked))
+    async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
+        return await self._read(lambda: self._inner.first_past(asked))
+
+    async def past_texts(
+        self, tenant: str, pattern: str, path: str, *, first: int, limit: int
+    ) -> list[tuple[int, str | None]]:
+        return await self._read(
+            lambda: self._inner.past_texts(tenant, pattern, path, first=first, limit=limit)
+        )
 
     async def latest_events(
         self,

@@ -8,11 +8,13 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 from operator import attrgetter
 
+import msgspec
 from msgspec.structs import replace
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
+from tenuto.model.json import JSON
 from tenuto.model.log import LogRow
 from tenuto.store.access_protocol import (
     AuditEntry,
@@ -108,6 +110,7 @@ from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.upkeep_protocol import Depths
 
 _wait_key = attrgetter("key")
+_decode = msgspec.json.Decoder().decode
 
 
 class MemoryStore:
@@ -348,7 +351,7 @@ class MemoryStore:
     async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         begin, since = self._looks_back_from(asked)
         begin = max(after, begin)
-        page = list(islice(self._events_after(begin, asked), limit))
+        page = list(islice(self._events_after(begin, asked.tenant, asked.pattern), limit))
         taken = self._taken_by(asked.instance_id)
         items = [
             (number, event_value(event))
@@ -357,18 +360,27 @@ class MemoryStore:
         ]
         return PastPage(items, page[-1][0] if page else begin, len(page) < limit)
 
-    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
-        return [
-            any(True for _ in self._events_after(self._looks_back_from(each)[0], each))
+    async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
+        found = (
+            self._events_after(self._looks_back_from(each)[0], each.tenant, each.pattern)
             for each in asked
-        ]
+        )
+        return [next((number for number, _ in events), None) for events in found]
 
-    def _events_after(self, number: int, asked: PastEvents) -> Iterator[tuple[int, EventColumns]]:
-        """Those of the name that is asked for, in the order of storing."""
+    async def past_texts(
+        self, tenant: str, pattern: str, path: str, *, first: int, limit: int
+    ) -> list[tuple[int, str | None]]:
+        page = islice(self._events_after(first - 1, tenant, pattern), limit)
+        return [(number, _text_at(event.payload, path)) for number, event in page]
+
+    def _events_after(
+        self, number: int, tenant: str, pattern: str | None
+    ) -> Iterator[tuple[int, EventColumns]]:
+        """Those of a name, or of any, in the order of storing."""
         for each in range(number + 1, self.disk.newest_event + 1):
             if each in self.disk.events:
                 event = unpack(StoredEvent, self.disk.events[each]).event
-                if event.tenant == asked.tenant and asked.pattern in {None, event.pattern}:
+                if event.tenant == tenant and pattern in {None, event.pattern}:
                     yield each, event
 
     def _looks_back_from(self, asked: PastEvents) -> tuple[int, int]:
@@ -934,3 +946,12 @@ class MemoryStore:
         return (
             (number, unpack(StoredEvent, row)) for number, row in sorted(self.disk.events.items())
         )
+
+
+def _text_at(payload: bytes, path: str) -> str | None:
+    found: JSON = _decode(payload)
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    if isinstance(found, str):
+        return found
+    return str(found) if isinstance(found, int | float) else None

@@ -1198,11 +1198,11 @@ SELECT
     chain, matched_at, resumed, cancelled, started
 FROM tenuto.events WHERE id = :id AND tenant IS NOT DISTINCT FROM :tenant;
 
--- name: have_come
--- Whether there is any event of a name that a wait may look back at, for each that asks, in order.
+-- name: first_past
+-- The first event of a name that a wait may look back at, for each that asks, in order.
 SELECT
-    EXISTS (
-        SELECT 1 FROM tenuto.events AS stored
+    (
+        SELECT stored.number FROM tenuto.events AS stored
         WHERE
             stored.tenant = asked.tenant AND stored.pattern = asked.pattern
             AND stored.number > coalesce(
@@ -1212,11 +1212,21 @@ SELECT
                 ),
                 0
             )
-    ) AS has_come
+        ORDER BY stored.number LIMIT 1
+    ) AS number
 FROM unnest(
     :tenant::text[], :pattern::text[], :instance_id::text[], :since::bigint[]
 ) WITH ORDINALITY AS asked (tenant, pattern, instance_id, since, place)
 ORDER BY asked.place;
+
+-- name: past_texts
+-- What stands at a path of events of a name, in the order of storing.
+SELECT
+    stored.number,
+    convert_from(stored.payload, 'UTF8')::json #>> string_to_array(:path, '.') AS found
+FROM tenuto.events AS stored
+WHERE stored.tenant = :tenant AND stored.pattern = :pattern AND stored.number >= :first
+ORDER BY stored.number LIMIT :limit;
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.

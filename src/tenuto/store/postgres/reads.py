@@ -215,14 +215,27 @@ async def past_events(pool: Pool, asked: PastEvents, after: int, limit: int) -> 
     return PastPage(items, last or after, count < limit)
 
 
-async def have_come(pool: Pool, asked: Sequence[PastEvents]) -> list[bool]:
+async def first_past(pool: Pool, asked: Sequence[PastEvents]) -> list[int | None]:
     questions: dict[str, Column] = {
         "tenant": [each.tenant for each in asked],
         "pattern": [each.pattern for each in asked],
         "instance_id": [each.instance_id for each in asked],
         "since": [epoch_ms(each.since) for each in asked],
     }
-    return [has_come for (has_come,) in await pool.rows("have_come", questions)]
+    return [number for (number,) in await pool.rows("first_past", questions)]
+
+
+async def past_texts(  # noqa: PLR0917 - what the statement asks for
+    pool: Pool, tenant: str, pattern: str, path: str, first: int, limit: int
+) -> list[tuple[int, str | None]]:
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "pattern": pattern,
+        "path": path,
+        "first": first,
+        "limit": limit,
+    }
+    return [(number, text) for number, text in await pool.rows("past_texts", page)]
 
 
 async def latest_events(

@@ -381,8 +381,13 @@ class PostgresStore:
     async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         return await reads.past_events(self._connections, asked, after, limit)
 
-    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
-        return await reads.have_come(self._connections, asked)
+    async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
+        return await reads.first_past(self._connections, asked)
+
+    async def past_texts(
+        self, tenant: str, pattern: str, path: str, *, first: int, limit: int
+    ) -> list[tuple[int, str | None]]:
+        return await reads.past_texts(self._connections, tenant, pattern, path, first, limit)
 
     async def latest_events(
         self,

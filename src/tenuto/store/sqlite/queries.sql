@@ -821,12 +821,12 @@ SELECT
     )
 FROM events WHERE tenant = ? AND id = ?;
 
--- name: have_come
--- Whether there is any event of a name that a wait may look back at, for each that asks. Packed.
+-- name: first_past
+-- The first event of a name that a wait may look back at, for each that asks. Packed.
 SELECT
     json_group_array(
-        EXISTS (
-            SELECT 1 FROM events
+        (
+            SELECT events.number FROM events
             WHERE
                 events.tenant = asked.value ->> 0 AND events.pattern = asked.value ->> 1
                 AND events.number > coalesce(
@@ -838,9 +838,25 @@ SELECT
                     ),
                     0
                 )
+            ORDER BY events.number LIMIT 1
         )
     )
 FROM json_each(?) AS asked;
+
+-- name: past_texts
+-- What stands at a path of events of a name, in the order of storing. Packed.
+SELECT json_group_array(json_array(number, found))
+FROM (
+    SELECT
+        number,
+        CASE
+            WHEN json_valid(CAST(payload AS TEXT))
+                THEN CAST(json_extract(CAST(payload AS TEXT), :path) AS TEXT)
+        END AS found
+    FROM events
+    WHERE tenant = :tenant AND pattern = :pattern AND number >= :first
+    ORDER BY number LIMIT :limit
+);
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing. Packed.

@@ -198,11 +198,24 @@ def _path(names: str) -> str:
     return "$" + "".join(f'."{name}"' for name in names.split("."))
 
 
-def have_come(session: Session, asked: Sequence[PastEvents]) -> list[bool]:
+def first_past(session: Session, asked: Sequence[PastEvents]) -> list[int | None]:
     questions = [
         (each.tenant, each.pattern, each.instance_id, epoch_ms(each.since)) for each in asked
     ]
-    return [bool(has_come) for has_come in session.packed("have_come", (as_json(questions),))]
+    return session.packed("first_past", (as_json(questions),))
+
+
+def past_texts(  # noqa: PLR0917 - what the statement asks for
+    session: Session, tenant: str, pattern: str, path: str, first: int, limit: int
+) -> list[tuple[int, str | None]]:
+    page: dict[str, Column] = {
+        "tenant": tenant,
+        "pattern": pattern,
+        "path": _path(path),
+        "first": first,
+        "limit": limit,
+    }
+    return [(number, text) for number, text in session.packed("past_texts", page)]
 
 
 def newest_definitions(

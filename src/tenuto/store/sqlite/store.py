@@ -376,8 +376,15 @@ class SqliteStore:
     async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         return await self._look(lambda session: reads.past_events(session, asked, after, limit))
 
-    async def have_come(self, asked: Sequence[PastEvents]) -> list[bool]:
-        return await self._look(lambda session: reads.have_come(session, asked))
+    async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
+        return await self._look(lambda session: reads.first_past(session, asked))
+
+    async def past_texts(
+        self, tenant: str, pattern: str, path: str, *, first: int, limit: int
+    ) -> list[tuple[int, str | None]]:
+        return await self._look(
+            lambda session: reads.past_texts(session, tenant, pattern, path, first, limit)
+        )
 
     async def latest_events(
         self,
