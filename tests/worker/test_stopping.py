@@ -115,6 +115,7 @@ def test_a_result_that_is_on_its_way_when_the_grace_ends_still_arrives() -> None
 
         work.desk.report = slow  # type: ignore[method-assign, assignment]
         id = await stage.started(work.engine, flow())
+        await stage.clock.sleep(0.1)
         await work.end()
         assert await status(work.engine, id) == "COMPLETED"
         assert (await stage.lines_of(work.engine, id, "a")).count("NODE_DISPATCHED") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 from tenuto.model.errors import TaskError
 from tenuto.model.executions import MOST_OUTPUT_BYTES
@@ -31,6 +32,39 @@ def test_instances_are_carried_to_their_end() -> None:
         assert len(work.desk.batches) < 40
         await work.end()
         assert work.worker.in_hand == 0
+
+    Stage().play(story)
+
+
+def test_while_there_is_plenty_one_claim_is_made_while_another_is_answered() -> None:
+    room = 20
+    under_way: list[int] = []
+    seen: set[int] = set()
+
+    async def body(_: Context) -> object:
+        await spend(1)
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body), concurrency=room, batch=5)
+        claim = work.desk.claim
+
+        async def counted(*args: Any, most: int, **more: Any) -> object:  # noqa: ANN401
+            assert work.worker.in_hand + sum(under_way) + most <= room
+            under_way.append(most)
+            seen.add(len(under_way))
+            try:
+                return await claim(*args, most=most, **more)
+            finally:
+                under_way.remove(most)
+
+        work.desk.claim = counted  # type: ignore[method-assign, assignment]
+        ids = await asyncio.gather(*[stage.started(work.engine, flow()) for _ in range(100)])
+        assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
+        assert seen == {1, 2}
+        await stage.clock.sleep(65)
+        assert len(under_way) == 1
+        await work.end()
 
     Stage().play(story)
 

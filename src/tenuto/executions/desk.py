@@ -256,15 +256,21 @@ class ExecutionDesk:
 
     async def report(self, tenant: str, reports: Sequence[TaskReport]) -> list[Reported]:
         """Record how attempts ended, all together; what became of each, in their order."""
-        sent = [await self._sent(tenant, each) for each in reports]
+        await self._signing()
+        sent = [
+            self._sent(self._lease(tenant, each.execution_id, each.lease_token), each)
+            for each in reports
+        ]
         return [
-            Reported(report.execution_id, await self._outcome(each))
+            Reported(report.execution_id, await self._outcome(tenant, report, each))
             for report, each in zip(reports, sent, strict=True)
         ]
 
-    async def _sent(self, tenant: str, report: TaskReport) -> _Sent | TenutoError:
+    def _sent(self, lease: Lease | None, report: TaskReport) -> _Sent | TenutoError | None:
+        """A report on its way; None: there is no such lease."""
+        if lease is None:
+            return None
         try:
-            lease = await self._proven(tenant, report.execution_id, report.lease_token)
             limit = self._engine.settings.limits.output_bytes
             outcome = outcome_of(lease.key, report, limit)
             future = self._engine.report(lease.key.instance_id, outcome, lease.token)
@@ -272,10 +278,14 @@ class ExecutionDesk:
             return error
         return _Sent(lease.key, outcome, future)
 
-    async def _outcome(self, sent: _Sent | TenutoError) -> TenutoError | None:
+    async def _outcome(
+        self, tenant: str, report: TaskReport, sent: _Sent | TenutoError | None
+    ) -> TenutoError | None:
         if isinstance(sent, TenutoError):
             return sent
         try:
+            if sent is None:
+                raise await self._disproved(tenant, report.execution_id)
             answer = await sent.future
             if answer.rejection is None:
                 return None
@@ -337,15 +347,19 @@ class ExecutionDesk:
         """The lease that was granted, once; NotFound for what is not the tenant's at all."""
         await self._signing()
         lease = self._lease(tenant, id, token)
-        if lease is not None:
-            return lease
+        if lease is None:
+            raise await self._disproved(tenant, id)
+        return lease
+
+    async def _disproved(self, tenant: str, id: str) -> TenutoError:
+        """What to say to somebody whose token is none of ours."""
         key = key_of(id)
         if key is not None:
             # Its row is enough: whoever guesses has nothing large read.
             asked = InstanceQuery(ids=(key.instance_id,), tenant=tenant, limit=1)
             if (await self._store.instances(asked)).items:
-                raise _over(id)
-        raise NotFound(f"there is no execution {id}")
+                return _over(id)
+        return NotFound(f"there is no execution {id}")
 
     def _lease(self, tenant: str, id: str, token: str) -> Lease | None:
         key = key_of(id)

@@ -63,16 +63,10 @@ class TextLines(logging.Formatter):
     """Moment, level and message, then the fields; a stack follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = without_secrets(dict(_fields(record)))
-        assert isinstance(fields, dict)
-        message = str(without_secrets(_cut(record.getMessage())))
-        parts = [
-            _moment(record),
-            record.levelname.lower(),
-            _line(message),
-            *(f"{name}={_line(str(value))}" for name, value in fields.items()),
-        ]
-        text = " ".join(parts)
+        fields = [f"{name}={value}" for name, value in _fields(record).items()]
+        said = f"{record.levelname.lower()} {_cut(record.getMessage())}"
+        # Looked through as a whole: there is a line for each request.
+        text = f"{_moment(record)} {_line(str(without_secrets(' '.join([said, *fields]))))}"
         if record.exc_info:
             stack = str(without_secrets(_cut(self.formatException(record.exc_info))))
             text += "".join(f"\n    {_line(each)}" for each in stack.splitlines())

@@ -27,6 +27,8 @@ log = logging.getLogger("tenuto.worker")
 MOST_CLAIMED = 50
 """So many tasks are asked for at once, unless somebody says otherwise."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_CLAIMS_AT_ONCE = 2
+"""While there is plenty, one is asked for while another is answered."""
 _REFUSED_FOR = 60.0
 """Seconds after which a worker goes that was let in before, and is refused since."""
 _FAREWELL = 3.0
@@ -81,8 +83,12 @@ class Worker:
         )
         self._born = clock.now().isoformat()
         """Another worker of this name, before or beside it, makes other claims."""
-        self._claims = 0
+        self._claims = [0] * _CLAIMS_AT_ONCE
         """How many were answered: one whose answer got lost is made again under its number."""
+        self._asked_for = 0
+        """How many tasks claims under way may bring."""
+        self._is_plenty = asyncio.Event()
+        """Set while claims bring as many tasks as they ask for."""
         self._is_stopping = asyncio.Event()
         self._is_hurried = False
         self._has_room = asyncio.Event()
@@ -124,10 +130,8 @@ class Worker:
         for task in beside:
             task.add_done_callback(self._stop_if_dead)
         try:
-            try:
-                await self._claim_until_stopped()
-            except Exception as error:  # noqa: BLE001 - raised once all is in order
-                self._failure = error
+            claiming = [self._claim_until_stopped(number) for number in range(_CLAIMS_AT_ONCE)]
+            await asyncio.gather(*claiming)
             await self._leave(grace)
         finally:
             for task in beside:
@@ -161,14 +165,22 @@ class Worker:
 
     # -- claims
 
-    async def _claim_until_stopped(self) -> None:
+    async def _claim_until_stopped(self, number: int) -> None:
+        """The first of them always claims, others while there is plenty."""
+        try:
+            await self._go_on_claiming(number)
+        except Exception as error:  # noqa: BLE001 - raised once all is in order
+            self._failure = error
+            self.stop()
+
+    async def _go_on_claiming(self, number: int) -> None:
         stopping = asyncio.get_running_loop().create_task(self._is_stopping.wait())
         pause = _FIRST_PAUSE
         refused_at: float | None = None
         try:
             while not self._is_stopping.is_set():
                 try:
-                    await self._until_stopped(self._claim(), stopping)
+                    await self._until_stopped(self._claim(number), stopping)
                     pause, refused_at = _FIRST_PAUSE, None
                 except TenutoError as error:
                     if not isinstance(error, StoreUnavailable | Overloaded):
@@ -176,7 +188,7 @@ class Worker:
                         refused_at = now if refused_at is None else refused_at
                         # Nobody would notice a worker that waits for ever to be let in; one that
                         # was may meet a proxy without a server behind it, or a key too early.
-                        if not self._claims or now - refused_at >= _REFUSED_FOR:
+                        if not any(self._claims) or now - refused_at >= _REFUSED_FOR:
                             raise
                     log.warning("no tasks can be claimed: %s", error)
                     await self._clock.wait(self._is_stopping, pause)
@@ -197,22 +209,33 @@ class Worker:
         elif (error := claiming.exception()) is not None:
             raise error
 
-    async def _claim(self) -> None:
-        room = self._room - len(self._held)
-        if room <= 0:
+    async def _claim(self, number: int) -> None:
+        if number:
+            await self._is_plenty.wait()
+        most = min(self._room - len(self._held) - self._asked_for, self._batch)
+        if most <= 0:
             self._has_room.clear()
             await self._has_room.wait()
             return
-        tasks = await self._desk.claim(
-            self._id,
-            tuple(self._registry),
-            most=min(room, self._batch),
-            wait=self._wait,
-            lease=self._lease,
-            request_id=f"{self._born}-{self._claims}",
-            with_outputs=self._may_ask_for_outputs(),
-        )
-        self._claims += 1
+        self._asked_for += most
+        try:
+            tasks = await self._desk.claim(
+                self._id,
+                tuple(self._registry),
+                most=most,
+                wait=self._wait,
+                lease=self._lease,
+                request_id=f"{self._born}-{number}-{self._claims[number]}",
+                with_outputs=self._may_ask_for_outputs(),
+            )
+        finally:
+            self._asked_for -= most
+            self._has_room.set()
+        self._claims[number] += 1
+        if len(tasks) == most:
+            self._is_plenty.set()
+        else:
+            self._is_plenty.clear()
         now = self._clock.ticks()
         for task in tasks:
             held = HeldTask(task, self._lease, now)
