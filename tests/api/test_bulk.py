@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tenuto.access.roles import Role
 from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkRow
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
 from tests.api.test_gate import KEYS, Keys, bearing, somebody
@@ -312,6 +313,28 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
             await one.stop()
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
         assert (await call.get("/instances/bulk/b")).json["done"] == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("weather", [Overloaded("too much waits"), StoreUnavailable("away")])
+async def test_what_meets_bad_weather_is_free_at_once(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, weather: TenutoError
+) -> None:
+    async with serve() as call:
+        await call.gate.service.bulk.stop()
+        ids = await waiting(call, 2)
+        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+
+        async def stumbles(*_: object, **__: object) -> None:
+            raise weather
+
+        one = BulkOffice(call.app.engine, call.app.tasks)
+        with monkeypatch.context() as patched:
+            patched.setattr(office, "act", stumbles)
+            with pytest.raises(type(weather)):
+                await one.run_once()
+        assert await one.run_once()
+        assert (await call.get("/instances/bulk/b")).json["done"] == 2
 
 
 @pytest.mark.asyncio

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.bulk.acting import act
-from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, Progress
+from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
 from tenuto.bulk.finding import find
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
@@ -138,8 +138,8 @@ class BulkOffice:
         for row in claimed:
             try:
                 await self._go_on(row)
-            except asyncio.CancelledError:
-                # Whoever takes over need not wait until the hold is over.
+            except (asyncio.CancelledError, StoreUnavailable, Overloaded):
+                # Whoever goes on, this process too, need not wait until the hold is over.
                 await self._let_go(row)
                 raise
             except _TakenOver:
@@ -190,10 +190,15 @@ class BulkOffice:
         self, workspace: Workspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
     ) -> Progress:
         now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
-        outcomes = await asyncio.gather(
-            *(act(workspace, asked, id, is_repeat=is_repeat) for id in now)
-        )
-        failures = [each for each in outcomes if each is not None]
+        acts = [act(workspace, asked, id, is_repeat=is_repeat) for id in now]
+        outcomes = await asyncio.gather(*acts, return_exceptions=True)
+        # Only now, when none of them is under way any more, may somebody else go on.
+        failures: list[ItemFailure] = []
+        for each in outcomes:
+            if isinstance(each, BaseException):
+                raise each
+            if each is not None:
+                failures.append(each)
         return replace(
             progress,
             pending=later,
