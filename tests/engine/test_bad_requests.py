@@ -242,3 +242,9 @@ async def test_a_workflow_that_is_not_there_is_told_with_the_nearest_that_is() -
                 await app.start(id, version=version)
             assert refused.value.code == "TEN-2002"
             assert refused.value.advice.startswith(advice)
+        await app.deploy({**ONE_WAIT, "id": "waitings"})
+        for id, advice in (("waitings", "Did you mean `waiting`?"), ("waiting", "Deploy it first")):
+            await app.engine.plans.hide("default", id)
+            with pytest.raises(NotFound) as refused:
+                await app.start(id)
+            assert refused.value.advice.startswith(advice), "what is removed is not meant"

@@ -92,13 +92,18 @@ def step(key: str | int) -> str:
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
     """Advice that names the nearest of `names`, else `otherwise`."""
+    near = nearest(name, names)
+    return otherwise if near is None else f"Did you mean `{near}`? {otherwise}"
+
+
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """That of `names` which may have been meant."""
     if len(names) > MOST_NAMES or len(name) > 100:
-        return otherwise
+        return None
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if not near:
-        lowered = {each.lower(): each for each in names}
-        near = [lowered[name.lower()]] if name.lower() in lowered else []
-    return f"Did you mean `{near[0]}`? {otherwise}" if near else otherwise
+    if near:
+        return near[0]
+    return {each.lower(): each for each in names}.get(name.lower())
 
 
 def shown(value: object) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
-from tenuto.definition.report import did_you_mean
+from tenuto.definition.report import did_you_mean, nearest
 from tenuto.engine.declared_tasks import DeclaredTasks
 from tenuto.engine.listening import STILL_WANTED, listener_of
 from tenuto.engine.rehearsed import Stored, read_stored, refuse_bad_mocks, rehearsed, with_stand_ins
@@ -37,6 +37,8 @@ _HEARD_FOR = STILL_WANTED / 4
 
 
 _NO_CONTENT = b"null"
+_GUESSES = 3
+"""So many names are looked up for one that may have been meant."""
 
 
 def is_hidden(row: DefinitionRow) -> bool:
@@ -326,7 +328,16 @@ class Plans:
         if newest is not None and not is_hidden(newest):
             return f"Its newest version is {newest.version}."
         otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
-        return did_you_mean(id, await self._store.definition_ids(tenant), otherwise)
+        names = [each for each in await self._store.definition_ids(tenant) if each != id]
+        for _ in range(_GUESSES):
+            near = nearest(id, names)
+            if near is None:
+                break
+            # Of those that were removed the ids are still there.
+            if is_there(await self._store.definition(tenant, near)):
+                return did_you_mean(id, [near], otherwise)
+            names.remove(near)
+        return otherwise
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash)
