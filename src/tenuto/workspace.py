@@ -32,7 +32,16 @@ from tenuto.events import GivenEvent, given_id_problems, id_problems, name_probl
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
-from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotAvailable,
+    NotFound,
+    Problem,
+    StoreUnavailable,
+    TenutoError,
+    may_be_written,
+)
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json, json_problem
@@ -254,7 +263,7 @@ class Workspace:
             refuse_unfit(deployed.plan, asked.input, self.engine.settings, self.tasks)
         except (InvalidInput, NotAvailable, NotFound):
             # Of what was started before, the definition may have changed or gone since.
-            answer = await self._begun(asked)
+            answer = await self.begun(asked)
             if answer is None:
                 raise
         else:
@@ -268,12 +277,18 @@ class Workspace:
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
         _uuid(asked.instance_id)
         aware(asked.deadline, "deadline")
-        if asked.version is not None or await self._begun(asked) is not None:
+        if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
         plan = self.engine.plans.compile(document, self.tenant)
         refuse_unfit(plan, asked.input, self.engine.settings, self.tasks)
         saved = await self.engine.plans.save(self.tenant, document)
         return await self.begin(asked, version=saved.version)
+
+    async def begun(self, asked: Start) -> Answer | None:
+        """What the same start made before, if that was under the same key; Conflict."""
+        if asked.key is None or json_problem(asked.input) is not None:
+            return None
+        return await self.engine.begun(self.tenant, asked.key, _content_hash(asked))
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; what is wrong with one is in its place and keeps no other."""
@@ -435,7 +450,12 @@ class Workspace:
         else:
             edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
             status = await instance.retry(edited=edited)
-        await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+        try:
+            await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+        except StoreUnavailable as error:
+            raise may_be_written(
+                f"it is tried again, and whether its letter is gone is not known: {error.message}"
+            ) from error
         return status
 
     async def discard_dead_letter(self, id: str) -> None:
@@ -536,12 +556,6 @@ class Workspace:
         # One that has ended meanwhile, or is not even there any more, needs no cancelling.
         with suppress(Conflict, NotFound):
             await self._own(id).cancel("its workflow was removed")
-
-    async def _begun(self, asked: Start) -> Answer | None:
-        """What the same start made before, if that was under the same key; Conflict."""
-        if asked.key is None or json_problem(asked.input) is not None:
-            return None
-        return await self.engine.begun(self.tenant, asked.key, _content_hash(asked))
 
     async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
         answer = await self.engine.start(

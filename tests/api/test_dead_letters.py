@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tenuto.model.errors import StoreUnavailable
 from tests.api.conftest import REFUSE, Serve
 
 
@@ -74,3 +75,20 @@ async def test_what_could_not_be_done_is_tried_again_with_another_input(serve: S
             if (each["action"], each["outcome"]) == ("retry_dead_letter", "done")
         ]
         assert line["after"] == {"status": "RUNNING", "edited": True}
+
+
+@pytest.mark.asyncio
+async def test_what_is_tried_again_while_its_letter_cannot_be_taken_away_is_not_called_refused(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", REFUSE)
+        await call.start("refuse", {}, "?wait=30")
+        [letter] = (await call.get("/dead-letters")).json["items"]
+
+        async def away(tenant: str, instance_id: str, id: str) -> bool:
+            raise StoreUnavailable("the store is away")
+
+        monkeypatch.setattr(call.app.engine.store, "discard_dead_letter", away)
+        reply = await call.post(f"/dead-letters/{quote(letter['id'], safe='')}/retry", {})
+        assert (reply.status, reply.json["code"]) == (503, "TEN-4019")

@@ -75,6 +75,12 @@ async def test_a_task_is_run_once_under_a_key_though_it_was_changed(serve: Serve
         assert other.status == 409
         versions = (await call.get("/workflows/task:mail/versions")).json["items"]
         assert len(versions) == 1, "what was refused, or done before, saves nothing"
+        assert (await call("DELETE", "/tasks/mail")).status == 204
+        again = await call.post(path, {"input": {"a": 1}}, idempotency_key="k")
+        assert (again.status, again.json["instanceId"]) == (200, first.json["instanceId"])
+        assert (await call.post(path, {"input": {"a": 2}}, idempotency_key="k")).status == 409
+        for key in ({}, {"idempotency_key": "new"}):
+            assert (await call.post(path, {"input": {"a": 1}}, **key)).status == 404
 
 
 async def test_a_task_whose_run_is_refused_saves_nothing(serve: Serve) -> None:

@@ -68,6 +68,7 @@ BY_SUBSCRIPTION: dict[str, OfWorkspace] = {
 ONLY_OWN = frozenset(
     {
         "begin_many",
+        "begun",
         "definition_ids",
         "dead_letters",
         "deploy",

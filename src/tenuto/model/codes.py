@@ -1065,6 +1065,13 @@ _STORE = {
         "is ever said; work is found by looking.",
         "Name the database of the store in listen_url, or TENUTO_LISTEN_URL.",
     ),
+    "TEN-4019": Code(
+        "Not known whether it was written",
+        "The store went away, or the service stopped, after something was sent to be written and "
+        "before it was known to be durable. It may be done, and it may not.",
+        "Look what became of it, and ask again if it was not done. With the same key or id nothing "
+        "is done twice.",
+    ),
     "TEN-4020": Code(
         "Cannot listen",
         "The address is not one of this machine, or something else listens there.",

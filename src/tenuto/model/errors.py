@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.status import Status
+
+MAY_BE_WRITTEN: Final = "TEN-4019"
+"""Of a `StoreUnavailable` that does not say that nothing was accepted."""
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,6 +127,11 @@ class StoreUnavailable(TenutoError):
     """The store cannot be reached or written; nothing was accepted."""
 
     code = "TEN-4001"
+
+
+def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
+    """For what must not be taken for refused: the store may have it, and nobody knows."""
+    return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)
 
 
 class ProviderUnavailable(StoreUnavailable):

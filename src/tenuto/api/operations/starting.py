@@ -22,7 +22,7 @@ from tenuto.api.shapes import (
 from tenuto.api.waiting import ended_within
 from tenuto.engine.requests import Answer as Asked
 from tenuto.instances import instance_view
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.workspace import Start
@@ -106,14 +106,22 @@ async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAns
 
 
 async def answered(
-    call: Call[StartQuery], body: StartRequest, workflow: str, *, saving: JSON = None
+    call: Call[StartQuery],
+    body: StartRequest,
+    workflow: str,
+    *,
+    saving: JSON = None,
+    missing: NotFound | None = None,
 ) -> StartAnswer:
     """Start an instance of a workflow, and wait for its end for as long as was asked.
 
-    `saving` is its definition, where that is saved with the start.
+    `saving` is its definition, where that is saved with the start. Where something is `missing`,
+    only what was started before is found.
     """
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     asked = replace(asked, traceparent=call.traceparent)
+    if missing is not None and await call.workspace.begun(asked) is None:
+        raise missing
     if saving is None:
         started = await call.workspace.begin(asked)
     else:

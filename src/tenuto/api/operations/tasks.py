@@ -16,7 +16,7 @@ from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest
 from tenuto.api.operations.workflows import PageQuery, matched
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Page
-from tenuto.definition.lone_task import workflow_of
+from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
@@ -166,10 +166,11 @@ async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswe
     id = call.path["taskId"]
     try:
         task = (await call.workspace.task_definitions.get(id)).task
-    except NotFound:
+    except NotFound as missing:
         # A function of this process needs no declaration.
         if id not in call.workspace.tasks:
-            raise
+            # What was run before under the same key is found all the same.
+            return await answered(call, body, f"{RUNS}{id}", missing=missing)
         task = TaskDefinition(id=id, kind="pull")
     document = workflow_of(task)
     return await answered(call, body, str(document["id"]), saving=document)
