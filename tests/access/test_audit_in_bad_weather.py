@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,9 +13,9 @@ from tenuto.access import strangers
 from tenuto.access.audit import AuditLog
 from tenuto.access.chain import verify_chain
 from tenuto.access.principal import LOCAL
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.ports import SystemIds
-from tenuto.store.access_protocol import AuditRow
+from tenuto.store.access_protocol import AuditEntry, AuditRow
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import HandClock
 
@@ -66,6 +67,19 @@ async def test_a_line_that_could_not_be_written_is_told_and_written_later_once(
     await note(audit, "three")
     assert [row.entry.target for row in await lines(store)] == ["one", "two", "three"]
     assert (await verify_chain(store, "default")).fault is None
+
+
+async def test_what_was_asked_and_perhaps_recorded_is_not_done_and_may_be_asked_again(
+    store: CountingStore, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def in_doubt(entries: Sequence[AuditEntry]) -> list[AuditRow]:
+        raise may_be_written("the connection broke")
+
+    monkeypatch.setattr(store, "append_audit", in_doubt)
+    audit = AuditLog(store, clock, SystemIds())
+    with pytest.raises(StoreUnavailable) as refused:
+        await audit.record(principal=LOCAL, action="a", target="t", outcome="asked")
+    assert refused.value.code == "TEN-4001"
 
 
 async def test_what_waits_is_written_when_the_log_is_closed_or_told_in_the_process_s_log(

@@ -44,6 +44,8 @@ def reply(status: int, body: object, *headers: str) -> bytes:
 
 REFUSED = {"status": 429, "code": "TEN-4290", "detail": "too much", "advice": "later"}
 NOT_RECORDED = {"status": 503, "code": "TEN-5030", "detail": "may have been done"}
+NOT_KNOWN = {"status": 503, "code": "TEN-4019", "detail": "not known to be written"}
+STORED = {"status": 503, "code": "TEN-4015", "detail": "stored, and not seen done"}
 AWAY = {"status": 503, "code": "TEN-4001", "detail": "the store does not answer"}
 ONCE = Ask("POST", "/api/v1/keys", body={}, is_repeatable=False)
 STARTED = {"instanceId": "i-1", "status": "RUNNING"}

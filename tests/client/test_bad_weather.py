@@ -11,7 +11,17 @@ import pytest
 from tenuto import Client, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.client.connection import Answered, Ask
 from tests.api.conftest import DOUBLE, served
-from tests.client.strangers import AWAY, NOT_RECORDED, ONCE, REFUSED, STARTED, answering, reply
+from tests.client.strangers import (
+    AWAY,
+    NOT_KNOWN,
+    NOT_RECORDED,
+    ONCE,
+    REFUSED,
+    STARTED,
+    STORED,
+    answering,
+    reply,
+)
 
 
 @pytest.mark.asyncio
@@ -62,6 +72,8 @@ async def test_a_start_whose_answer_was_lost_is_sent_again_and_a_rerun_is_not() 
     ("status", "body", "code"),
     [
         (503, NOT_RECORDED, "TEN-5030"),
+        (503, NOT_KNOWN, "TEN-4019"),
+        (503, STORED, "TEN-4015"),
         (502, "bad gateway", "TEN-4032"),
         (503, "no healthy upstream", "TEN-4032"),
         (504, "gateway time-out", "TEN-4032"),
@@ -89,6 +101,40 @@ async def test_what_may_have_been_done_is_sent_again_only_where_twice_is_once(
             with pytest.raises(StoreUnavailable) as unknown:
                 await ask
             assert (unknown.value.code, len(seen)) == (code, 1)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("first", [None, reply(503, NOT_KNOWN), reply(504, "gateway time-out")])
+async def test_what_a_removal_removed_before_its_answer_was_lost_is_removed(
+    first: bytes | None,
+) -> None:
+    gone = reply(404, {"status": 404, "code": "TEN-2002", "detail": "there is no workflow w"})
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes | None:
+        seen.append(head)
+        return first if len(seen) == 1 else gone
+
+    async with answering(answer) as url, Client(url) as client:
+        await client.remove_definition("w")
+        assert len(seen) == 2
+        with pytest.raises(NotFound):
+            await client.remove_definition("w")
+
+
+@pytest.mark.asyncio
+async def test_what_was_not_there_is_not_called_removed() -> None:
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes:
+        seen.append(head)
+        missing = {"status": 404, "code": "TEN-2002", "detail": "there is no workflow w"}
+        return reply(503, AWAY) if len(seen) == 1 else reply(404, missing)
+
+    async with answering(answer) as url, Client(url) as client:
+        with pytest.raises(NotFound):
+            await client.remove_definition("w")
+    assert len(seen) == 2
 
 
 @pytest.mark.asyncio

@@ -152,6 +152,9 @@ async def test_nobody_waits_for_an_answer_of_an_engine_that_stopped(
     async with asyncio.timeout(5):
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 3
+    first = outcomes[0]
+    assert isinstance(first, StoreUnavailable)
+    assert (first.code == "TEN-4019") == (mood == "unknown"), "it may be written"
 
 
 async def test_a_stop_that_is_cut_short_lets_go_of_the_store(tmp_path: Path) -> None:

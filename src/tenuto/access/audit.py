@@ -16,7 +16,7 @@ from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
 from tenuto.access.strangers import Strangers
 from tenuto.engine.together import Together
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.access_protocol import AccessStore, AuditEntry, AuditOutcome, AuditRow
 
@@ -116,7 +116,12 @@ class AuditLog:
             await self._together.ask(entry)
         except StoreUnavailable as error:
             if entry.outcome == "asked":
-                raise
+                # Whether or not its line is there: what it speaks of is not done.
+                raise StoreUnavailable(
+                    error.message,
+                    code=StoreUnavailable.code if error.code == MAY_BE_WRITTEN else error.code,
+                    advice=error.advice,
+                ) from error
             self._backlog.keep(entry)
             raise StoreUnavailable(
                 "what was asked may have been done, and the record of it is not durable yet",

@@ -11,7 +11,13 @@ import aiohttp
 import msgspec
 
 from tenuto.client.refusals import STRANGE, error_from
-from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable, TenutoError
+from tenuto.model.errors import (
+    MAY_BE_WRITTEN,
+    InvalidInput,
+    Problem,
+    StoreUnavailable,
+    TenutoError,
+)
 from tenuto.model.json import JSON
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 
@@ -35,7 +41,9 @@ _LONGEST_PAUSE: Final = 3.0
 _NOTHING_ACCEPTED: Final = frozenset({429, 503})
 _OF_PROXIES: Final = frozenset({502, 503, 504})
 """What a proxy says where the server behind it gave no answer."""
-_MAY_BE_DONE: Final = frozenset({STRANGE, "TEN-5030"})
+_STORED: Final = "TEN-4015"
+_NOT_RECORDED: Final = "TEN-5030"
+_MAY_BE_DONE: Final = frozenset({STRANGE, MAY_BE_WRITTEN, _STORED, _NOT_RECORDED})
 """Codes of a 503 that do not say that nothing was accepted."""
 _RANDOM: Final = 1 << 64
 
@@ -64,6 +72,10 @@ class Answered(NamedTuple):
     body: bytes
     server: str
     """Who answered."""
+
+
+class _Unanswered(StoreUnavailable):
+    """The request was sent, and may have been done."""
 
 
 class Connection:
@@ -128,6 +140,7 @@ class Connection:
         """What a request is answered with; anything but success is raised."""
         until = self.clock.ticks() + self._patience
         tried = 0
+        may_be_done = False
         while True:
             tried += 1
             at = self._at
@@ -138,10 +151,12 @@ class Connection:
                 if error.code == NOT_KNOWN:
                     raise
                 failed, pause = error, self._pause(tried)
+                may_be_done = may_be_done or isinstance(error, _Unanswered)
             else:
-                if answered.status < 300:
+                if answered.status < 300 or (may_be_done and _is_gone(ask, answered)):
                     return answered
                 failed = _worth_repeating(ask, answered)
+                may_be_done = may_be_done or failed.code in _MAY_BE_DONE
                 pause = max(self._pause(tried), _retry_after(answered))
             self._pass_over(at)
             # Another address may do better, and at once.
@@ -195,6 +210,7 @@ class Connection:
                     headers=self._headers_of(ask),
                     allow_redirects=False,
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.connect_within),
+                    middlewares=[_once_only] if ask.method == "DELETE" else [],
                 ) as response,
             ):
                 body = await response.read()
@@ -203,7 +219,7 @@ class Connection:
             raise _unreachable(server, error) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             if ask.is_repeatable:
-                raise _unreachable(server, error) from error
+                raise _Unanswered(_cannot_reach(server, error), code=NO_SERVER) from error
             raise _not_known(f"{server} did not answer: {_reason(error)}") from error
 
     def _headers_of(self, ask: Ask) -> dict[str, str]:
@@ -224,6 +240,29 @@ class Connection:
                 read_bufsize=_LONGEST_LINE,
             )
         return self._session
+
+
+class _BrokenOff(aiohttp.ClientError):
+    """The connection broke under a request."""
+
+
+async def _once_only(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """The library would send a removal again by itself, and say that there is nothing to remove."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenOff(str(error)) from error
+
+
+def _is_gone(ask: Ask, answered: Answered) -> bool:
+    """Whether that there is no such thing is what was asked for, by a request that went before."""
+    if ask.method != "DELETE" or answered.status != 404:
+        return False
+    return error_from(answered.status, answered.body, answered.server).code != STRANGE
 
 
 def _worth_repeating(ask: Ask, answered: Answered) -> TenutoError:
@@ -287,7 +326,11 @@ def _no_url(url: str, message: str) -> InvalidInput:
 
 
 def _unreachable(server: str, error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"cannot reach {server}: {_reason(error)}", code=NO_SERVER)
+    return StoreUnavailable(_cannot_reach(server, error), code=NO_SERVER)
+
+
+def _cannot_reach(server: str, error: Exception) -> str:
+    return f"cannot reach {server}: {_reason(error)}"
 
 
 def _not_known(why: str) -> StoreUnavailable:

@@ -20,7 +20,7 @@ from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Answer, EventRequest, Request
 from tenuto.engine.starting import key_conflict
 from tenuto.engine.turn_meter import TurnMeter
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
@@ -129,12 +129,7 @@ class Lane:
             return await self._turn_over(batch)
         except asyncio.CancelledError:
             # The engine stops, and the store has not answered: nobody knows what became of it.
-            batch.refuse(
-                StoreUnavailable(
-                    "the engine stopped before the store had answered",
-                    advice="Ask again when it runs; with the same key or id nothing is done twice.",
-                )
-            )
+            batch.refuse(may_be_written("the engine stopped before the store had answered"))
             raise
         except Exception as error:
             # A bug of ours, and the end of this lane; nobody is left waiting for an answer.

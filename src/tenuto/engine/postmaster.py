@@ -27,7 +27,7 @@ from tenuto.engine.requests import EventRequest
 from tenuto.engine.triggers import Triggers
 from tenuto.engine.wait_finder import WaitFinder
 from tenuto.model.effects import SendMail
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
@@ -146,7 +146,7 @@ class Postmaster:
                             each.refuse(error)
                     await self._clock.sleep(BAD_WEATHER)
         except asyncio.CancelledError:
-            stopped = StoreUnavailable("the engine stopped before the event was matched")
+            stopped = may_be_written("the engine stopped before the event was matched")
             for each in events:
                 each.refuse(stopped)
             raise

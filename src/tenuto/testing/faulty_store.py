@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Never, Protocol, TypeVar
 
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.access_protocol import (
@@ -563,7 +563,7 @@ class FaultyStore:
 
 
 def _unknown(verb: str) -> Exception:
-    """What a broken connection looks like: only commits have a name for it."""
+    """What a broken connection looks like: of commits the turn itself can tell."""
     if verb == "commit":
         return CommitUnknown("simulated: the connection broke")
-    return StoreUnavailable("simulated: the connection broke")
+    return may_be_written("simulated: the connection broke")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -32,6 +32,7 @@ from tenuto.store.protocol import (
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer, running_server
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
+from tests.store import test_access, test_outbox
 from tests.store.postgres.conftest import Opener, waits_for_lock
 from tests.store.situations import NOON, aside, begin, entry, event, mail, step, turn
 
@@ -178,6 +179,33 @@ async def test_jobs_of_a_claim_whose_answer_was_lost_are_not_claimed_past_it(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("verb", ["put_listener", "put_key", "remove_listener", "keys"])
+async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
+    url: str, proxy: TcpProxy, opened: Opener, verb: str
+) -> None:
+    """Whoever takes it for refused makes a second one. What only reads is no matter."""
+    store = await opened(proxy.url(url), connections=1)
+    asks: dict[str, Callable[[], Awaitable[object]]] = {
+        "put_listener": lambda: store.put_listener(test_outbox.listener("hook")),
+        "put_key": lambda: store.put_key(test_access.key("k1")),
+        "remove_listener": lambda: store.remove_listener("default", "webhook", "hook"),
+        "keys": lambda: store.keys("acme"),
+    }
+    await asks[verb]()  # from now on the statement is known
+    if verb == "remove_listener":
+        proxy.lose_answers_after(b"COMMIT;")
+    else:
+        proxy.lose_answers()
+    under_way = asyncio.ensure_future(asks[verb]())
+    await proxy.lost.wait()
+    proxy.refuse()
+    proxy.cut()
+    with pytest.raises(StoreUnavailable) as unknown:
+        await under_way
+    assert (unknown.value.code == "TEN-4019") == (verb != "keys")
+
+
+@pytest.mark.asyncio
 async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
@@ -193,8 +221,9 @@ async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
     await worker.commit(turn("t2", taken, process_id="p2"))
     proxy.mend()
     proxy.cut()
-    with pytest.raises(StoreUnavailable, match="broke while letters were sent"):
+    with pytest.raises(StoreUnavailable, match="broke while letters were sent") as unknown:
         await under_way
+    assert unknown.value.code == "TEN-4019"
     assert await worker.mail(10) == []
     await sender.send([mail("m3", "i1")])
     assert [each.id for each in await worker.mail(10)] == ["m3"]

@@ -13,6 +13,7 @@ import pytest_asyncio
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.protocol import CommitUnknown, Outcome, WriteResult
 from tenuto.store.sqlite import Inline, SqliteStore
+from tests.store import test_access, test_outbox
 from tests.store.situations import NOON, begin, entry, step, turn
 
 pytestmark = pytest.mark.asyncio
@@ -117,11 +118,7 @@ async def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     assert refusal.value.code == "TEN-4001"
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
-async def test_a_sync_that_fails_leaves_the_outcome_open(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, is_done: bool
-) -> None:
-    """The frame that makes it a commit may be on the disk: only the same turn again can tell."""
+def fail_to_sync(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
     session = store._writing
     run = session.run
 
@@ -134,12 +131,35 @@ async def test_a_sync_that_fails_leaves_the_outcome_open(
         run(name, parameters)
 
     monkeypatch.setattr(session, "run", failing)
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
+async def test_a_sync_that_fails_leaves_the_outcome_open(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    """The frame that makes it a commit may be on the disk: only the same turn again can tell."""
+    fail_to_sync(store, monkeypatch, is_done=is_done)
     attempt = turn("t2", step("i1", 1, entry(2), entry(3)))
     with pytest.raises(CommitUnknown):
         await store.commit(attempt)
     monkeypatch.undo()
     assert (await store.commit(attempt)).writes == {"i1": WriteResult(Outcome.WON)}
     assert [row.seq for row in await store.entries("i1")] == [1, 2, 3]
+
+
+async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever takes it for refused makes a second one."""
+    fail_to_sync(store, monkeypatch, is_done=True)
+    for write in (
+        store.put_listener(test_outbox.listener("hook")),
+        store.remove_listener("default", "webhook", "hook"),
+        store.put_key(test_access.key("k1")),
+    ):
+        with pytest.raises(StoreUnavailable) as unknown:
+            await write
+        assert unknown.value.code == "TEN-4019"
 
 
 async def test_a_connection_that_cannot_roll_back_is_replaced(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.access_columns import (
     AuditColumns,
     KeyColumns,
@@ -33,7 +34,10 @@ from tenuto.store.postgres.session import Transaction
 async def put_key(pool: Pool, new: KeyRow) -> bool:
     if await pool.rows("insert_access_key", key_columns(new)._asdict()):
         return True
-    there = await key(pool, new.id)
+    try:
+        there = await key(pool, new.id)
+    except StoreUnavailable as error:
+        raise may_be_written(f"not known to be written: {error.message}") from error
     # The same one, where the answer to the first try got lost.
     return there is not None and there.hash == new.hash
 

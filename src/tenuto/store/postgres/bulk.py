@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.bulk_columns import BulkColumns, bulk_bound, bulk_columns, bulk_row
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.store.postgres.driver import Row
@@ -14,7 +15,10 @@ from tenuto.store.postgres.pool import Pool
 
 async def put_bulk(pool: Pool, row: BulkRow) -> BulkRow:
     await pool.rows("insert_bulk", bulk_columns(row)._asdict())
-    there = await bulk(pool, row.tenant, row.id)
+    try:
+        there = await bulk(pool, row.tenant, row.id)
+    except StoreUnavailable as error:
+        raise may_be_written(f"it was kept, and not seen again: {error.message}") from error
     assert there is not None
     return there
 

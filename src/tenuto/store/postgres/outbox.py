@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeVar
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.model.log import LogRow
 from tenuto.store.outbox_columns import (
     ListenerColumns,
@@ -209,7 +209,7 @@ async def together(pool: Pool, work: Callable[[Transaction], Awaitable[T]]) -> T
             async with pool.session() as session:
                 return await session.transaction(work)
         except CommitUnknown as error:
-            raise StoreUnavailable(f"not known to be written: {error}") from error
+            raise may_be_written(f"not known to be written: {error}") from error
         except StoreUnavailable as error:
             cause = error.__cause__
             if cause is None or not may_go_again(cause) or attempt == TRIES:

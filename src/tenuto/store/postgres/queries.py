@@ -14,6 +14,7 @@ Column: TypeAlias = object
 Parameters: TypeAlias = Mapping[str, Column]
 
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+_CHANGES = re.compile(r"\bINSERT INTO\b|\bDELETE FROM\b|(?<!FOR )(?<!KEY )\bUPDATE\b")
 _SCHEMA = re.compile(r"\btenuto(?=[.;])")
 
 
@@ -22,6 +23,11 @@ class Statement(NamedTuple):
 
     sql: str
     parameters: tuple[str, ...]
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything: then that it was sent twice has to be thought of."""
+        return _CHANGES.search(self.sql) is not None
 
     def arguments(self, values: Parameters) -> list[Column]:
         return [values[name] for name in self.parameters]

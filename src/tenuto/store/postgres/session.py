@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.postgres.driver import Connection, Row
 from tenuto.store.postgres.faults import (
     READ_ONLY,
@@ -63,7 +64,9 @@ class Session:
 
     async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
         """One statement that may be repeated, so that a connection that broke is no matter."""
-        return await self._repeatable(lambda connection: self._alone(connection, sent, parameters))
+        return await self._repeatable(
+            lambda connection: self._alone(connection, sent, parameters), sent
+        )
 
     async def look(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Do `work`, which only reads: all its statements see the same moment."""
@@ -110,11 +113,18 @@ class Session:
                 raise
             return result
 
-    async def _repeatable(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _repeatable(
+        self, work: Callable[[Connection], Awaitable[T]], sent: Statement | None = None
+    ) -> T:
         has_been_broken = False
         async with self._in_use:
             for attempt in range(1, TRIES + 1):
-                connection = await self._connected()
+                try:
+                    connection = await self._connected()
+                except StoreUnavailable as error:
+                    if has_been_broken and sent is not None and sent.writes:
+                        raise _in_doubt(error) from error
+                    raise
                 try:
                     return await work(connection)
                 except BaseException as error:
@@ -124,7 +134,10 @@ class Session:
                     if is_broken(error) and not has_been_broken:
                         has_been_broken = True
                     elif not may_go_again(error) or attempt == TRIES:
-                        self._raise_translated(error)
+                        known = translated(error, self.server.address)
+                        if has_been_broken and isinstance(known, StoreUnavailable):
+                            known = _in_doubt(known) if sent is not None and sent.writes else known
+                        _raise_instead(known, error)
                         raise
         raise AssertionError("a loop that returns or raises")
 
@@ -190,9 +203,17 @@ class Session:
 
     def _raise_translated(self, error: Exception) -> None:
         """Raise what the store protocol knows instead, if that is another error."""
-        known = translated(error, self.server.address)
-        if known is not error:
-            raise known from error
+        _raise_instead(translated(error, self.server.address), error)
+
+
+def _raise_instead(known: Exception, error: Exception) -> None:
+    if known is not error:
+        raise known from error
+
+
+def _in_doubt(error: StoreUnavailable) -> StoreUnavailable:
+    """The first connection broke under a write: nobody knows what became of that."""
+    return may_be_written(f"not known to be written: {error.message}", error.advice)
 
 
 class Transaction:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.access_protocol import (
@@ -859,7 +859,7 @@ async def _sent_once(session: Session, sent: dict[str, Column]) -> None:
             await session.commit(statement("mail_sent", session.schema), sent)
             return
         except CommitUnknown as error:
-            raise StoreUnavailable(
+            raise may_be_written(
                 f"the connection broke while letters were sent: {error}"
             ) from error
         except StoreUnavailable as error:

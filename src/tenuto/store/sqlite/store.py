@@ -17,7 +17,7 @@ import apsw
 from msgspec.structs import replace
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.store.access_protocol import (
@@ -808,7 +808,7 @@ class SqliteStore:
         try:
             return await self._writer.run(lambda: session.write(lambda: job(session)))
         except CommitUnknown as error:
-            raise StoreUnavailable(f"not known to be written: {error}") from error
+            raise may_be_written(f"not known to be written: {error}") from error
 
     async def _look(self, job: Callable[[Session], T]) -> T:
         """For one statement, which sees one moment by itself."""
