@@ -112,6 +112,6 @@ async def test_ends_and_failures_of_instances_have_a_line_without_their_data() -
         "instance failed",
     ]
     assert {line["instanceId"] for line in ours} == {instance.id}
-    assert (ours[1]["stepName"], ours[1]["attempt"]) == ("a", 1)
+    assert (ours[1]["stepName"], ours[1]["attempt"], ours[1]["errorCode"]) == ("a", 1, "OUT")
     assert ours[2]["durationMs"] >= 0
     assert "canary" not in stream.getvalue()

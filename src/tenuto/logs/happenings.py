@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+from msgspec import Struct
+
 from tenuto.engine.draft import Draft
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -41,4 +44,23 @@ def tell(draft: Draft) -> None:
 
 
 def _of_step(row: LogRow) -> dict[str, object]:
-    return {"stepName": row.node_id, "attempt": row.attempt}
+    return {"stepName": row.node_id, "attempt": row.attempt, "errorCode": _code_of(row)}
+
+
+class _Error(Struct):
+    code: str
+
+
+class _Failed(Struct):
+    error: _Error
+
+
+_failed = msgspec.json.Decoder(_Failed).decode
+
+
+def _code_of(row: LogRow) -> str | None:
+    """What kind of failure it is; its message may quote what nobody else should read."""
+    try:
+        return _failed(row.payload or b"").error.code
+    except msgspec.MsgspecError:
+        return None

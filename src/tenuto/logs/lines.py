@@ -23,6 +23,7 @@ FIELDS: Final = (
     "instanceId",
     "stepName",
     "attempt",
+    "errorCode",
     "durationMs",
     "requestId",
     "operation",
