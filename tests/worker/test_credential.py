@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from tenuto.config.config import Config, WorkerConfig
 from tenuto.model.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from tenuto.ports import SystemClock
 from tenuto.worker import HttpDesk
-from tenuto.worker.credential import LONGEST, Credential, token_of_command, token_of_file
+from tenuto.worker.credential import LONGEST, Credential, Token, token_of_command, token_of_file
 from tests.access.hand_clock import HandClock
 from tests.api.conftest import served
 from tests.worker.test_worker_command import TASKS
@@ -35,18 +36,18 @@ async def test_a_token_in_a_file_is_read_again_before_it_expires(tmp_path: Path)
     first = token(clock, 200, "first")
     file.write_text(first + "\n")
     credential = token_of_file(file, clock, ends_at)
-    assert await credential.text() == first
+    assert (await credential.shown()).text == first
     second = token(clock, 4_000, "second")
     file.write_text(second)
     clock.move(139)
-    assert await credential.text() == first
+    assert (await credential.shown()).text == first
     clock.move(2)
-    assert await credential.text() == second
+    assert (await credential.shown()).text == second
     file.write_text("opaque")
     clock.move(LONGEST - 1)
-    assert await credential.text() == second
+    assert (await credential.shown()).text == second
     clock.move(2)
-    assert await credential.text() == "opaque"
+    assert (await credential.shown()).text == "opaque"
 
 
 async def test_a_command_prints_a_token_and_is_run_again_for_the_next(tmp_path: Path) -> None:
@@ -54,9 +55,9 @@ async def test_a_command_prints_a_token_and_is_run_again_for_the_next(tmp_path: 
     program = "import sys; f = open(sys.argv[1], 'a+'); f.write('x'); f.seek(0); print(f.read())"
     command = [sys.executable, "-c", program, str(count)]
     credential = token_of_command(command, clock, ends_at)
-    assert [await credential.text(), await credential.text()] == ["x", "x"]
+    assert [(await credential.shown()).text, (await credential.shown()).text] == ["x", "x"]
     clock.move(LONGEST)
-    assert await credential.text() == "xx"
+    assert (await credential.shown()).text == "xx"
 
 
 @pytest.mark.parametrize("text", ["", "two words", "a\nb", "käse", "x" * 20_000, "a\x00b"])
@@ -64,7 +65,7 @@ async def test_what_is_no_token_is_never_shown_nor_told(tmp_path: Path, text: st
     file = tmp_path / "token"
     file.write_text(text, "utf-8")
     with pytest.raises(StoreUnavailable) as raised:
-        await token_of_file(file, HandClock(), ends_at).text()
+        await token_of_file(file, HandClock(), ends_at).shown()
     assert not text or text not in str(raised.value)
 
 
@@ -77,9 +78,9 @@ async def test_a_token_that_cannot_be_had_now_is_asked_for_again(tmp_path: Path)
     ]
     for each in failing:
         with pytest.raises(StoreUnavailable):
-            await each.text()
+            await each.shown()
     file.write_text("now")
-    assert await failing[0].text() == "now"
+    assert (await failing[0].shown()).text == "now"
 
 
 class Door:
@@ -108,6 +109,46 @@ async def test_a_token_that_is_not_taken_is_read_again_at_once(tmp_path: Path) -
             door.taken = "third"
             with pytest.raises(Forbidden):
                 await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+        finally:
+            await desk.close()
+
+
+async def test_many_that_are_refused_together_have_a_token_read_once() -> None:
+    """Also where it is the same one again: a command may take long, or cost something."""
+    door, readings = Door(), 0
+
+    async def read() -> str:
+        nonlocal readings
+        readings += 1
+        return "old"
+
+    async with served(admission=door) as call:
+        desk = HttpDesk(call.url, key=Token(read, SystemClock(), ends_at))
+        nothing, lease = timedelta(0), timedelta(seconds=30)
+
+        async def claim() -> None:
+            await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+
+        try:
+            claims = [claim() for _ in range(20)]
+            outcomes = await asyncio.gather(*claims, return_exceptions=True)
+            assert {type(each) for each in outcomes} == {Forbidden}
+            assert readings == 2
+        finally:
+            await desk.close()
+
+
+async def test_a_token_that_cannot_be_read_says_nothing_of_an_address(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    async with served(admission=Door()) as call:
+        nobody = "http://127.0.0.1:1"
+        desk = HttpDesk([call.url, nobody], key=token_of_file(file, SystemClock(), ends_at))
+        nothing, lease = timedelta(0), timedelta(seconds=30)
+        try:
+            with pytest.raises(StoreUnavailable, match="cannot be read"):
+                await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+            file.write_text("first")
+            assert await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease) == []
         finally:
             await desk.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
@@ -23,14 +23,26 @@ EndsAt = Callable[[str], float | None]
 """When a token ends, in seconds since 1970; None where it does not say so."""
 
 
+class NoToken(StoreUnavailable):
+    """There is none to show at the moment, at whichever address."""
+
+
+class Shown(NamedTuple):
+    """What a server is shown."""
+
+    text: str
+    reading: int = 0
+    """Which reading it comes from: what was read since may be another."""
+
+
 class Credential(Protocol):
     """Where what is shown comes from."""
 
-    async def text(self) -> str:
-        """What to show now; StoreUnavailable where it cannot be known at the moment."""
+    async def shown(self) -> Shown:
+        """What to show now; NoToken where it cannot be known at the moment."""
         ...
 
-    def refused(self) -> bool:
+    def refused(self, shown: Shown) -> bool:
         """It was not taken: whether there may be another one."""
         ...
 
@@ -41,10 +53,10 @@ class Key:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    async def text(self) -> str:
-        return self._text
+    async def shown(self) -> Shown:
+        return Shown(self._text)
 
-    def refused(self) -> bool:
+    def refused(self, shown: Shown) -> bool:  # noqa: ARG002 - there is no other
         return False
 
 
@@ -57,17 +69,21 @@ class Token:
         self._clock = clock
         self._text = ""
         self._until = 0.0
+        self._readings = 0
         self._reading = asyncio.Lock()
 
-    async def text(self) -> str:
+    async def shown(self) -> Shown:
         async with self._reading:
             if not self._text or self._clock.ticks() >= self._until:
                 self._text = await self._read()
+                self._readings += 1
                 self._until = self._clock.ticks() + self._lasts()
-            return self._text
+            return Shown(self._text, self._readings)
 
-    def refused(self) -> bool:
-        self._text = ""
+    def refused(self, shown: Shown) -> bool:
+        # Of many that are refused together one has it read again, and not each.
+        if shown.reading == self._readings:
+            self._text = ""
         return True
 
     def _lasts(self) -> float:
@@ -85,7 +101,7 @@ def token_of_file(path: Path, clock: Clock, ends_at: EndsAt) -> Token:
         try:
             return _checked(await asyncio.to_thread(path.read_text, "utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise StoreUnavailable(f"the token in {path} cannot be read: {error}") from error
+            raise NoToken(f"the token in {path} cannot be read: {error}") from error
 
     return Token(read, clock, ends_at)
 
@@ -100,18 +116,18 @@ def token_of_command(command: Sequence[str], clock: Clock, ends_at: EndsAt) -> T
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
             )
         except OSError as error:
-            raise StoreUnavailable(f"{name} cannot be run: {error}") from error
+            raise NoToken(f"{name} cannot be run: {error}") from error
         try:
             async with asyncio.timeout(_PATIENCE):
                 printed, _ = await process.communicate()
         except TimeoutError as error:
-            raise StoreUnavailable(f"{name} printed no token in time") from error
+            raise NoToken(f"{name} printed no token in time") from error
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            raise StoreUnavailable(f"{name} ended with {process.returncode}, and gave no token")
+            raise NoToken(f"{name} ended with {process.returncode}, and gave no token")
         return _checked(printed.decode("utf-8", "replace"), name)
 
     return Token(read, clock, ends_at)
@@ -122,5 +138,5 @@ def _checked(text: str, source: str) -> str:
     token = text.strip()
     is_word = token.isascii() and token.isprintable() and " " not in token
     if not token or not is_word or len(token) > _LONGEST_TOKEN:
-        raise StoreUnavailable(f"what {source} has is no token")
+        raise NoToken(f"what {source} has is no token")
     return token

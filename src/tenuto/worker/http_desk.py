@@ -26,7 +26,7 @@ from tenuto.model.executions import (
     ReportAnswer,
     TaskReport,
 )
-from tenuto.worker.credential import Credential, Key
+from tenuto.worker.credential import Credential, Key, NoToken, Shown
 from tenuto.worker.desk import NotTaken, TooLarge
 
 _PATIENCE = 30.0
@@ -131,6 +131,9 @@ class HttpDesk:
         at = self._at
         try:
             return await self._post_to(self._servers[at], path, body, answer, patience)
+        except NoToken:
+            # No other address would do better.
+            raise
         except StoreUnavailable:
             # Of many requests that fail together one goes on to the next, and not one each.
             if self._at == at:
@@ -141,10 +144,11 @@ class HttpDesk:
         self, server: str, path: str, body: object, answer: type[T], patience: float
     ) -> T:
         url, data = f"{server}/{path}", msgspec.json.encode(body)
-        status, content = await self._send(url, data, patience)
-        if status == _UNAUTHENTICATED and self._credential and self._credential.refused():
+        shown = await self._shown()
+        status, content = await self._send(url, data, patience, shown)
+        if status == _UNAUTHENTICATED and self._credential and self._credential.refused(shown):
             # It may have been replaced, or revoked, before its time.
-            status, content = await self._send(url, data, patience)
+            status, content = await self._send(url, data, patience, await self._shown())
         if status != 200:
             raise _problem(status, content)
         try:
@@ -152,10 +156,15 @@ class HttpDesk:
         except msgspec.MsgspecError as error:
             raise StoreUnavailable(f"{server} answered something else: {error}") from error
 
-    async def _send(self, url: str, data: bytes, patience: float) -> tuple[int, bytes]:
+    async def _shown(self) -> Shown:
+        return Shown("") if self._credential is None else await self._credential.shown()
+
+    async def _send(
+        self, url: str, data: bytes, patience: float, shown: Shown
+    ) -> tuple[int, bytes]:
         headers = self._headers
-        if self._credential is not None:
-            headers = {**headers, "authorization": f"Bearer {await self._credential.text()}"}
+        if shown.text:
+            headers = {**headers, "authorization": f"Bearer {shown.text}"}
         try:
             async with (
                 asyncio.timeout(patience),
