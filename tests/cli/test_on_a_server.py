@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tenuto.cli.commands import app
-from tenuto.client.connection import Ask, Connection
+from tenuto.client.connection import Answered, Ask, Connection
 from tenuto.model.errors import StoreUnavailable
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, served
 from tests.cli.conftest import Ended
@@ -162,6 +162,40 @@ def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
     assert followed.code == 0, followed.err
     assert len(asked) == 2
     assert all(each.path.endswith(f"/instances/{id}/stream") for each in asked)
+
+
+@pytest.mark.parametrize(
+    "words", [("logs", "-f"), ("run", "--follow", "--timeout", "60", "--instance")]
+)
+def test_who_follows_is_not_sent_away_by_a_restart(
+    do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A service may be away for a minute; who only asks is told so sooner."""
+    id = started(do, "wait", {"orderId": f"again {words[0]}"})
+    once, lines, refused = Connection._once, Connection.lines, 0
+    is_away = False
+
+    async def restarting(self: Connection, ask: Ask) -> AsyncGenerator[str, None]:
+        nonlocal is_away
+        if not refused:
+            body = {"pattern": "payment.received", "payload": {"orderId": f"again {words[0]}"}}
+            await self.ask(Ask("POST", "/events", body=body), dict[str, object])
+            is_away = True
+        async for line in lines(self, ask):
+            yield line
+
+    async def away(self: Connection, ask: Ask, server: str) -> Answered:
+        nonlocal refused
+        if is_away and refused < 3:
+            refused += 1
+            raise StoreUnavailable("nobody answers", code="TEN-4030")
+        return await once(self, ask, server)
+
+    monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0)
+    monkeypatch.setattr(Connection, "lines", restarting)
+    monkeypatch.setattr(Connection, "_once", away)
+    followed = do(*words, id)
+    assert (followed.code, refused) == (0, 3), followed.err
 
 
 def test_near_misses_are_shown(do: Do) -> None:

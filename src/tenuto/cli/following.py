@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
-from tenuto.cli.hearing import first_of
+from tenuto.cli.hearing import first_of, unless
 from tenuto.cli.looking import Looker
 from tenuto.cli.running import Ended, interruptible
 from tenuto.cli.stores import described
 from tenuto.cli.terminal import say
 from tenuto.cli.watchers import watcher_for
 from tenuto.engine.held import Held
+
+_LAST_LOOK = 5.0
+"""Seconds for a look that began before the time was up."""
 
 
 async def follow(looker: Looker, id: str, url: str, timeout: float | None) -> Held | Ended:  # noqa: ASYNC109
@@ -28,7 +31,11 @@ async def follow(looker: Looker, id: str, url: str, timeout: float | None) -> He
                 if await first_of(stopped, grown, left):
                     return Ended(exits.INTERRUPTED)
                 grown.clear()
-                newer = await looker.advanced(held)
+                # Also when the time is up there is a last look.
+                longest = None if until is None else max(until - clock.ticks(), _LAST_LOOK)
+                newer = await unless(stopped, looker.advanced(held), longest)
+                if newer is None:
+                    return Ended(exits.INTERRUPTED if stopped.is_set() else exits.TIMED_OUT)
                 if newer.state.version > held.state.version:
                     held = newer
                     watcher.changed(held.state, held.plan.nodes)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -39,3 +42,19 @@ async def first_of(
         for each in waiting:
             each.cancel()
     return stopped.is_set()
+
+
+async def unless(
+    stopped: asyncio.Event, work: Awaitable[T], seconds: float | None = None
+) -> T | None:
+    """What comes of `work`; None where it is `stopped` first, or has not come within `seconds`.
+
+    A server may be away for long.
+    """
+    waiting, working = asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((waiting, working), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        waiting.cancel()
+        working.cancel()

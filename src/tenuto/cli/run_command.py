@@ -43,6 +43,12 @@ def run(  # noqa: PLR0913 - one for each option
         str | None,
         typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
     ] = None,
+    follow: Annotated[  # noqa: ARG001 - said by those who know it from `start`
+        bool,
+        typer.Option(
+            "--follow", "-f", show_default=False, help="Watch it to its end, which is done anyway."
+        ),
+    ] = True,
     timeout: Annotated[
         float | None,
         typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),

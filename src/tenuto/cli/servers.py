@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Seconds for which somebody at a terminal is kept waiting by a server that is not there."""
 
+FOLLOWING = 90.0
+"""The same for somebody who follows an instance already: a service that is restarted comes back."""
+
 
 @asynccontextmanager
 async def connected(url: ServerUrl, *, tenant: str | None = None) -> AsyncIterator[Client]:
@@ -122,8 +125,13 @@ class ServerReader:
             async for _ in news_of(self.client.connection, id, after):
                 grown.set()
 
-        async with hearing(listen) as grown:
-            yield grown
+        connection = self.client.connection
+        patience, connection.patience = connection.patience, FOLLOWING
+        try:
+            async with hearing(listen) as grown:
+                yield grown
+        finally:
+            connection.patience = patience
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that the open waits of an instance did not take."""

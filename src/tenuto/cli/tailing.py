@@ -9,7 +9,7 @@ import msgspec
 
 from tenuto.cli import exits
 from tenuto.cli.finding import find_instance
-from tenuto.cli.hearing import first_of
+from tenuto.cli.hearing import first_of, unless
 from tenuto.cli.looking import Looker, looking_at
 from tenuto.cli.moments import length
 from tenuto.cli.running import interruptible
@@ -43,7 +43,10 @@ async def _tail(
         if await first_of(stopped, grown):
             return exits.INTERRUPTED
         grown.clear()
-        held = await looker.advanced(held)
+        newer = await unless(stopped, looker.advanced(held))
+        if newer is None:
+            return exits.INTERRUPTED
+        held = newer
 
 
 async def _show_behind(looker: Looker, row: InstanceRow, seen: int, *, is_json: bool) -> int:

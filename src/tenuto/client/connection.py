@@ -97,7 +97,8 @@ class Connection:
             raise _no_url("", "no address is given")
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
-        self._patience = patience
+        self.patience = patience
+        """Seconds that are spent on trying a request again."""
         self.connect_within = _CONNECT_WITHIN
         self._at = 0
         """Which of the addresses is asked next: the one that answered last."""
@@ -138,7 +139,7 @@ class Connection:
 
     async def send(self, ask: Ask) -> Answered:
         """What a request is answered with; anything but success is raised."""
-        until = self.clock.ticks() + self._patience
+        until = self.clock.ticks() + self.patience
         tried = 0
         may_be_done = False
         while True:
