@@ -10,7 +10,7 @@ import pytest
 from tenuto.core import blank
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
-from tenuto.live import Dropped, Feed, LiveHub, Message
+from tenuto.live import Dropped, Feed, LiveHub, Message, hub as hub_module
 from tenuto.live.room import Room
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -306,6 +306,26 @@ async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
             with pytest.raises(TenutoError, match="newer program") as refused:
                 await anext(feed)
             assert refused.value.code == "TEN-4005"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("shared", [False, True])
+async def test_who_watches_what_is_erased_is_told_so(
+    shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "ALONE_EVERY", 0.001)
+    store = MemoryStore(MemoryDisk(), shared=shared)
+    async with app_on(store, watch_every=0.001) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(FLOW)
+        instance = await app.start("flow")
+        await instance.result(20)
+        async with hub.follow("default", instance.id) as feed:
+            await some_told(feed, 5)
+            while not await store.erase_instances("default", [instance.id]):
+                await turns(1)
+            with pytest.raises(NotFound, match="not there any more"):
+                await all_told(feed)
 
 
 @pytest.mark.parametrize("seed", range(5))

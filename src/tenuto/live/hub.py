@@ -18,6 +18,11 @@ from tenuto.model.log import LogRow
 
 log = logging.getLogger("tenuto.live")
 
+ALONE_EVERY = 10.0
+"""Seconds between looks where nobody else writes: only whether the logs are still there."""
+_GONE = 2
+"""So many looks in a row that find no log: it was erased, and is not merely not seen."""
+
 
 class _Place(Struct, eq=False):
     """A room, or one that is being opened, and how many are in it."""
@@ -27,13 +32,16 @@ class _Place(Struct, eq=False):
     people: int = 0
     hinted: int = 0
     """What was heard of its log while it was being opened."""
+    missed: int = 0
+    """How many looks in a row have found no log."""
 
 
 class LiveHub:
     """Rooms by instance. While nobody watches there are none, and nothing is done.
 
     What this process makes durable is told from what it has at hand. Of instances that others may
-    advance it is asked once a second how long their logs are, with one statement for all.
+    advance it is asked once a second how long their logs are, with one statement for all. Where a
+    log was erased, those who watch it are told so.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -82,9 +90,7 @@ class LiveHub:
         place = self._places[instance_id] = _Place(asyncio.ensure_future(self._open(instance_id)))
         if self._stop_listening is None:
             self._stop_listening = self._engine.listen(self._heard)
-            settings = self._engine.settings
-            if self._engine.store.is_shared or settings.is_guest:
-                self._asking = asyncio.ensure_future(self._ask_again_and_again())
+            self._asking = asyncio.ensure_future(self._ask_again_and_again())
         return place
 
     async def _open(self, instance_id: str) -> tuple[Room, str]:
@@ -101,11 +107,11 @@ class LiveHub:
     def _leave(self, instance_id: str, place: _Place) -> None:
         if self._places.get(instance_id) is place:
             del self._places[instance_id]
-        opening = place.opening
-        if not opening.done():
-            opening.cancel()
-        elif not opening.cancelled() and opening.exception() is None:
-            opening.result()[0].close()
+        room = _room_of(place)
+        if room is not None:
+            room.close()
+        else:
+            place.opening.cancel()
         if not self._places and self._stop_listening is not None:
             self._stop_listening()
             self._stop_listening = None
@@ -120,24 +126,43 @@ class LiveHub:
             self._hint(place, draft.state.version, draft.rows)
 
     def _hint(self, place: _Place, seq: int, rows: Sequence[LogRow] = ()) -> None:
-        opening = place.opening
         place.hinted = max(place.hinted, seq)
-        if opening.done() and not opening.cancelled() and opening.exception() is None:
-            opening.result()[0].hint(seq, rows)
+        room = _room_of(place)
+        if room is not None:
+            room.hint(seq, rows)
 
     async def _ask_again_and_again(self) -> None:
         engine = self._engine
+        others_write = engine.store.is_shared or engine.settings.is_guest
         while True:
-            await engine.clock.sleep(engine.settings.watch_every)
+            await engine.clock.sleep(engine.settings.watch_every if others_write else ALONE_EVERY)
+            asked = dict(self._places)
             try:
-                newest = await engine.store.newest_seqs(list(self._places))
+                newest = await engine.store.newest_seqs(list(asked))
             except StoreUnavailable as error:
                 log.warning("what others do to watched instances is seen later: %s", error)
                 continue
             except Exception:
                 log.exception("how far others are with watched instances is not known")
                 continue
-            for instance_id, seq in newest.items():
-                place = self._places.get(instance_id)
-                if place is not None:
+            for instance_id, place in asked.items():
+                seq = newest.get(instance_id)
+                if seq is None:
+                    self._miss(place)
+                else:
+                    place.missed = 0
                     self._hint(place, seq)
+
+    def _miss(self, place: _Place) -> None:
+        place.missed += 1
+        room = _room_of(place)
+        if place.missed >= _GONE and room is not None:
+            room.gone()
+
+
+def _room_of(place: _Place) -> Room | None:
+    """Its room, once that is open."""
+    opening = place.opening
+    if not opening.done() or opening.cancelled() or opening.exception() is not None:
+        return None
+    return opening.result()[0]

@@ -10,7 +10,7 @@ from tenuto.core import InstanceState, Plan
 from tenuto.live.messages import told
 from tenuto.live.replay import Replay
 from tenuto.live.window import Window
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
@@ -57,6 +57,11 @@ class Room:
     async def moved(self) -> None:
         """Return once there is something new, or nothing more will be."""
         await self._moved.wait()
+
+    def gone(self) -> None:
+        """The log was erased; whoever has been told all that is at hand is told this too."""
+        if self.error is None:
+            self._fail(NotFound(f"instance {self.state.id} is not there any more"))
 
     def close(self) -> None:
         """Read no further; whoever is still here leaves."""
