@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from tenuto.access.roles import Role
 from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
+from tenuto.bulk.finding import find
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkRow
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
@@ -266,6 +268,37 @@ async def test_letters_that_are_named_are_looked_up_and_no_others_read(
             assert (view["done"], view["failed"]) == (2, 0)
         left = (await call.get("/dead-letters")).json["items"]
         assert [each["id"] for each in left] == [ids[1]]
+
+
+@pytest.mark.asyncio
+async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_together(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.app.deploy(REFUSE)
+        for _ in range(4):
+            await call.start("refuse", {}, "?wait=30")
+        store, read = call.app.engine.store, 0
+        oldest, *_, newest = sorted(each.at for each in await store.dead_letters("default"))
+        real = store.dead_letters
+
+        async def counted(*of: Any, **page: Any) -> Any:  # noqa: ANN401
+            nonlocal read
+            rows = await real(*of, **page)
+            read += len(rows)
+            return rows
+
+        monkeypatch.setattr(store, "dead_letters", counted)
+        late = newest + timedelta(days=1)
+        for which, expected in (
+            (Which(created_before=oldest), 0),
+            (Which(created_from=late), 1),
+            (Which(kind="late-result"), 4),
+        ):
+            read = 0
+            asked = BulkAsked(target="dead-letters", action="discard", which=which, by="ada")
+            page = await find(call.app.workspace("default", "ada"), asked, late, None, 1)
+            assert (page.ids, page.cursor, read) == ((), None, expected)
 
 
 @pytest.mark.asyncio

@@ -12,6 +12,9 @@ from tenuto.model.errors import NotFound
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
 from tenuto.workspace import Workspace
 
+_LOOKS = 10
+"""So many pages of letters are passed over together where none of them is meant."""
+
 
 async def find(
     workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
@@ -46,16 +49,23 @@ async def _dead_letters(
 ) -> Found:
     if asked.which.ids:
         return await _named_letters(workspace, asked, before, cursor, limit)
-    below = None
+    which = asked.which
     if cursor is not None:
         below = msgspec.json.decode(cursor, type=DeadLetterPlace)
-    rows = await workspace.dead_letters(limit, below=below)
-    ids = tuple(row.id for row in rows if _fits(row, asked, before))
-    if len(rows) < limit:
-        return Found(ids, None)
-    last = rows[-1]
-    place = DeadLetterPlace(last.at, last.id, last.instance_id)
-    return Found(ids, msgspec.json.encode(place).decode())
+    else:
+        # The newest come first: those that came too late are not read.
+        below = DeadLetterPlace(min(before, which.created_before or before), "", "")
+    ids: tuple[str, ...] = ()
+    for _ in range(_LOOKS):
+        rows = await workspace.dead_letters(limit, below=below)
+        ids = tuple(row.id for row in rows if _fits(row, asked, before))
+        is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
+        if len(rows) < limit or is_past:
+            return Found(ids, None)
+        below = DeadLetterPlace(rows[-1].at, rows[-1].id, rows[-1].instance_id)
+        if ids:
+            break
+    return Found(ids, msgspec.json.encode(below).decode())
 
 
 async def _named_letters(
