@@ -22,6 +22,7 @@ from tenuto.endpoint_rules import (
 from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.engine.signing import new_secret
+from tenuto.engine.until_known import until_known
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
@@ -129,7 +130,7 @@ class _Listeners:
             expires_at=expires_at,
             tenant=self._tenant,
         )
-        await self._store.put_listener(listener)
+        await until_known(lambda: self._store.put_listener(listener), self._clock)
         self._changed()
         return listener
 

@@ -1,0 +1,35 @@
+"""Writes again what may be written already, until it is known to be there.
+
+Only for what was given its id before: the same again is the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
+from tenuto.ports import Clock
+
+T = TypeVar("T")
+
+_PAUSES = (0.1, 0.5, 2.0)
+"""Seconds between tries: somebody waits for the answer."""
+
+
+async def until_known(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """What `write` gives; StoreUnavailable at once where nothing can have been written."""
+    doubt: StoreUnavailable | None = None
+    for pause in (*_PAUSES, None):
+        try:
+            return await write()
+        except StoreUnavailable as error:
+            if error.code == MAY_BE_WRITTEN:
+                doubt = error
+            elif doubt is None:
+                raise
+        if pause is not None:
+            await clock.sleep(pause)
+    # That this time it was not even sent says nothing of the time before.
+    assert doubt is not None
+    raise doubt
