@@ -43,6 +43,12 @@ def test_no_text_and_no_name_is_longer_than_what_databases_index() -> None:
         assert max(len(part.encode()) for part in term) <= LONGEST
 
 
+def test_no_text_and_no_name_has_a_character_that_a_database_refuses() -> None:
+    term = term_of("a\0b", "a\0b")
+    assert term is not None
+    assert "\0" not in term.name + term.value
+
+
 def test_what_is_nested_deeper_than_anybody_asks_for_has_no_text() -> None:
     value: JSON = 1
     for _ in range(MOST_DEPTH):

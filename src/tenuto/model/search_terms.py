@@ -65,4 +65,6 @@ def _text(value: JSON, depth: int) -> str:
 
 def _bounded(text: str) -> str:
     encoded = text.encode()
-    return text if len(encoded) <= LONGEST else f"sha256:{sha256(encoded).hexdigest()}"
+    if len(encoded) <= LONGEST and "\0" not in text:  # which not every database keeps
+        return text
+    return f"sha256:{sha256(encoded).hexdigest()}"
