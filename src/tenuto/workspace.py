@@ -21,6 +21,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.plans import Deployed, is_there
 from tenuto.engine.rehearsed import not_run
 from tenuto.engine.requests import Answer
+from tenuto.engine.searching import terms_for
 from tenuto.engine.starting import (
     has_found_another,
     key_conflict,
@@ -316,9 +317,14 @@ class Workspace:
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
         wanted = (status,) if isinstance(status, str) else tuple(status)
         page = await self.page(
             InstanceQuery(
@@ -327,15 +333,21 @@ class Workspace:
                 correlation_id=correlation_id,
                 current_step=current_step,
                 limit=limit,
-            )
+            ),
+            None if variables is None else cast("Object", dict(variables)),
         )
         return [Summary.of(row) for row in page.items]
 
-    async def page(self, query: InstanceQuery) -> InstancePage:
+    async def page(self, query: InstanceQuery, variables: Object | None = None) -> InstancePage:
         """A page of this tenant's instances, whatever tenant the query names.
 
-        Test runs are shown to who names them by their ids.
+        Test runs are shown to who names them by their ids. `variables`: only those that have these
+        values; InvalidInput where they are not found by them.
         """
+        if variables is not None:
+            plans, workflow = self.engine.plans, query.definition_id
+            terms = await terms_for(plans, self.tenant, workflow, variables)
+            query = msgspec.structs.replace(query, terms=terms)
         rows: list[InstanceRow] = []
         query = msgspec.structs.replace(query, tenant=self.tenant)
         wanted = query.limit

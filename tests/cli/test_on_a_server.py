@@ -117,6 +117,19 @@ def test_start_follows_and_says_what_was_meant(do: Do) -> None:
     assert "It goes on" in ended.err
 
 
+def test_list_finds_by_values_as_in_a_store(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps({**WAIT, "id": "found", "options": {"searchable": ["input.n"]}}))
+    assert do("deploy", str(file)).code == 0
+    id = started(do, "found", {"n": 7})
+    asked = ["list", "--workflow", "found", "-o", "id", "--variable"]
+    assert do(*asked, "input.n=7").out.split() == [id]
+    assert do(*asked, "input.n=8").out.split() == []
+    refused = do(*asked, "n=7")
+    assert refused.code == 2
+    assert "options.searchable" in refused.err
+
+
 def test_looking_shows_what_a_store_shows(do: Do) -> None:
     id = started(do, "wait", {"orderId": "look"})
     assert id in do("list", "--workflow", "wait", "-o", "id").out

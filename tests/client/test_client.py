@@ -67,6 +67,19 @@ async def test_start_gives_an_instance_whose_result_can_be_waited_for(client: Cl
 
 
 @pytest.mark.asyncio
+async def test_instances_are_found_by_the_values_of_their_variables(client: Client) -> None:
+    await client.deploy(DOUBLE | {"id": "found", "options": {"searchable": ["input.number"]}})
+    for number in (4, 5):
+        await (await client.start("found", {"number": number})).result(timeout=30)
+    [only] = await client.instances(workflow="found", variables={"input.number": 4.0})
+    assert (await (await client.instance(only.id)).state())["input"] == {"number": 4}
+    with pytest.raises(InvalidInput):
+        await client.instances(workflow="found", variables={"number": 4})
+    with pytest.raises(InvalidInput):
+        await client.instances(variables={"input.number": 4})
+
+
+@pytest.mark.asyncio
 async def test_deploy_takes_what_the_app_takes(client: Client, tmp_path: Path) -> None:
     @task
     async def greet(name: str) -> str:

@@ -39,7 +39,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "`secrets` may stand in",
         "The JS sandbox has",
     ),
-    "search": ("Filters on variables work",),
     "near misses": ("Inbox retention 7 days",),
     "schedules": (
         "Schedules: seed 000's",

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from tenuto.client.connection import PATIENCE, Ask, Connection, part
 from tenuto.client.dead_letters import DeadLetters
 from tenuto.client.instance import RemoteInstance
@@ -200,15 +202,21 @@ class Client:
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
         wanted = (status,) if isinstance(status, str) else tuple(status)
         page = await self.page(
             status=",".join(Status(name) for name in wanted) or None,
             workflowId=workflow,
             correlationId=correlation_id,
             currentStep=current_step,
+            variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
         )
         return [each.summary() for each in page.items]

@@ -795,7 +795,7 @@ _INSTANCES = {
     "TEN-2615": Code(
         "Not a searchable variable",
         "Instances are found by the values of those variables that their workflow lists.",
-        "Name the workflow as `workflowId`, and list the variable in its `options.searchable`.",
+        "Name the workflow, and list the variable in its `options.searchable`.",
     ),
     "TEN-3001": Code(
         "Not found",

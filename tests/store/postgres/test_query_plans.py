@@ -76,6 +76,9 @@ SELECT 'i' || n, 'default', 'd' || n % 7, 1, 'RUNNING', 'c' || n, 0, NULL, n, n,
     NULL, NULL, NULL, NULL, NULL, NULL FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.workflow_current_steps
 SELECT 'i' || n, 'a', 'default', n FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_searchable_values
+SELECT 'i' || n, name, 'default', 'd' || n % 7, n % 40, n
+FROM generate_series(1, {ROWS}) AS n, unnest(ARRAY['x', 'y']) AS name;
 INSERT INTO tenuto.workflow_snapshots SELECT 'i' || n, 1, '' FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.workflow_execution_history
 SELECT 'i' || n, s, 'NODE_COMPLETED', 'a', '', s, NULL, NULL, NULL, NULL, 0, NULL

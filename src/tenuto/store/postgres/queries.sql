@@ -282,6 +282,25 @@ DELETE FROM tenuto.workflow_current_steps AS step
 USING unnest(:id::text[], :current_steps::text[]) AS changed (id, current_steps)
 WHERE step.instance_id = changed.id AND NOT changed.current_steps::jsonb ? step.step_id;
 
+-- name: searchable_dropped
+-- Part: instances are found by no value any more, but for those of the names that are kept.
+DELETE FROM tenuto.workflow_searchable_values AS found
+USING unnest(:instance_id::text[], :kept::text[]) AS changed (instance_id, kept)
+WHERE found.instance_id = changed.instance_id AND NOT changed.kept::jsonb ? found.name;
+
+-- name: searchable_put
+-- Part: by which values instances are found.
+INSERT INTO tenuto.workflow_searchable_values AS found (
+    instance_id, name, tenant, definition_id, value_text, created_at
+)
+SELECT changed.*
+FROM unnest(
+    :instance_id::text[], :name::text[], :tenant::text[], :definition_id::text[],
+    :value_text::text[], :created_at::bigint[]
+) AS changed (instance_id, name, tenant, definition_id, value_text, created_at)
+ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text
+WHERE found.value_text <> excluded.value_text;
+
 -- name: snapshots_put
 -- Part: folds; an older one never replaces a newer one.
 INSERT INTO tenuto.workflow_snapshots (instance_id, version, state)
@@ -727,6 +746,56 @@ WHERE
     AND i.status = ANY(:statuses::text[])
 ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit;
 
+-- name: rarest_term
+-- Which of some terms the fewest instances have, by its place among them; counted up to a bound.
+SELECT term.place - 1
+FROM unnest(:names::text[], :values::text[]) WITH ORDINALITY AS term (name, value_text, place)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS number
+    FROM (
+        SELECT 1 FROM tenuto.workflow_searchable_values AS found
+        WHERE
+            found.tenant = :tenant AND found.definition_id = :definition_id
+            AND found.name = term.name AND found.value_text = term.value_text
+        LIMIT 1000
+    ) AS counted
+) AS instances
+ORDER BY instances.number, term.place LIMIT 1;
+
+-- name: positions_by_value
+-- Instances of a definition that have a value, and all the others that are asked for.
+SELECT i.created_at, i.id
+FROM tenuto.workflow_searchable_values AS lead
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = lead.instance_id LIMIT 1
+) AS i
+WHERE
+    lead.tenant = :tenant AND lead.definition_id = :definition_id
+    AND lead.name = :name AND lead.value_text = :value_text
+    AND (lead.created_at, lead.instance_id) < (:below_created, :below_id)
+    AND lead.created_at >= :from_created
+    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND i.status = ANY(:statuses::text[])
+    AND (
+        :step_id::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_current_steps AS step
+            WHERE step.instance_id = i.id AND step.step_id = :step_id
+        )
+    )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
+ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit;
+
 -- name: positions_by_id
 -- Those of the named instances that fit the other filters.
 SELECT i.created_at, i.id
@@ -747,6 +816,17 @@ WHERE
             WHERE step.instance_id = i.id AND step.step_id = :step_id
         )
     )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
 ------------------------------------------------------------------------------------------ definitions
@@ -2950,6 +3030,10 @@ WHERE
 -- Forget instances, with every row that is about them.
 WITH steps AS (
     DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
+),
+
+found_by AS (
+    DELETE FROM tenuto.workflow_searchable_values WHERE instance_id = ANY(:ids::text[])
 ),
 
 snapshots AS (

@@ -107,6 +107,18 @@ SET
 FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */) AS changed
 WHERE workflow_instances.id = changed.column1;
 
+-- name: delete_searchable
+-- These instances are found by no value any more.
+DELETE FROM workflow_searchable_values WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: insert_searchable
+-- By which values instances are found.
+INSERT INTO workflow_searchable_values (
+    instance_id, name, tenant, definition_id, value_text, created_at
+)
+VALUES (?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text;
+
 -- name: put_snapshots
 -- Keep folds; an older one never replaces a newer one.
 INSERT INTO workflow_snapshots (instance_id, version, state)
@@ -262,6 +274,55 @@ FROM (
     ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit
 );
 
+-- name: rarest_term
+-- Which of some terms the fewest instances have, by its place among them; counted up to a bound.
+SELECT term.key FROM json_each(:terms) AS term
+ORDER BY
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM workflow_searchable_values AS found
+            WHERE
+                found.tenant = :tenant AND found.definition_id = :definition_id
+                AND found.name = term.value ->> 0 AND found.value_text = term.value ->> 1
+            LIMIT 1000
+        )
+    )
+LIMIT 1;
+
+-- name: positions_by_value
+-- Instances of a definition that have a value, and all the others that are asked for. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT i.created_at, i.id
+    FROM workflow_searchable_values AS lead
+    CROSS JOIN workflow_instances AS i ON i.id = lead.instance_id
+    WHERE
+        lead.tenant = :tenant AND lead.definition_id = :definition_id
+        AND lead.name = :name AND lead.value_text = :value_text
+        AND (lead.created_at, lead.instance_id) < (:below_created, :below_id)
+        AND lead.created_at >= :from_created
+        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND (
+            :step_id IS NULL
+            OR EXISTS (
+                SELECT 1 FROM workflow_current_steps AS step
+                WHERE step.instance_id = i.id AND step.step_id = :step_id
+            )
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM json_each(:terms) AS term
+            WHERE NOT EXISTS (
+                SELECT 1 FROM workflow_searchable_values AS other
+                WHERE
+                    other.instance_id = i.id AND other.name = term.value ->> 0
+                    AND other.value_text = term.value ->> 1
+            )
+        )
+    ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit
+);
+
 -- name: positions_by_id
 -- Those of the named instances that fit the other filters. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -279,6 +340,15 @@ FROM (
             OR EXISTS (
                 SELECT 1 FROM workflow_current_steps AS step
                 WHERE step.instance_id = i.id AND step.step_id = :step_id
+            )
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM json_each(:terms) AS term
+            WHERE NOT EXISTS (
+                SELECT 1 FROM workflow_searchable_values AS other
+                WHERE
+                    other.instance_id = i.id AND other.name = term.value ->> 0
+                    AND other.value_text = term.value ->> 1
             )
         )
     ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
