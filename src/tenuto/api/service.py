@@ -22,6 +22,7 @@ from tenuto.app import Tenuto
 from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
+from tenuto.engine.held import Held
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
@@ -82,6 +83,8 @@ class Service:
         """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
+        self.waiting: set[asyncio.Future[Held]] = set()
+        """For which ends somebody waits: called off when the service stops."""
         self.live = LiveHub(app.engine)
         """Tells those who watch instances, over sockets and streams."""
         self.bulk = BulkOffice(app.engine, app.tasks)
@@ -104,6 +107,8 @@ class Service:
     async def stop(self) -> None:
         """Let go of those who wait or watch, so that they come back to another process."""
         self.stopping.set()
+        for end in self.waiting:
+            end.cancel()
         self.desk.close()
         await self.live.close()
         await self.bulk.stop()

@@ -126,7 +126,9 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     )
     if not body.wait:
         return ClaimAnswer(tasks=await claim)
-    return ClaimAnswer(tasks=await call.while_heard(asyncio.ensure_future(claim)))
+    claiming = asyncio.ensure_future(claim)
+    await call.while_heard(claiming)
+    return ClaimAnswer(tasks=claiming.result())
 
 
 @operation(
