@@ -31,7 +31,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "A Python task may return",
         "An attempt lost with its process or lease",
         "A compensation is claimed",
-        "A result over the limit",
         "Leases are durable",
         "Breaker, bulkhead and rate limit",
     ),
