@@ -49,7 +49,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "React Flow's drawing fields",
         "An error in a condition is",
         "`.` and `[]` on null or undefined",
-        "A failure in an instance has",
         "Embedded and in `tenuto run`",
         "`POST /keys {name",
         "Auth is on when",
