@@ -246,7 +246,7 @@ async def test_a_batch_has_a_result_each(serve: Serve) -> None:
         items = [
             {"workflowId": "double", "input": {"number": 1}, "idempotencyKey": "a"},
             {"workflowId": "double", "input": {"number": 1}, "idempotencyKey": "a"},
-            {"workflowId": "double", "input": {}},
+            {"workflowId": "double", "input": {}, "priority": None},
             {"workflowId": "nobody"},
             {"workflowId": "double", "input": {"number": 2}, "idempotencyKey": "a"},
         ]
