@@ -59,6 +59,7 @@ class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
 class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
     """An address that is told of events until it expires."""
 
+    url: str = msgspec.field(name="callbackUrl")
     subscriber_id: str
     filter: str | None
     correlation_id: str | None

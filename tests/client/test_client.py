@@ -52,6 +52,13 @@ async def client(server: Caller) -> AsyncIterator[Client]:
 
 
 @pytest.mark.asyncio
+async def test_a_list_of_everything_has_everything(server: Caller, client: Client) -> None:
+    for _ in range(101):
+        await server.app.webhooks.add("https://example.com/hook", "order.*")
+    assert len(await client.webhooks.list()) == 101
+
+
+@pytest.mark.asyncio
 async def test_start_gives_an_instance_whose_result_can_be_waited_for(client: Client) -> None:
     instance = await client.start("double", {"number": 4}, correlation_id="order-7")
     assert await instance.result(timeout=30) == 8

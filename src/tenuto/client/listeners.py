@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.pages import every
 from tenuto.client.shapes import Page
 from tenuto.webhooks import Subscription, Webhook
 
@@ -39,7 +40,7 @@ class RemoteWebhooks:
 
     async def list(self) -> list[Webhook]:
         """Every webhook, oldest first, and how its deliveries go."""
-        return (await self._connection.get("/webhooks", Page[Webhook])).items
+        return await every(self._connection, "/webhooks", Page[Webhook])
 
     async def get(self, id: str) -> Webhook:
         """A webhook, and how its deliveries go; NotFound when there is none."""
@@ -89,7 +90,7 @@ class RemoteSubscriptions:
 
     async def list(self) -> list[Subscription]:
         """Every subscription, oldest first, and how its deliveries go."""
-        return (await self._connection.get("/subscriptions", Page[Subscription])).items
+        return await every(self._connection, "/subscriptions", Page[Subscription])
 
     async def get(self, id: str) -> Subscription:
         """A subscription, and how its deliveries go; NotFound when there is none."""
