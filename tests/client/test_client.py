@@ -222,6 +222,8 @@ async def test_listeners_are_kept(client: Client) -> None:
     assert hook.secret
     assert [each.id for each in await client.webhooks.list()] == [hook.id]
     assert (await client.webhooks.enable(hook.id)).secret is None
+    changed = await client.webhooks.change(hook.id, "https://example.com/new", "order.paid")
+    assert (changed.url, changed.patterns) == ("https://example.com/new", ("order.paid",))
     await client.webhooks.remove(hook.id)
     sub = await client.subscriptions.add("https://example.com/n", ["a.b"], subscriber_id="shop")
     assert [each.subscriber_id for each in await client.subscriptions.list()] == ["shop"]

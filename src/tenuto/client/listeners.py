@@ -38,6 +38,27 @@ class RemoteWebhooks:
         ask = Ask("POST", "/webhooks", body=body, is_repeatable=False)
         return await self._connection.ask(ask, Webhook)
 
+    async def change(
+        self,
+        id: str,
+        url: str,
+        patterns: str | Iterable[str],
+        *,
+        secret: str | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Tell another address, or of other events, from now on; NotFound when there is none.
+
+        What is on its way goes to the new address. The secret stays unless another is given.
+        """
+        body = {
+            "url": url,
+            "patterns": _patterns(patterns),
+            "secret": secret,
+            "description": description,
+        }
+        return await self._connection.ask(Ask("PUT", f"/webhooks/{part(id)}", body=body), Webhook)
+
     async def list(self) -> list[Webhook]:
         """Every webhook, oldest first, and how its deliveries go."""
         return await every(self._connection, "/webhooks", Page[Webhook])
