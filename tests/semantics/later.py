@@ -23,6 +23,7 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Children take only type",
         "The user of an instance",
         "`GET/PUT /concurrency`",
+        "Test runs send no lifecycle",
     ),
     "limits of context, log and loops": ("Defaults, all settable",),
     "workers": (
@@ -52,8 +53,6 @@ LATER: Final[dict[str, tuple[str, ...]]] = {
         "Embedded and in `tenuto run`",
         "`POST /keys {name",
         "Auth is on when",
-        "`/dead-letters` items",
         "Not kept from the seeds",
     ),
-    "live updates": ("Test runs send no lifecycle",),
 }
