@@ -13,7 +13,7 @@ from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.store.protocol import InstancePage, InstanceQuery
 from tenuto.tasks.registry import Registry
-from tests.api.conftest import DOUBLE, Caller, Serve, until
+from tests.api.conftest import DOUBLE, WAIT, Caller, Serve, until
 from tests.api.test_gate import Notes
 
 GRAPH: dict[str, Any] = {
@@ -232,6 +232,7 @@ async def test_a_test_run_does_not_count_in_metrics(serve: Serve) -> None:
         ):
             tried = (await call.post("/workflows/test", body)).json["instanceId"]
             await call.app.engine.final_state(tried)
+        await call.post("/workflows/test", {**WAIT, "id": "waiting"})
         found = {each.name: each for each in families((await call.get("/metrics")).text)}
         counted = [name for name in found if name.startswith(("workflow_", "task_execution"))]
         assert {name: [each.value for each in found[name].samples] for name in counted} == {
