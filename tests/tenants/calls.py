@@ -57,6 +57,7 @@ BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
 BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.remove": lambda mine, id: mine.webhooks.remove(id),
     "webhooks.get": lambda mine, id: mine.webhooks.get(id),
+    "webhooks.change": lambda mine, id: mine.webhooks.change(id, "https://example.com/x", "a.b"),
     "webhooks.enable": lambda mine, id: mine.webhooks.enable(id),
 }
 BY_SUBSCRIPTION: dict[str, OfWorkspace] = {

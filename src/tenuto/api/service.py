@@ -94,7 +94,8 @@ class Service:
             {
                 "command": _ENVELOPE,
                 "value": max(limits.input_bytes, limits.event_bytes) + _ENVELOPE,
-                "batch": _BATCH,
+                "outcome": limits.output_bytes + _ENVELOPE,
+                "batch": max(_BATCH, limits.output_bytes + _ENVELOPE),
                 "document": MOST_BYTES + _ENVELOPE,
             }
         )

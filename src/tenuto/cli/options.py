@@ -19,6 +19,9 @@ Store = Annotated[
 Output = Annotated[
     Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
 ]
+JsonOutput = Annotated[
+    Literal["json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+]
 ListOutput = Annotated[
     Literal["table", "json", "id"],
     typer.Option("--output", "-o", help="What is printed on stdout."),

@@ -15,6 +15,7 @@ from tenuto.client.dead_letters import DeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
+from tenuto.client.pages import every
 from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
@@ -107,16 +108,8 @@ class Client:
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = await self._connection.get(
-                "/workflows", Page[dict[str, Any]], limit=1_000, cursor=cursor
-            )
-            ids += [each["id"] for each in page.items]
-            cursor = page.next_cursor
-            if cursor is None:
-                return ids
+        found = await every(self._connection, "/workflows", Page[dict[str, Any]])
+        return [each["id"] for each in found]
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Let a definition be as if it were not there; its instances keep their versions.

@@ -128,6 +128,7 @@ class SyncWebhooks(_Face[RemoteWebhooks]):
     """Addresses that are told of events for as long as they are there."""
 
     add = _waited(RemoteWebhooks.add)
+    change = _waited(RemoteWebhooks.change)
     list = _waited(RemoteWebhooks.list)
     get = _waited(RemoteWebhooks.get)
     remove = _waited(RemoteWebhooks.remove)

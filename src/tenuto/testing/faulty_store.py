@@ -352,6 +352,9 @@ class FaultyStore:
     async def listeners(self, tenant: str | None) -> list[Listener]:
         return await self._read(lambda: self._inner.listeners(tenant))
 
+    async def change_listener(self, listener: Listener) -> bool:
+        return await self._write("change listener", lambda: self._inner.change_listener(listener))
+
     async def enable_listener(self, listener: Listener) -> bool:
         return await self._write("enable listener", lambda: self._inner.enable_listener(listener))
 

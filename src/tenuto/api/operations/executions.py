@@ -190,7 +190,8 @@ async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> He
     request=CompleteRequest,
     response=ReportItem,
     other_statuses=(409,),
-    size="value",
+    # More than an output may have is an outcome too: it fails the attempt, and ends the lease.
+    size="batch",
     is_audited=False,
 )
 async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> ReportItem:
@@ -214,7 +215,7 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
     request=FailRequest,
     response=ReportItem,
     other_statuses=(409,),
-    size="value",
+    size="batch",
     is_audited=False,
 )
 async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:

@@ -91,6 +91,25 @@ async def get_webhook(call: Call[NoQuery]) -> Webhook:
 
 
 @operation(
+    "PUT",
+    f"{API}/webhooks/{{id}}",
+    summary="Tell another address, or of other events, from now on; without a secret it stays.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_WRITE,
+    request=WebhookRequest,
+    response=Webhook,
+)
+async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    webhooks, id = call.workspace.webhooks, call.path["id"]
+    call.before = await recorded.listener_before(webhooks, id)
+    changed = await webhooks.change(
+        id, body.url, body.patterns, secret=body.secret, description=body.description
+    )
+    call.after = recorded.listener(changed)
+    return changed
+
+
+@operation(
     "DELETE",
     f"{API}/webhooks/{{id}}",
     summary="Tell a webhook nothing more; what was on its way is dropped.",

@@ -661,6 +661,10 @@ class MemoryStore:
         self._require_open()
         return outbox.enable_listener(self.disk, listener)
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return outbox.change_listener(self.disk, listener)
+
     async def listening(self) -> int:
         return self.disk.listening
 

@@ -2408,6 +2408,15 @@ UPDATE tenuto.listeners SET level = :level, hears_inbox = :hears_inbox, health =
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
 RETURNING 1;
 
+-- name: change_listener
+-- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+UPDATE tenuto.listeners SET
+    patterns = :patterns, settings = :settings,
+    level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level::bigint END,
+    hears_inbox = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :hears_inbox::bigint END
+WHERE tenant = :tenant AND kind = :kind AND id = :id
+RETURNING 1;
+
 -- name: claim_shares
 -- Shares of the outbox in which there is something, but for some streams, and which no other living
 -- process has; a few, and not the same few for every process.

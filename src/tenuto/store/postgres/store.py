@@ -647,6 +647,10 @@ class PostgresStore:
         self._require_open()
         return await outbox.enable_listener(self._pool, listener)
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return await outbox.change_listener(self._pool, listener)
+
     async def listening(self) -> int:
         return await outbox.listening(self._connections)
 

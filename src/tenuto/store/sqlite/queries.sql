@@ -1407,6 +1407,15 @@ UPDATE listeners SET level = :level, hears_inbox = :hears_inbox, health = :healt
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
 RETURNING 1;
 
+-- name: change_listener
+-- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+UPDATE listeners SET
+    patterns = :patterns, settings = :settings,
+    level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level END,
+    hears_inbox = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :hears_inbox END
+WHERE tenant = :tenant AND kind = :kind AND id = :id
+RETURNING 1;
+
 -- name: insert_outbox
 -- Stretches of logs that somebody listens for.
 INSERT INTO outbox (tenant, instance_id, first_seq, last_seq, status)

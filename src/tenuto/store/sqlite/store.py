@@ -581,6 +581,13 @@ class SqliteStore:
         )
         return was_disabled
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        was_there, self._heard = await self._write(
+            lambda session: outbox.change_listener(session, listener)
+        )
+        return was_there
+
     async def listening(self) -> int:
         known = self._listening
         version, heard = await self._read(lambda session: outbox.listening(session, known))
