@@ -159,7 +159,7 @@ def _response(
     operation: Operation, status: int, of_type: dict[tuple[str, str], dict[str, Any]]
 ) -> Object:
     described: Object = {"description": _TITLES[status]}
-    if status == 304:
+    if status in (204, 304):
         return described
     is_own = status == operation.status or (
         status in operation.other_statuses and (status < 400 or operation.is_public)

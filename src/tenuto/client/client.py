@@ -119,7 +119,8 @@ class Client:
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Let a definition be as if it were not there; its instances keep their versions.
 
-        Conflict while instances of it run, unless `force` cancels them first.
+        Conflict while instances of it run, unless `force` cancels them: they are asked to, one
+        after the other, from when this returns.
         """
         await self._connection.do(Ask("DELETE", f"/workflows/{part(id)}", {"force": force}))
 

@@ -182,7 +182,7 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     is_full = len(rows) == call.query.limit
     last = Place(epoch_ms(rows[-1].created_at), rows[-1].id) if rows else None
     return Page(
-        items=[_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
+        items=[bulk_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
     )
 
 
@@ -195,7 +195,7 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     response=BulkView,
 )
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
-    return _view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
+    return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
 
 
 @operation(
@@ -208,8 +208,8 @@ async def get_bulk(call: Call[NoQuery]) -> BulkView:
 )
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
-    call.before = _recorded(_view(await bulk.get(tenant, id)))
-    cancelled = _view(await bulk.cancel(tenant, id))
+    call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
+    cancelled = bulk_view(await bulk.cancel(tenant, id))
     call.after = _recorded(cancelled)
     return cancelled
 
@@ -240,7 +240,7 @@ async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> 
     refuse_bad_ids(key=key)
     row = await office.ask(tenant, asked, key)
     call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    view = _view(row)
+    view = bulk_view(row)
     call.after = _recorded(view)
     return view
 
@@ -256,7 +256,8 @@ def _recorded(view: BulkView) -> Object:
     }
 
 
-def _view(row: BulkRow) -> BulkView:
+def bulk_view(row: BulkRow) -> BulkView:
+    """An operation as it is shown."""
     asked, progress = read_row(row)
     return BulkView(
         id=row.id,
