@@ -449,6 +449,8 @@ class Workspace:
         else:
             edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
             status = await instance.retry(edited=edited)
+        # What is tried again has none any more. One of something that was handled is left, such as
+        # of a step that was poison: it goes now.
         await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
         return status
 
