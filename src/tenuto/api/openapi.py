@@ -26,6 +26,7 @@ _TITLES = {
     403: "Whoever asks may not.",
     404: "There is no such thing.",
     409: "Not in the state things are in.",
+    410: "It was, and is over.",
     412: "Somebody has changed it meanwhile.",
     413: "Too large.",
     415: "Not the right type of body.",
