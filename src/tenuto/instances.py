@@ -318,19 +318,15 @@ class InstanceRef:
         return answer.status
 
     async def _held(self) -> Held:
-        held = await self._engine.state_of(self.id)
-        if held.tenant != self._tenant:
-            raise not_there(self.id)
-        self._is_known = True
-        return held
+        # First: how long it takes to load one must not tell that another tenant has it.
+        await self._refuse_unless_known()
+        return await self._engine.state_of(self.id)
 
     async def _refuse_unless_known(self) -> None:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        query = InstanceQuery(ids=(self.id,), limit=1, tenant=self._tenant)
-        if not (await self._engine.store.instances(query)).items:
-            raise not_there(self.id)
+        await _refuse_foreign(self._engine, self._tenant, self.id)
         self._is_known = True
 
 
@@ -389,6 +385,13 @@ def history_view(row: LogRow) -> Object:
     }
 
 
+async def _refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
+    """NotFound unless it is the tenant's: nothing but that is read."""
+    query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
+    if not (await engine.store.instances(query)).items:
+        raise not_there(id)
+
+
 async def begin_rerun(
     engine: Engine,
     tenant: str,
@@ -423,9 +426,8 @@ async def begin_rerun(
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
+    await _refuse_foreign(engine, tenant, id)
     earlier = await engine.state_of(id)
-    if earlier.tenant != tenant:
-        raise not_there(id)
     if is_rehearsed(earlier.state.definition_id):
         raise Conflict("a test run is not run again", code="TEN-3071")
     return earlier

@@ -18,7 +18,7 @@ from tenuto.definition import parse_document, unavailable
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
-from tenuto.engine.plans import Deployed, is_there
+from tenuto.engine.plans import Deployed, is_hidden, is_there
 from tenuto.engine.rehearsed import not_run
 from tenuto.engine.requests import Answer
 from tenuto.engine.searching import terms_for
@@ -56,7 +56,10 @@ from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
-"""So many instances are cancelled together, or read to pass over test runs."""
+"""So many instances are read together to pass over test runs."""
+
+WORKFLOW_REMOVED = "its workflow was removed"
+"""Why an instance is cancelled whose definition is taken away."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -181,24 +184,31 @@ class Workspace:
             after = rows[-1].id
         return found
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
-        """Let a definition be as if it were not there; its instances keep their versions.
-
-        Conflict while instances of it run, unless `force` cancels them first and undoes what they
-        have done.
-        """
+    async def remove_definition(self, id: str) -> None:
+        """Let a definition be as if it were not there; Conflict while instances of it run."""
         await self.definition(id)
-        if force:
-            await self._cancel_all(id)
-        elif (await self._open_of(id, limit=1)).items:
+        if (await self._open_of(id, limit=1)).items:
             raise _still_runs(id)
         removed = await self.engine.plans.hide(self.tenant, id)
+        await self.engine.plans.starts_settled()
         # Those that were started before it was hidden, and after the others were looked for.
-        if force:
-            await self._cancel_all(id)
-        elif (await self._open_of(id, limit=1)).items:
+        if (await self._open_of(id, limit=1)).items:
             await self.engine.plans.show_again(self.tenant, removed)
             raise _still_runs(id)
+
+    async def withdraw_definition(self, id: str) -> DefinitionRow | None:
+        """Let a definition be as if it were not there; what runs of it keeps its version. NotFound.
+
+        What it gives is the version that was the newest; None where it was taken away before and
+        instances of it still run, so that who broke off before they were cancelled can go on.
+        """
+        plans = self.engine.plans
+        there = await self.engine.store.definition(self.tenant, id)
+        if there is not None and is_hidden(there) and (await self._open_of(id, limit=1)).items:
+            return None
+        removed = await plans.hide(self.tenant, id)
+        await plans.starts_settled()
+        return removed
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
@@ -248,7 +258,7 @@ class Workspace:
         aware(asked.deadline, "deadline")
         if is_rehearsed(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
-        plans = self.engine.plans
+        plans, looked_at = self.engine.plans, self.engine.clock.ticks()
         try:
             deployed = await plans.for_new(self.tenant, asked.workflow, version or asked.version)
             deployed.refuse_unavailable()
@@ -260,6 +270,10 @@ class Workspace:
                 raise
         else:
             answer = await self._start(deployed, asked, instance_id)
+            is_ours = not answer.is_repeat
+            if is_ours and await plans.went_meanwhile(self.tenant, asked.workflow, looked_at):
+                await self._cancel(answer.instance_id)
+                raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
         if answer.is_repeat and instance_id not in (None, answer.instance_id):
             raise key_conflict(answer.instance_id)
         return answer
@@ -305,10 +319,8 @@ class Workspace:
 
     async def held(self, id: str) -> Held:
         """An instance as its log says it is now; NotFound when there is none."""
-        held = await self.engine.state_of(id)
-        if held.tenant != self.tenant:
-            raise not_there(id)
-        return held
+        await self.instance(id)  # another tenant's is not even loaded
+        return await self.engine.state_of(id)
 
     async def instances(
         self,
@@ -447,6 +459,8 @@ class Workspace:
         else:
             edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
             status = await instance.retry(edited=edited)
+        # What is tried again has none any more. One of something that was handled is left, such as
+        # of a step that was poison: it goes now.
         await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
         return status
 
@@ -530,24 +544,15 @@ class Workspace:
         if not (await self.page(query)).items:
             raise Conflict(rejection.message, code=rejection.code)
 
-    async def _open_of(self, id: str, *, limit: int, after: str | None = None) -> InstancePage:
+    async def _open_of(self, id: str, *, limit: int) -> InstancePage:
         open_ones = tuple(each for each in Status if each not in FINAL)
-        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit, after=after)
+        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit)
         return await self.page(query)
-
-    async def _cancel_all(self, id: str) -> None:
-        after: str | None = None
-        while True:
-            page = await self._open_of(id, limit=_AT_ONCE, after=after)
-            await asyncio.gather(*(self._cancel(row.id) for row in page.items))
-            after = page.next_after
-            if after is None:
-                return
 
     async def _cancel(self, id: str) -> None:
         # One that has ended meanwhile, or is not even there any more, needs no cancelling.
         with suppress(Conflict, NotFound):
-            await self._own(id).cancel("its workflow was removed")
+            await self._own(id).cancel(WORKFLOW_REMOVED)
 
     async def _begun(self, asked: Start) -> Answer | None:
         """What the same start made before, if that was under the same key; Conflict."""

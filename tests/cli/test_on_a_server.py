@@ -265,6 +265,21 @@ def test_a_store_and_a_server_are_not_named_together(do: Do, server: str, tmp_pa
     assert do("run", "--outstanding").code == 2
 
 
+@pytest.mark.parametrize("command", ["verify", "migrate", "prune"])
+def test_what_works_on_a_store_alone_refuses_a_server(
+    do: Do, server: str, tmp_path: Path, command: str
+) -> None:
+    """Else it would do so to another store than the one that was meant."""
+    meant = do(command)
+    assert (meant.code, "works on a store" in meant.err) == (2, True), meant
+    store = f"sqlite:///{tmp_path / 'own.db'}"
+    typed = do(command, "--server", server, "--store", store)
+    assert (typed.code, "--server" in typed.err) == (2, True), typed
+    assert do("migrate", "--store", store).code == 0
+    assert do(command, "--store", store).code == 0, "the store that is typed is the one meant"
+    assert do(command, TENUTO_STORE=store).code == 0
+
+
 @pytest.mark.parametrize("words", [("list",), ("show", "@last"), ("start", "double")])
 def test_that_nobody_is_there_exits_5(
     do: Do, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -26,6 +26,7 @@ _TITLES = {
     403: "Whoever asks may not.",
     404: "There is no such thing.",
     409: "Not in the state things are in.",
+    410: "It was, and is over.",
     412: "Somebody has changed it meanwhile.",
     413: "Too large.",
     415: "Not the right type of body.",
@@ -164,7 +165,7 @@ def _response(
     operation: Operation, status: int, of_type: dict[tuple[str, str], dict[str, Any]]
 ) -> Object:
     described: Object = {"description": _TITLES[status]}
-    if status == 304:
+    if status in (204, 304):
         return described
     is_own = status == operation.status or (
         status in operation.other_statuses and (status < 400 or operation.is_public)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tenuto.access.audit import AuditLog
 from tenuto.access.gatekeeper import Gatekeeper
 from tenuto.access.keys import Keys
+from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
 from tenuto.api.admission import Admission, Audited
@@ -120,7 +121,7 @@ class Service:
 
     def count_source(self, address: str) -> None:
         """Count a request from an address, whoever asks; 429 where there have been too many."""
-        _take(self.source_rates, address)
+        _take(self.source_rates, counted_as(address))
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""

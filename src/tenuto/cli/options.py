@@ -39,6 +39,18 @@ IdempotencyKey = Annotated[
     str | None,
     typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
 ]
+Input = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
+]
+CorrelationId = Annotated[
+    str | None,
+    typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
+]
+WatchTimeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
+]
 Instance = Annotated[
     str,
     typer.Argument(

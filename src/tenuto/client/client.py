@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tenuto.client.connection import PATIENCE, Ask, Connection, part
+from tenuto.client.connection import NEXT_AFTER, PATIENCE, Ask, Connection, part
 from tenuto.client.dead_letters import DeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -34,8 +34,9 @@ class Client:
     """A service elsewhere, with the names that `Tenuto` has.
 
     Use it as `async with Client("https://tenuto.example", key="tnt_…") as client:`. Several
-    addresses of one service may be given: where one does not answer, the next is asked. What fails
-    on the way is tried again for `patience` seconds, where that cannot do anything twice.
+    addresses of one service may be given: where one does not answer, the next is asked, and what
+    may be asked twice as soon as one has said nothing for `next_after` seconds. What fails on the
+    way is tried again for `patience` seconds, where that cannot do anything twice.
     """
 
     def __init__(
@@ -45,12 +46,19 @@ class Client:
         *,
         tenant: str | None = None,
         patience: float = PATIENCE,
+        next_after: float = NEXT_AFTER,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
         """`tenant` is for the administrator of all of them: every other key belongs to one."""
         self._connection = Connection(
-            url, key, tenant=tenant, patience=patience, clock=clock, ids=ids
+            url,
+            key,
+            tenant=tenant,
+            patience=patience,
+            next_after=next_after,
+            clock=clock,
+            ids=ids,
         )
         self._publishing = Publishing(self._connection)
         self._deployed: dict[WorkflowFunction[..., Any], int] = {}
@@ -114,7 +122,8 @@ class Client:
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Let a definition be as if it were not there; its instances keep their versions.
 
-        Conflict while instances of it run, unless `force` cancels them first.
+        Conflict while instances of it run, unless `force` cancels them: they are asked to, one
+        after the other, from when this returns.
         """
         await self._connection.do(Ask("DELETE", f"/workflows/{part(id)}", {"force": force}))
 

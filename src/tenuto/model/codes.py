@@ -934,6 +934,12 @@ _INSTANCES = {
         "has expired.",
         "Post to the `callbackUrl` as it was given, and have another made before it expires.",
     ),
+    "TEN-3065": Code(
+        "Over, with its instance",
+        "The URL was made for one instance, which has ended or is not there any more: nothing is "
+        "taken through it.",
+        "Stop posting; have another URL made for another instance.",
+    ),
     "TEN-3070": Code(
         "No such test run",
         "There is no test run under this id: it was stopped, or erased after an hour.",

@@ -73,13 +73,6 @@ class VersionQuery(Query, frozen=True, kw_only=True, rename="camel"):
     version: Version | None = None
 
 
-class RemoveQuery(Query, frozen=True, kw_only=True, rename="camel"):
-    """What becomes of its instances."""
-
-    force: bool = False
-    """Cancel those that run, and undo what they have done."""
-
-
 @operation(
     "POST",
     f"{API}/workflows",
@@ -222,22 +215,6 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
         items=list(map(_item, rows)),
         next_cursor=write_cursor(wanted[-1]) if wanted and wanted[-1] > 1 else None,
     )
-
-
-@operation(
-    "DELETE",
-    f"{API}/workflows/{{id}}",
-    summary="Remove a definition and its triggers; with force its instances are cancelled first.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_WRITE,
-    query=RemoveQuery,
-    status=204,
-    other_statuses=(409,),
-)
-async def remove_workflow(call: Call[RemoveQuery]) -> None:
-    call.before = recorded.definition(await call.workspace.definition(call.path["id"]))
-    call.after = {"force": call.query.force}
-    await call.workspace.remove_definition(call.path["id"], force=call.query.force)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:

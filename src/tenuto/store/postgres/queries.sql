@@ -85,7 +85,9 @@ FOR KEY SHARE;
 
 -- name: entries
 -- Part, the gate: entries in the log where nobody's are. The first of an instance in a turn, the one
--- with the turn's id, goes in only if the one before it is there.
+-- with the turn's id, goes in only if the one before it is the newest, and whoever only holds a place if
+-- none is there or behind it. The unique index alone would not tell: an entry that is being erased is in
+-- nobody's way any more once that is done.
 INSERT INTO tenuto.workflow_execution_history (
     instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
     payload, error_message, at_ms, turn_id
@@ -100,12 +102,15 @@ FROM unnest(
     payload, error_message, at_ms, turn_id
 )
 WHERE
-    entry.turn_id IS NULL
+    (entry.turn_id IS NULL AND entry.event_type <> '')
     OR entry.seq = 1
-    OR (
-        SELECT true FROM tenuto.workflow_execution_history AS previous
-        WHERE previous.instance_id = entry.instance_id AND previous.seq = entry.seq - 1
-    )
+    OR coalesce(
+        (
+            SELECT newest.seq FROM tenuto.workflow_execution_history AS newest
+            WHERE newest.instance_id = entry.instance_id
+            ORDER BY newest.seq DESC LIMIT 1
+        ), 0
+    ) BETWEEN CASE WHEN entry.turn_id IS NULL THEN 0 ELSE entry.seq - 1 END AND entry.seq - 1
 ON CONFLICT (instance_id, seq) DO NOTHING
 RETURNING instance_id;
 
