@@ -173,7 +173,7 @@ class InstanceRef:
         while True:
             after = items[-1]["seq"] if items else 0
             assert isinstance(after, int)
-            rows = await self._engine.store.entries(self.id, after=after)
+            rows = await self._engine.store.seen_by(self._tenant).entries(self.id, after=after)
             if not rows:
                 if not items:
                     raise not_there(self.id)
@@ -318,9 +318,7 @@ class InstanceRef:
         return answer.status
 
     async def _held(self) -> Held:
-        held = await self._engine.state_of(self.id)
-        if held.tenant != self._tenant:
-            raise not_there(self.id)
+        held = await held_by(self._engine, self._tenant, self.id, is_known=self._is_known)
         self._is_known = True
         return held
 
@@ -329,7 +327,7 @@ class InstanceRef:
         if self._is_known:
             return
         query = InstanceQuery(ids=(self.id,), limit=1, tenant=self._tenant)
-        if not (await self._engine.store.instances(query)).items:
+        if not (await self._engine.store.seen_by(self._tenant).instances(query)).items:
             raise not_there(self.id)
         self._is_known = True
 
@@ -337,6 +335,20 @@ class InstanceRef:
 def not_there(id: str) -> NotFound:
     """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
     return NotFound(f"there is no instance {id}")
+
+
+async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = False) -> Held:
+    """A tenant's instance as its log says it is now; NotFound when there is none.
+
+    An engine holds those of all tenants in memory: so a store that has a wall between them is asked
+    too, unless it `is_known` to be this one's.
+    """
+    held = await engine.state_of(id)
+    if held.tenant != tenant:
+        raise not_there(id)
+    if not is_known and await engine.store.keeps_from(tenant, id):
+        raise not_there(id)
+    return held
 
 
 def instance_view(held: Held) -> Object:
@@ -423,9 +435,7 @@ async def begin_rerun(
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
-    earlier = await engine.state_of(id)
-    if earlier.tenant != tenant:
-        raise not_there(id)
+    earlier = await held_by(engine, tenant, id)
     if is_rehearsed(earlier.state.definition_id):
         raise Conflict("a test run is not run again", code="TEN-3071")
     return earlier
