@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tenuto.cli.doctoring import doctor
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.driver import Connection
 from tenuto.store.protocol import InstanceQuery
@@ -67,6 +69,13 @@ async def has_wall(store: PostgresStore) -> bool:
     wall = await store.wall()
     assert wall is not None
     return wall.is_up
+
+
+async def said_by_doctor(url: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    await doctor(url, is_json=True)
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    [found] = [each for each in findings if each["what"] == "tenants"]
+    return found["state"], found["advice"]
 
 
 async def test_every_table_with_a_tenant_shows_its_rows_alone(url: str, opened: Opener) -> None:
@@ -132,25 +141,33 @@ async def test_a_connection_that_broke_says_it_anew(url: str, opened: Opener) ->
 
 
 async def test_where_no_role_can_be_made_it_works_without_and_says_what_to_run(
-    bare_url: str, humble: str, opened: Opener, caplog: pytest.LogCaptureFixture
+    bare_url: str,
+    humble: str,
+    opened: Opener,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with caplog.at_level(logging.WARNING, "tenuto.store"):
         store = await opened(humble)
         await store.commit(turn("t1", begin("i1"), process_id="p1"))
-        for _ in range(2):
-            assert (await store.seen_by("default").instances(InstanceQuery(limit=1))).items
+        assert (await store.seen_by("default").instances(InstanceQuery(limit=1))).items
+        store.seen_by("~test:i1")
+        assert [each for each in caplog.records if "second time" in each.getMessage()] == []
+        for tenant in ("default", "other", "another"):
+            assert (await store.seen_by(tenant).instances(InstanceQuery(limit=1))).items
     [said] = [each.getMessage() for each in caplog.records if "second time" in each.getMessage()]
     wall = await store.wall()
     assert wall is not None
     assert not wall.is_up
     assert wall.advice in said
+    assert await said_by_doctor(humble, capsys) == ("warning", wall.advice)
     _, _, script = wall.advice.partition("start anew: ")
     await run(bare_url, script)
     again = await opened(humble, "p2")
     assert await has_wall(again)
     assert (await again.seen_by("default").instances(InstanceQuery(limit=1))).items
     assert (await again.seen_by("other").instances(InstanceQuery(limit=1))).items == []
-    assert again.statements > 0
+    assert await said_by_doctor(humble, capsys) == ("ok", "")
 
 
 async def test_an_owner_who_may_make_roles_needs_nobody(

@@ -8,11 +8,12 @@ is never taken for dead because something else is slow.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec.structs import replace
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
@@ -82,7 +83,14 @@ from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import TRIES, Session
-from tenuto.store.postgres.wall import Reader, TenantPool, WalledPool, reader_of, wall_of
+from tenuto.store.postgres.wall import (
+    NoWall,
+    Reader,
+    TenantPool,
+    WalledPool,
+    reader_of,
+    wall_of,
+)
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
@@ -115,8 +123,6 @@ from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tenuto.store.tenant_protocol import TenantReads
 from tenuto.store.upkeep_protocol import Depths, Wall
-
-log = logging.getLogger(__name__)
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -691,7 +697,11 @@ class PostgresStore:
         return self._connections.is_pooled
 
     def seen_by(self, tenant: str) -> TenantReads:
-        return self if self._walled is None else _SeenByTenant(self, self._walled, tenant)
+        if self._walled is not None:
+            return _SeenByTenant(self, self._walled, tenant)
+        if self._no_wall is not None:
+            self._no_wall.read_for(tenant)
+        return self
 
     async def keeps_from(self, tenant: str, instance_id: str) -> bool:
         if self._walled is None:
@@ -705,7 +715,14 @@ class PostgresStore:
             return await wall_of(session, await reader_of(session))
 
     async def depths(self, now: datetime) -> Depths:
-        return await upkeep.depths(self._connections, now)
+        found = await upkeep.depths(self._connections, now)
+        if self._walled is None:
+            return found
+        return replace(
+            found,
+            connections=found.connections + self._walled.size,
+            connections_in_use=found.connections_in_use + self._walled.in_use,
+        )
 
     async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
@@ -846,6 +863,7 @@ class PostgresStore:
         self._claims = Claims()
         self._pool = Pool(server, self._most_connections, self._patience)
         self._walled: WalledPool | None = None
+        self._no_wall: NoWall | None = None
         self._listener = HintListener(
             listening,
             self._address.schema,
@@ -860,11 +878,7 @@ class PostgresStore:
             size = self._most_connections
             self._walled = WalledPool(server, size, self._patience, reader.name)
             return
-        wall = await wall_of(self._heart, reader)
-        log.warning(
-            "%s does not keep tenants apart a second time, by row security. %s",
-            *(self._address.shown, wall.advice),
-        )
+        self._no_wall = NoWall(self._address.shown, await wall_of(self._heart, reader))
 
     @property
     def _connections(self) -> Pool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.rehearsal import is_rehearsed
 from tenuto.store.postgres.address import identifier
 from tenuto.store.postgres.driver import Connection, Row
 from tenuto.store.postgres.pool import Pool
@@ -15,6 +17,8 @@ from tenuto.store.postgres.rights import Roles, roles_of
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
 from tenuto.store.upkeep_protocol import Wall
+
+log = logging.getLogger(__name__)
 
 
 class Reader(NamedTuple):
@@ -93,6 +97,26 @@ def _lent(reader: Reader, user: str) -> str:
 def _lent_anew(reader: Reader, user: str) -> str:
     revoked = f"REVOKE {identifier(reader.name)} FROM {user}"
     return f"{revoked}; {_lent(reader, user)}" if reader.may_be_lent else revoked
+
+
+class NoWall:
+    """Says once, when there is more than one tenant, that the program alone keeps them apart."""
+
+    def __init__(self, shown: str, wall: Wall) -> None:
+        self._said = ("%s does not keep tenants apart a second time. %s", shown, wall.advice)
+        self._first: str | None = None
+        self._has_warned = False
+
+    def read_for(self, tenant: str) -> None:
+        """Something is read for a tenant."""
+        # What is only tried out has an inbox of its own, and is still its tenant's.
+        if self._has_warned or is_rehearsed(tenant):
+            return
+        if self._first is None:
+            self._first = tenant
+        elif tenant != self._first:
+            self._has_warned = True
+            log.warning(*self._said)
 
 
 class WalledPool(Pool):
