@@ -189,6 +189,7 @@ def _text(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=repr).decode() if value else ""
 
 
+@pytest.mark.slow
 async def test_a_lost_filter_shows_nothing_of_another_tenant(town: Town) -> None:
     """Nor does it without the mistake; and without the wall the mistake would be seen."""
     _, theirs = await town.furnish()

@@ -70,17 +70,19 @@ async def wall_of(session: Session, reader: Reader) -> Wall:
             "before PostgreSQL 16 nobody else can act as another role without being held back "
             "as it is.",
         )
+    owner = identifier(roles.owner)
     steps = []
     if not reader.is_there:
         steps.append(f"CREATE ROLE {name} NOLOGIN")
     elif reader.is_everywhere and not reader.is_held_back:
-        owner = identifier(roles.owner)
         steps += [f"ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS", f"REVOKE {owner} FROM {name}"]
     if not reader.may_be_used:
         steps.append(_lent(reader, user))
+    said = [f"As an administrator run: {'; '.join(steps)}."] if steps else []
     if not reader.is_everywhere:
-        steps.append(_raised(reader, session.schema))
-    return Wall(is_up=False, advice=f"As an administrator run, and start anew: {'; '.join(steps)}")
+        # Never as an administrator: what a function does is its owner's to say.
+        said.append(f"As the role {owner} run: {_raised(reader, session.schema)}.")
+    return Wall(is_up=False, advice=" ".join([*said, "Then start anew."]))
 
 
 async def _roles(session: Session) -> Roles:

@@ -102,6 +102,16 @@ DECLARE
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = reader) THEN
         EXECUTE format('CREATE ROLE %I NOLOGIN', reader);
+    ELSIF EXISTS (
+        SELECT 1
+        FROM pg_catalog.pg_auth_members AS membership
+        INNER JOIN pg_catalog.pg_roles AS role ON role.oid = membership.roleid
+        WHERE
+            role.rolname = reader
+            AND pg_catalog.pg_get_userbyid(membership.member) <> current_user
+    ) THEN
+        -- Somebody was here first, and would see what it is granted: that is for people to decide.
+        RETURN;
     END IF;
     IF NOT pg_catalog.pg_has_role(reader, CASE WHEN is_newer THEN 'SET' ELSE 'MEMBER' END) THEN
         EXECUTE format(
