@@ -152,10 +152,11 @@ class _Listeners:
         return new_secret("".join(self._ids.short() for _ in range(4)))
 
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
-        backlogs = await self._store.backlogs(self._tenant)
+        seen = self._store.seen_by(self._tenant)
+        backlogs = await seen.backlogs(self._tenant)
         return [
             (each, backlogs.get(each.id))
-            for each in await self._store.listeners(self._tenant)
+            for each in await seen.listeners(self._tenant)
             if each.kind == self.kind
         ]
 

@@ -30,7 +30,7 @@ from tenuto.engine.starting import (
 )
 from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
-from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
+from tenuto.instances import EMBEDDED, InstanceRef, Summary, held_by, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, InvalidInput, NotAvailable, NotFound, Problem, TenutoError
@@ -51,6 +51,7 @@ from tenuto.store.protocol import (
     InstanceQuery,
     InstanceRow,
 )
+from tenuto.store.tenant_protocol import TenantReads
 from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
@@ -145,7 +146,7 @@ class Workspace:
         """
         engine = self.engine
         definition_id = engine.plans.compile(document).definition.id
-        before = await engine.store.definition(self.tenant, definition_id)
+        before = await self._seen.definition(self.tenant, definition_id)
         newest = 0 if before is None else before.version
         saved = await engine.plans.save(self.tenant, document, only_after=only_after)
         is_new = saved.version != newest
@@ -155,7 +156,7 @@ class Workspace:
         """A definition as it was saved, without a version the newest; NotFound."""
         found = None
         if not is_rehearsed(id):
-            found = await self.engine.store.definition(self.tenant, id, version)
+            found = await self._seen.definition(self.tenant, id, version)
         if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
@@ -163,9 +164,9 @@ class Workspace:
 
     async def versions(self, id: str, versions: Iterable[int]) -> list[DefinitionRow]:
         """Those of some versions of a definition that are there, in their order."""
-        store = self.engine.store
+        seen = self._seen
         rows = await asyncio.gather(
-            *(store.definition(self.tenant, id, version) for version in versions)
+            *(seen.definition(self.tenant, id, version) for version in versions)
         )
         return list(filter(is_there, rows))
 
@@ -174,9 +175,7 @@ class Workspace:
         found: list[DefinitionRow] = []
         while len(found) < limit:
             wanted = limit - len(found)
-            rows = await self.engine.store.newest_definitions(
-                self.tenant, after=after, limit=wanted
-            )
+            rows = await self._seen.newest_definitions(self.tenant, after=after, limit=wanted)
             found += filter(is_there, rows)
             if len(rows) < wanted:
                 break
@@ -212,7 +211,7 @@ class Workspace:
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids = await self.engine.store.definition_ids(self.tenant)
+        ids = await self._seen.definition_ids(self.tenant)
         return [id for id in ids if not is_rehearsed(id)]
 
     # -- instances
@@ -303,9 +302,7 @@ class Workspace:
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        found = await self.engine.store.instances(
-            InstanceQuery(ids=(id,), limit=1, tenant=self.tenant)
-        )
+        found = await self._seen.instances(InstanceQuery(ids=(id,), limit=1, tenant=self.tenant))
         if not found.items:
             raise not_there(id)
         return self._own(id)
@@ -319,8 +316,7 @@ class Workspace:
 
     async def held(self, id: str) -> Held:
         """An instance as its log says it is now; NotFound when there is none."""
-        await self.instance(id)  # another tenant's is not even loaded
-        return await self.engine.state_of(id)
+        return await held_by(self.engine, self.tenant, id)
 
     async def instances(
         self,
@@ -364,7 +360,7 @@ class Workspace:
         query = msgspec.structs.replace(query, tenant=self.tenant)
         wanted = query.limit
         while True:
-            page = await self.engine.store.instances(query)
+            page = await self._seen.instances(query)
             if query.ids:
                 return page
             rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
@@ -426,12 +422,12 @@ class Workspace:
         self, limit: int, *, below: DeadLetterPlace | None = None
     ) -> list[DeadLetterRow]:
         """Dead letters, newest first."""
-        return await self.engine.store.dead_letters(self.tenant, limit, below=below)
+        return await self._seen.dead_letters(self.tenant, limit, below=below)
 
     async def dead_letter(self, id: str) -> DeadLetterRow:
         """A dead letter; NotFound when there is none."""
         instance_id = id.partition(":")[0]
-        found = await self.engine.store.dead_letter(self.tenant, instance_id, id)
+        found = await self._seen.dead_letter(self.tenant, instance_id, id)
         if found is None:
             raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
         return found
@@ -527,6 +523,11 @@ class Workspace:
         return self._listeners(Subscriptions)
 
     # -- inner
+
+    @property
+    def _seen(self) -> TenantReads:
+        """What is read for somebody is read as its tenant, who sees nothing of the others'."""
+        return self.engine.store.seen_by(self.tenant)
 
     def _own(self, id: str) -> InstanceRef:
         """An instance that is there and this tenant's: never one whose id came from outside."""

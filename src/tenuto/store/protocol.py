@@ -37,6 +37,7 @@ from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 from tenuto.store.stats_protocol import StatsStore
 from tenuto.store.task_protocol import TasksMark, TaskStore
+from tenuto.store.tenant_protocol import SeenByTenants
 from tenuto.store.upkeep_protocol import Upkeep
 
 BEAT_EVERY = timedelta(seconds=3)
@@ -595,7 +596,16 @@ class Pulse(NamedTuple):
 
 
 class Store(
-    AccessStore, BulkStore, Erasing, Jobs, OutboxStore, StatsStore, TaskStore, Upkeep, Protocol
+    AccessStore,
+    BulkStore,
+    Erasing,
+    Jobs,
+    OutboxStore,
+    SeenByTenants,
+    StatsStore,
+    TaskStore,
+    Upkeep,
+    Protocol,
 ):
     """The verbs of a store. All of them are safe to repeat."""
 

@@ -186,7 +186,7 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
     newest = (await call.workspace.held(id)).state.version
-    entries = call.workspace.engine.store.entries
+    entries = call.workspace.engine.store.seen_by(call.workspace.tenant).entries
     if asked.order == "asc":
         begin = begin or 0
         rows = await entries(id, after=begin, limit=asked.limit)

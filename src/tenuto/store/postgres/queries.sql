@@ -9,6 +9,10 @@
 -- A comparison that must be a look-up for each row is written as a scalar sub-select or as LATERAL with
 -- a limit: the planner cannot turn that into a walk, whatever it believes about the tables' sizes.
 -- What is claimed is chosen in a MATERIALIZED part, so that a limit is a limit.
+--
+-- What is read for a tenant passes a wall (`wall`), before which an index finds nothing by a comparison
+-- that might fail and tell something of a row: those of texts and numbers may come first, a COALESCE in
+-- one may not.
 
 ---------------------------------------------------------------------------------------- transactions
 
@@ -1145,14 +1149,18 @@ WITH begun AS MATERIALIZED (
         ) AS older
 ),
 
+place AS MATERIALIZED (
+    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
+),
+
 looked_at AS MATERIALIZED (
     SELECT event.*
-    FROM begun
+    FROM place
     CROSS JOIN LATERAL (
         SELECT * FROM tenuto.events AS stored
         WHERE
             stored.tenant = :tenant AND stored.pattern = :pattern
-            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+            AND stored.number > place.after
         ORDER BY stored.number LIMIT :limit
     ) AS event
 )
@@ -1207,14 +1215,18 @@ WITH begun AS MATERIALIZED (
         ) AS older
 ),
 
+place AS MATERIALIZED (
+    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
+),
+
 looked_at AS MATERIALIZED (
     SELECT event.*
-    FROM begun
+    FROM place
     CROSS JOIN LATERAL (
         SELECT * FROM tenuto.events AS stored
         WHERE
             stored.tenant = :tenant
-            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+            AND stored.number > place.after
         ORDER BY stored.number LIMIT :limit
     ) AS event
 )
@@ -2243,6 +2255,85 @@ LEFT JOIN pg_catalog.pg_class AS info
     ON info.relnamespace = namespace.oid AND info.relname = 'schema_info'
 CROSS JOIN LATERAL (SELECT coalesce(info.relowner, namespace.nspowner) AS id) AS owner
 WHERE namespace.nspname = :schema;
+
+-- name: wall
+-- Who reads for a tenant: the role that the policies name, else the one that they ought to; whether
+-- there is such a role, whether every table that has to be is guarded for it, and whether that counts for
+-- it at all; whether this user may act as it, and whether this user, who is to see everything, is held
+-- back as it is; and whether the server tells acting as a role from inheriting it.
+WITH guarded AS MATERIALIZED (
+    SELECT class.oid, class.relowner, class.relrowsecurity
+    FROM pg_catalog.pg_class AS class
+    INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+    WHERE
+        namespace.nspname = :schema AND class.relkind = 'r'
+        AND (
+            class.relname IN ('workflow_execution_history', 'webhook_deliveries')
+            OR EXISTS (
+                SELECT 1 FROM pg_catalog.pg_attribute AS attribute
+                WHERE
+                    attribute.attrelid = class.oid AND attribute.attname = 'tenant'
+                    AND attribute.attnum > 0 AND NOT attribute.attisdropped
+            )
+        )
+),
+
+reader AS MATERIALIZED (
+    SELECT role.oid, role.rolname, role.rolsuper, role.rolbypassrls
+    FROM pg_catalog.pg_roles AS role
+    WHERE role.oid IN (
+        SELECT unnest(policy.polroles) FROM pg_catalog.pg_policy AS policy
+        WHERE
+            policy.polrelid IN (SELECT guarded.oid FROM guarded)
+            AND policy.polname = 'rows_of_the_tenant'
+    )
+    ORDER BY role.oid LIMIT 1
+)
+
+SELECT
+    coalesce(reader.rolname, tenuto.reader_name())::text,
+    reader.oid IS NOT NULL
+    OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = tenuto.reader_name()),
+    reader.oid IS NOT NULL AND (
+        SELECT
+            bool_and(
+                guarded.relrowsecurity
+                AND has_table_privilege(reader.oid, guarded.oid, 'SELECT')
+                AND EXISTS (
+                    SELECT 1 FROM pg_catalog.pg_policy AS policy
+                    WHERE
+                        policy.polrelid = guarded.oid AND policy.polname = 'rows_of_the_tenant'
+                        AND NOT policy.polpermissive AND policy.polroles = ARRAY[reader.oid]
+                )
+            )
+        FROM guarded
+    ),
+    reader.oid IS NOT NULL AND NOT (
+        reader.rolsuper OR reader.rolbypassrls
+        OR EXISTS (
+            SELECT 1 FROM guarded WHERE pg_has_role(reader.oid, guarded.relowner, 'USAGE')
+        )
+    ),
+    reader.oid IS NOT NULL AND pg_has_role(
+        reader.oid,
+        CASE
+            WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET'
+            ELSE 'MEMBER'
+        END
+    ),
+    reader.oid IS NOT NULL AND pg_has_role(reader.oid, 'USAGE')
+    AND EXISTS (SELECT 1 FROM guarded WHERE row_security_active(guarded.oid)),
+    current_setting('server_version_num')::integer >= 160000
+FROM (SELECT 1) AS one
+LEFT JOIN reader ON true;
+
+-- name: read_for
+-- Act, from now on, as who sees the rows of one tenant alone.
+SELECT set_config('role', :reader, false), set_config('tenuto_reader.tenant', :tenant, false);
+
+-- name: read_for_once
+-- The same until the transaction ends, on a connection that keeps nothing.
+SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :tenant, true);
 
 -- name: lock_patience
 -- How long each statement of this transaction waits for others.

@@ -107,7 +107,8 @@ from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.upkeep_protocol import Depths, Wall
 
 T = TypeVar("T")
 
@@ -633,6 +634,12 @@ class SqliteStore:
     @property
     def is_pooled(self) -> bool:
         return False
+
+    def seen_by(self, tenant: str) -> TenantReads:  # noqa: ARG002
+        return self
+
+    async def wall(self) -> Wall | None:
+        return None
 
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))
