@@ -14,6 +14,8 @@ EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.py
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes: what one has compiled, the others shall find.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 
