@@ -50,6 +50,7 @@ async def test_a_task_is_claimed_kept_and_completed(serve: Serve) -> None:
         id = await started(call, {"parcel": 7})
         task = await claimed(call)
         assert (task["instanceId"], task["stepId"], task["input"]) == (id, "send", {"parcel": 7})
+        assert (task["iteration"], task["attempt"]) == ("", 1)
         assert task["context"] == {"workflowDefinitionId": "ship", "retryCount": 0}
         path = f"/executions/{task['executionId']}"
         said = {"leaseToken": task["leaseToken"]}
