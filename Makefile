@@ -14,6 +14,8 @@ EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.py
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes: what one has compiled, the others shall find.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 
@@ -41,8 +43,13 @@ run: setup  ## Serve the examples and say what to try; a change of a file is the
 demo: setup  ## Show what Tenuto promises: an order survives the death of its process
 	$(BIN)/python -m tenuto.demo
 
+# The types are checked by one process, so that tests are run beside it.
 .PHONY: test
-test: lint types contracts  ## Run every check
+test: lint contracts  ## Run every check
+	@$(MAKE) --no-print-directory --jobs=2 types tests
+
+.PHONY: tests
+tests: setup
 	$(BIN)/python -m pytest $(WAITING) -m "not soak" --durations=15
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.

@@ -12,7 +12,6 @@ from bench.postgres.runs import open_app
 from bench.postgres.server import new_database
 from bench.report import Report
 from bench.restate.running import durability, running
-from bench.scenarios import WARM_UP
 from bench.workflows import linear
 from tenuto.cli.serving import fast_loop
 from tenuto.store.postgres import PostgresStore
@@ -57,12 +56,12 @@ def promise_beside(report: Report) -> None:
 
 async def _in_process(report: Report, url: str) -> float:
     async with open_app(url, linear(STEPS)) as app:
-        await run_all(app, f"linear_{STEPS}", WARM_UP)
+        await run_all(app, f"linear_{STEPS}", INSTANCES)
         seconds = await run_all(app, f"linear_{STEPS}", INSTANCES)
         store = app.engine.store
         assert isinstance(store, PostgresStore)
         report.facts["durability, PostgreSQL"] = await store.settings()
-        await verified(app, INSTANCES + WARM_UP)
+        await verified(app, 2 * INSTANCES)
     return seconds
 
 
@@ -71,7 +70,7 @@ async def _pulled(url: str) -> tuple[float, float]:
     workflow = f"linear_{STEPS}"
     async with calling(url) as caller:
         await caller.deploy(linear(STEPS))
-        await timed(lambda n: caller.run(workflow, n), WARM_UP, WARM_UP)
+        await timed(lambda n: caller.run(workflow, n), INSTANCES, INSTANCES)
         each = await timed(lambda n: caller.run(workflow, n), INSTANCES, INSTANCES)
         began = time.perf_counter()
         await caller.start_many(workflow, 0, INSTANCES)
@@ -82,5 +81,5 @@ async def _pulled(url: str) -> tuple[float, float]:
 
 async def _on_restate(url: str) -> float:
     async with calling(url) as caller:
-        await timed(lambda n: caller.send(f"/linear/warm-{n}/run", n), WARM_UP, WARM_UP)
+        await timed(lambda n: caller.send(f"/linear/warm-{n}/run", n), INSTANCES, INSTANCES)
         return await timed(lambda n: caller.send(f"/linear/{n}/run", n), INSTANCES, INSTANCES)

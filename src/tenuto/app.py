@@ -148,14 +148,20 @@ class Tenuto:
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
         return await self._own.instances(
             status=status,
             workflow=workflow,
             correlation_id=correlation_id,
             current_step=current_step,
+            variables=variables,
             limit=limit,
         )
 

@@ -173,7 +173,7 @@ class InstanceRef:
         while True:
             after = items[-1]["seq"] if items else 0
             assert isinstance(after, int)
-            rows = await self._engine.store.entries(self.id, after=after)
+            rows = await self._engine.store.seen_by(self._tenant).entries(self.id, after=after)
             if not rows:
                 if not items:
                     raise not_there(self.id)
@@ -318,9 +318,7 @@ class InstanceRef:
         return answer.status
 
     async def _held(self) -> Held:
-        held = await self._engine.state_of(self.id)
-        if held.tenant != self._tenant:
-            raise not_there(self.id)
+        held = await held_by(self._engine, self._tenant, self.id, is_known=self._is_known)
         self._is_known = True
         return held
 
@@ -328,15 +326,28 @@ class InstanceRef:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        query = InstanceQuery(ids=(self.id,), limit=1, tenant=self._tenant)
-        if not (await self._engine.store.instances(query)).items:
-            raise not_there(self.id)
+        await _refuse_foreign(self._engine, self._tenant, self.id)
         self._is_known = True
 
 
 def not_there(id: str) -> NotFound:
     """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
     return NotFound(f"there is no instance {id}")
+
+
+async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = False) -> Held:
+    """A tenant's instance as its log says it is now; NotFound when there is none.
+
+    Another tenant's is not even loaded: how long that takes would tell that it is there. And an
+    engine holds those of all tenants in memory, so that the store, which may have a wall between
+    them, is asked, unless it `is_known` to be this one's.
+    """
+    if not is_known:
+        await _refuse_foreign(engine, tenant, id)
+    held = await engine.state_of(id)
+    if held.tenant != tenant:
+        raise not_there(id)
+    return held
 
 
 def instance_view(held: Held) -> Object:
@@ -389,6 +400,13 @@ def history_view(row: LogRow) -> Object:
     }
 
 
+async def _refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
+    """NotFound unless it is the tenant's: nothing but that is read."""
+    query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
+    if not (await engine.store.seen_by(tenant).instances(query)).items:
+        raise not_there(id)
+
+
 async def begin_rerun(
     engine: Engine,
     tenant: str,
@@ -423,9 +441,7 @@ async def begin_rerun(
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
-    earlier = await engine.state_of(id)
-    if earlier.tenant != tenant:
-        raise not_there(id)
+    earlier = await held_by(engine, tenant, id)
     if is_rehearsed(earlier.state.definition_id):
         raise Conflict("a test run is not run again", code="TEN-3071")
     return earlier

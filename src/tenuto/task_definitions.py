@@ -41,6 +41,7 @@ class TaskDefinitions:
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._store: Store = engine.store
+        self._seen = engine.store.seen_by(tenant)
         self._known = engine.declared_tasks
         self._clock = engine.clock
         self._may_be_private = engine.settings.private_targets
@@ -66,7 +67,7 @@ class TaskDefinitions:
         """
         self._refuse(task)
         while True:
-            before = await self._store.task(self._tenant, task.id)
+            before = await self._seen.task(self._tenant, task.id)
             version = 0 if before is None else before.version
             is_named = () if before is None else (tag_of(before), "*")
             if only_after not in (None, version, *is_named):
@@ -80,14 +81,14 @@ class TaskDefinitions:
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""
-        row = await self._store.task(self._tenant, id)
+        row = await self._seen.task(self._tenant, id)
         if row is None:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Tasks behind `after`, by their ids."""
-        return list(map(declared, await self._store.tasks(self._tenant, after=after, limit=limit)))
+        return list(map(declared, await self._seen.tasks(self._tenant, after=after, limit=limit)))
 
     async def remove(self, id: str) -> None:
         """Forget a task; NotFound."""
@@ -98,11 +99,11 @@ class TaskDefinitions:
 
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
         """Which of these tasks nobody has declared."""
-        return [id for id in ids if await self._store.task(self._tenant, id) is None]
+        return [id for id in ids if await self._seen.task(self._tenant, id) is None]
 
     async def refuse_bad_input(self, id: str, input: JSON) -> None:
         """InvalidInput where the task is declared and takes other inputs."""
-        row = await self._store.task(self._tenant, id)
+        row = await self._seen.task(self._tenant, id)
         if row is None:
             return
         problems = given_problems(declared(row).task.input_schema, input)

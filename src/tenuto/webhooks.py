@@ -60,6 +60,7 @@ class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
 class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
     """An address that is told of events until it expires."""
 
+    url: str = msgspec.field(name="callbackUrl")
     subscriber_id: str
     filter: str | None
     correlation_id: str | None
@@ -115,6 +116,20 @@ class _Listeners:
         self._changed()
         return enabled
 
+    async def _changed_to(self, id: str, endpoint: Endpoint, patterns: Sequence[str]) -> Listener:
+        """One that is told elsewhere, or of other things, from now on."""
+        changed = replace(
+            await self._found(id),
+            patterns=tuple(dict.fromkeys(patterns)),
+            level=level_heard(patterns),
+            hears_inbox=hears_inbox(patterns),
+            settings=encoded(endpoint),
+        )
+        if not await self._store.change_listener(changed):
+            raise await self._missing(id)
+        self._changed()
+        return await self._found(id)
+
     async def _put(
         self, endpoint: Endpoint, patterns: Sequence[str], expires_at: datetime | None = None
     ) -> Listener:
@@ -138,10 +153,11 @@ class _Listeners:
         return new_secret("".join(self._ids.short() for _ in range(4)))
 
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
-        backlogs = await self._store.backlogs(self._tenant)
+        seen = self._store.seen_by(self._tenant)
+        backlogs = await seen.backlogs(self._tenant)
         return [
             (each, backlogs.get(each.id))
-            for each in await self._store.listeners(self._tenant)
+            for each in await seen.listeners(self._tenant)
             if each.kind == self.kind
         ]
 
@@ -179,16 +195,7 @@ class Webhooks(_Listeners):
         Each is sent as a signed POST until it is answered with 2xx. InvalidInput lists all that is
         wrong. The secret, made unless it is given, is in what this returns and nowhere else.
         """
-        wanted = _patterns(patterns)
-        _refuse(
-            "the webhook cannot be kept",
-            [
-                *url_problems(url, "$.url", may_be_private=self._may_be_private),
-                *pattern_problems(wanted),
-                *secret_problems(secret),
-                *text_problems(description=description),
-            ],
-        )
+        wanted = self._wanted(url, patterns, secret, description)
         endpoint = Endpoint(url=url, secret=secret or self._new_secret(), description=description)
         listener = await self._put(endpoint, wanted)
         return replace(_webhook(listener, None), secret=endpoint.secret)
@@ -203,6 +210,41 @@ class Webhooks(_Listeners):
             if each.id == id:
                 return each
         raise await self._missing(id)
+
+    async def change(
+        self,
+        id: str,
+        url: str,
+        patterns: str | Iterable[str],
+        *,
+        secret: str | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Tell another address, or of other events, from now on; NotFound when there is none.
+
+        What is on its way goes to the new address. The secret stays unless another is given.
+        InvalidInput lists all that is wrong.
+        """
+        wanted = self._wanted(url, patterns, secret, description)
+        before = await self._found(id)
+        kept = secret or _read(before)[0].secret or self._new_secret()
+        endpoint = Endpoint(url=url, secret=kept, description=description)
+        return _webhook(await self._changed_to(id, endpoint, wanted), None)
+
+    def _wanted(
+        self, url: str, patterns: str | Iterable[str], secret: str | None, description: str | None
+    ) -> Sequence[str]:
+        wanted = _patterns(patterns)
+        _refuse(
+            "the webhook cannot be kept",
+            [
+                *url_problems(url, "$.url", may_be_private=self._may_be_private),
+                *pattern_problems(wanted),
+                *secret_problems(secret),
+                *text_problems(description=description),
+            ],
+        )
+        return wanted
 
     async def enable(self, id: str) -> Webhook:
         """Tell it of events again, from now on; one that was not disabled stays as it is."""

@@ -18,9 +18,10 @@ from tenuto.definition import parse_document, unavailable
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
-from tenuto.engine.plans import Deployed, is_there
+from tenuto.engine.plans import Deployed, is_hidden, is_there
 from tenuto.engine.rehearsed import not_run
 from tenuto.engine.requests import Answer
+from tenuto.engine.searching import terms_for
 from tenuto.engine.starting import (
     has_found_another,
     key_conflict,
@@ -29,7 +30,7 @@ from tenuto.engine.starting import (
 )
 from tenuto.engine.taking import Taking
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
-from tenuto.instances import EMBEDDED, InstanceRef, Summary, not_there
+from tenuto.instances import EMBEDDED, InstanceRef, Summary, held_by, not_there
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
@@ -59,12 +60,16 @@ from tenuto.store.protocol import (
     InstanceQuery,
     InstanceRow,
 )
+from tenuto.store.tenant_protocol import TenantReads
 from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
-"""So many instances are cancelled together, or read to pass over test runs."""
+"""So many instances are read together to pass over test runs."""
+
+WORKFLOW_REMOVED = "its workflow was removed"
+"""Why an instance is cancelled whose definition is taken away."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -150,7 +155,7 @@ class Workspace:
         """
         engine = self.engine
         definition_id = engine.plans.compile(document).definition.id
-        before = await engine.store.definition(self.tenant, definition_id)
+        before = await self._seen.definition(self.tenant, definition_id)
         newest = 0 if before is None else before.version
         saved = await engine.plans.save(self.tenant, document, only_after=only_after)
         is_new = saved.version != newest
@@ -160,7 +165,7 @@ class Workspace:
         """A definition as it was saved, without a version the newest; NotFound."""
         found = None
         if not is_rehearsed(id):
-            found = await self.engine.store.definition(self.tenant, id, version)
+            found = await self._seen.definition(self.tenant, id, version)
         if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
@@ -168,9 +173,9 @@ class Workspace:
 
     async def versions(self, id: str, versions: Iterable[int]) -> list[DefinitionRow]:
         """Those of some versions of a definition that are there, in their order."""
-        store = self.engine.store
+        seen = self._seen
         rows = await asyncio.gather(
-            *(store.definition(self.tenant, id, version) for version in versions)
+            *(seen.definition(self.tenant, id, version) for version in versions)
         )
         return list(filter(is_there, rows))
 
@@ -179,9 +184,7 @@ class Workspace:
         found: list[DefinitionRow] = []
         while len(found) < limit:
             wanted = limit - len(found)
-            rows = await self.engine.store.newest_definitions(
-                self.tenant, after=after, limit=wanted
-            )
+            rows = await self._seen.newest_definitions(self.tenant, after=after, limit=wanted)
             found += filter(is_there, rows)
             if len(rows) < wanted:
                 break
@@ -189,28 +192,35 @@ class Workspace:
             after = rows[-1].id
         return found
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
-        """Let a definition be as if it were not there; its instances keep their versions.
-
-        Conflict while instances of it run, unless `force` cancels them first and undoes what they
-        have done.
-        """
+    async def remove_definition(self, id: str) -> None:
+        """Let a definition be as if it were not there; Conflict while instances of it run."""
         await self.definition(id)
-        if force:
-            await self._cancel_all(id)
-        elif (await self._open_of(id, limit=1)).items:
+        if (await self._open_of(id, limit=1)).items:
             raise _still_runs(id)
         removed = await self.engine.plans.hide(self.tenant, id)
+        await self.engine.plans.starts_settled()
         # Those that were started before it was hidden, and after the others were looked for.
-        if force:
-            await self._cancel_all(id)
-        elif (await self._open_of(id, limit=1)).items:
+        if (await self._open_of(id, limit=1)).items:
             await self.engine.plans.show_again(self.tenant, removed)
             raise _still_runs(id)
 
+    async def withdraw_definition(self, id: str) -> DefinitionRow | None:
+        """Let a definition be as if it were not there; what runs of it keeps its version. NotFound.
+
+        What it gives is the version that was the newest; None where it was taken away before and
+        instances of it still run, so that who broke off before they were cancelled can go on.
+        """
+        plans = self.engine.plans
+        there = await self.engine.store.definition(self.tenant, id)
+        if there is not None and is_hidden(there) and (await self._open_of(id, limit=1)).items:
+            return None
+        removed = await plans.hide(self.tenant, id)
+        await plans.starts_settled()
+        return removed
+
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids = await self.engine.store.definition_ids(self.tenant)
+        ids = await self._seen.definition_ids(self.tenant)
         return [id for id in ids if not is_rehearsed(id)]
 
     # -- instances
@@ -256,7 +266,7 @@ class Workspace:
         aware(asked.deadline, "deadline")
         if is_rehearsed(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
-        plans = self.engine.plans
+        plans, looked_at = self.engine.plans, self.engine.clock.ticks()
         try:
             deployed = await plans.for_new(self.tenant, asked.workflow, version or asked.version)
             deployed.refuse_unavailable()
@@ -268,6 +278,10 @@ class Workspace:
                 raise
         else:
             answer = await self._start(deployed, asked, instance_id)
+            is_ours = not answer.is_repeat
+            if is_ours and await plans.went_meanwhile(self.tenant, asked.workflow, looked_at):
+                await self._cancel(answer.instance_id)
+                raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
         if answer.is_repeat and instance_id not in (None, answer.instance_id):
             raise key_conflict(answer.instance_id)
         return answer
@@ -303,9 +317,7 @@ class Workspace:
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        found = await self.engine.store.instances(
-            InstanceQuery(ids=(id,), limit=1, tenant=self.tenant)
-        )
+        found = await self._seen.instances(InstanceQuery(ids=(id,), limit=1, tenant=self.tenant))
         if not found.items:
             raise not_there(id)
         return self._own(id)
@@ -319,10 +331,7 @@ class Workspace:
 
     async def held(self, id: str) -> Held:
         """An instance as its log says it is now; NotFound when there is none."""
-        held = await self.engine.state_of(id)
-        if held.tenant != self.tenant:
-            raise not_there(id)
-        return held
+        return await held_by(self.engine, self.tenant, id)
 
     async def instances(
         self,
@@ -331,9 +340,14 @@ class Workspace:
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
         wanted = (status,) if isinstance(status, str) else tuple(status)
         page = await self.page(
             InstanceQuery(
@@ -342,20 +356,26 @@ class Workspace:
                 correlation_id=correlation_id,
                 current_step=current_step,
                 limit=limit,
-            )
+            ),
+            None if variables is None else cast("Object", dict(variables)),
         )
         return [Summary.of(row) for row in page.items]
 
-    async def page(self, query: InstanceQuery) -> InstancePage:
+    async def page(self, query: InstanceQuery, variables: Object | None = None) -> InstancePage:
         """A page of this tenant's instances, whatever tenant the query names.
 
-        Test runs are shown to who names them by their ids.
+        Test runs are shown to who names them by their ids. `variables`: only those that have these
+        values; InvalidInput where they are not found by them.
         """
+        if variables is not None:
+            plans, workflow = self.engine.plans, query.definition_id
+            terms = await terms_for(plans, self.tenant, workflow, variables)
+            query = msgspec.structs.replace(query, terms=terms)
         rows: list[InstanceRow] = []
         query = msgspec.structs.replace(query, tenant=self.tenant)
         wanted = query.limit
         while True:
-            page = await self.engine.store.instances(query)
+            page = await self._seen.instances(query)
             if query.ids:
                 return page
             rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
@@ -417,12 +437,12 @@ class Workspace:
         self, limit: int, *, below: DeadLetterPlace | None = None
     ) -> list[DeadLetterRow]:
         """Dead letters, newest first."""
-        return await self.engine.store.dead_letters(self.tenant, limit, below=below)
+        return await self._seen.dead_letters(self.tenant, limit, below=below)
 
     async def dead_letter(self, id: str) -> DeadLetterRow:
         """A dead letter; NotFound when there is none."""
         instance_id = id.partition(":")[0]
-        found = await self.engine.store.dead_letter(self.tenant, instance_id, id)
+        found = await self._seen.dead_letter(self.tenant, instance_id, id)
         if found is None:
             raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
         return found
@@ -450,6 +470,8 @@ class Workspace:
         else:
             edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
             status = await instance.retry(edited=edited)
+        # What is tried again has none any more. One of something that was handled is left, such as
+        # of a step that was poison: it goes now.
         try:
             await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
         except StoreUnavailable as error:
@@ -522,6 +544,11 @@ class Workspace:
 
     # -- inner
 
+    @property
+    def _seen(self) -> TenantReads:
+        """What is read for somebody is read as its tenant, who sees nothing of the others'."""
+        return self.engine.store.seen_by(self.tenant)
+
     def _own(self, id: str) -> InstanceRef:
         """An instance that is there and this tenant's: never one whose id came from outside."""
         return InstanceRef(self.engine, id, tenant=self.tenant, by=self.actor, is_known=True)
@@ -538,24 +565,15 @@ class Workspace:
         if not (await self.page(query)).items:
             raise Conflict(rejection.message, code=rejection.code)
 
-    async def _open_of(self, id: str, *, limit: int, after: str | None = None) -> InstancePage:
+    async def _open_of(self, id: str, *, limit: int) -> InstancePage:
         open_ones = tuple(each for each in Status if each not in FINAL)
-        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit, after=after)
+        query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit)
         return await self.page(query)
-
-    async def _cancel_all(self, id: str) -> None:
-        after: str | None = None
-        while True:
-            page = await self._open_of(id, limit=_AT_ONCE, after=after)
-            await asyncio.gather(*(self._cancel(row.id) for row in page.items))
-            after = page.next_after
-            if after is None:
-                return
 
     async def _cancel(self, id: str) -> None:
         # One that has ended meanwhile, or is not even there any more, needs no cancelling.
         with suppress(Conflict, NotFound):
-            await self._own(id).cancel("its workflow was removed")
+            await self._own(id).cancel(WORKFLOW_REMOVED)
 
     async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
         answer = await self.engine.start(

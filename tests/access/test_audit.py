@@ -75,6 +75,17 @@ async def test_whoever_is_refused_without_being_known_is_recorded_too(
         await audit.record(principal=None, action="a", target="b", outcome="maybe")
 
 
+async def test_strangers_of_one_network_have_one_line_for_their_first_refusal(
+    audit: AuditLog, store: CountingStore
+) -> None:
+    for source in ("2001:db8::1", "2001:db8::2", "10.0.0.1"):
+        await audit.refuse_stranger(
+            code="TEN-5010", action="a", target="b", source=source, request_id="r"
+        )
+    told = [row.entry.source for row in await lines(store, "default")]
+    assert told == ["2001:db8::1", "10.0.0.1"]
+
+
 async def test_what_comes_at_once_is_written_together_and_each_waits_for_it(
     audit: AuditLog, store: CountingStore
 ) -> None:

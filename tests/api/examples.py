@@ -140,6 +140,7 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "publish_events": {"pattern": "never.heard", "payload": {"instanceId": instance}},
         "decide_on_step": {"decision": "approved"},
         "add_webhook": {"url": "https://hooks.example.com/mine", "patterns": ["never.told"]},
+        "put_webhook": {"url": "https://hooks.example.com/other", "patterns": ["never.told"]},
         "add_subscription": {
             "subscriberId": "mine",
             "callbackUrl": "https://hooks.example.com/mine",

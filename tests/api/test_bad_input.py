@@ -168,6 +168,7 @@ async def test_too_large_is_413_and_names_the_limit(serve: Serve) -> None:
         for size in (2_000, 200_000):
             reply = await call.post("/workflows/double/start", {"input": {"number": "x" * size}})
             assert (reply.status, reply.json["code"]) == (413, "TEN-2005")
+            assert reply.json["reason"] == "TOO_LARGE"
             assert "limit" in reply.text
         assert (
             "1,000" in (await call.post("/events", {"pattern": "a.b", "payload": "x" * 2_000})).text

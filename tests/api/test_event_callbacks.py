@@ -78,6 +78,27 @@ async def test_a_token_opens_nothing_but_what_it_says(serve: Serve) -> None:
         assert (await call("GET", "/events", headers=bearing("bob"))).json["items"] == []
 
 
+async def test_a_token_for_an_instance_ends_with_it(serve: Serve) -> None:
+    async with serve(admission=KEYS) as call:
+        theirs = bearing("bob")
+        await call("POST", "/workflows", WAIT, headers=theirs)
+        body = {"input": {"orderId": 7}}
+        id = (await call("POST", "/workflows/wait/start", body, headers=theirs)).json["instanceId"]
+        path = await path_of(call, {**ASKED, "instanceId": id})
+        other = {**TOLD, "eventId": "evt-2", "payload": {"orderId": 8}}
+        assert [(await call.post(path, each)).status for each in (other, TOLD)] == [204, 204]
+        ended = await call("GET", f"/instances/{id}?wait=30", headers=theirs)
+        assert ended.json["status"] == "COMPLETED"
+        late = await call.post(path, {**TOLD, "eventId": "evt-3"})
+        assert (late.status, late.json["code"]) == (410, "TEN-3065")
+        assert (await call("GET", "/events/evt-3", headers=theirs)).status == 404
+        assert (await call.post(path, TOLD)).status == 204, "its answer may have got lost"
+        for who, status in (("bob", 201), ("ann", 404)):
+            asked = {**ASKED, "instanceId": id}
+            made = await call("POST", "/events/callbacks", asked, headers=bearing(who))
+            assert made.status == status, who
+
+
 async def test_a_token_that_was_not_given_out_or_is_over_opens_nothing(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

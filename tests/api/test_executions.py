@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tenuto import Settings, Tenuto
 from tenuto.api.operation import API
+from tenuto.model.policy import Limits
 from tests.api.conftest import Caller, Serve, until
 
 pytestmark = pytest.mark.asyncio
@@ -48,6 +50,7 @@ async def test_a_task_is_claimed_kept_and_completed(serve: Serve) -> None:
         id = await started(call, {"parcel": 7})
         task = await claimed(call)
         assert (task["instanceId"], task["stepId"], task["input"]) == (id, "send", {"parcel": 7})
+        assert (task["iteration"], task["attempt"]) == ("", 1)
         assert task["context"] == {"workflowDefinitionId": "ship", "retryCount": 0}
         path = f"/executions/{task['executionId']}"
         said = {"leaseToken": task["leaseToken"]}
@@ -75,6 +78,41 @@ async def test_a_failure_is_reported_with_its_code(serve: Serve) -> None:
         await call.app.engine.final_state(id)
         instance = (await call.get(f"/instances/{id}")).json
         assert (instance["status"], instance["lastError"]["code"]) == ("FAILED", "NO_PAPER")
+
+
+async def test_a_result_over_the_limit_fails_its_attempt_by_whichever_door_it_comes(
+    serve: Serve,
+) -> None:
+    """A result over the limit is recorded as a `TOO_LARGE` failure and answers 200; one with NUL
+    answers 422 and leaves the lease.
+    """
+    limits = Limits(input_bytes=1_000, event_bytes=1_000, output_bytes=1_000)
+    app = Tenuto(settings=Settings(limits=limits, unknown_tasks="wait"))
+    async with serve(app=app) as call:
+        for size in (2_000, 200_000):
+            id = await started(call)
+            task = await claimed(call)
+            path = f"/executions/{task['executionId']}/complete"
+            said = {"leaseToken": task["leaseToken"]}
+            assert (await call.post(path, {**said, "output": "a\0b"})).status == 422
+            assert (await call.post(path, {**said, "output": "x" * size})).status == 200
+            held = await call.app.engine.final_state(id)
+            assert held.state.last_error is not None
+            assert held.state.last_error.code == "TOO_LARGE"
+
+
+async def test_an_output_may_be_larger_than_an_input(serve: Serve) -> None:
+    limits = Limits(input_bytes=1_000, event_bytes=1_000, output_bytes=200_000)
+    app = Tenuto(settings=Settings(limits=limits, unknown_tasks="wait"))
+    async with serve(app=app) as call:
+        id = await started(call)
+        task = await claimed(call)
+        body = {"leaseToken": task["leaseToken"], "output": "x" * 190_000}
+        reply = await call.post(f"/executions/{task['executionId']}/complete", body)
+        assert reply.status == 200
+        assert (await call.app.engine.final_state(id)).state.last_error is None
+        # What was pushed may be told as late as this, and no larger.
+        assert call.gate.service.sizes["outcome"] > limits.output_bytes
 
 
 async def test_many_reports_have_a_result_each_in_their_order(serve: Serve) -> None:

@@ -246,16 +246,18 @@ async def test_a_batch_has_a_result_each(serve: Serve) -> None:
         items = [
             {"workflowId": "double", "input": {"number": 1}, "idempotencyKey": "a"},
             {"workflowId": "double", "input": {"number": 1}, "idempotencyKey": "a"},
-            {"workflowId": "double", "input": {}},
+            {"workflowId": "double", "input": {}, "priority": None},
             {"workflowId": "nobody"},
+            {"workflowId": "double", "input": {"number": 2}, "idempotencyKey": "a"},
         ]
         reply = await call.post("/instances/batch", {"items": items})
         assert reply.status == 200
-        one, two, three, four = reply.json["results"]
+        one, two, three, four, five = reply.json["results"]
         assert one["instanceId"] == two["instanceId"]
         assert {one["duplicate"], two["duplicate"]} == {False, True}
         assert (three["error"]["status"], four["error"]["status"]) == (422, 404)
         assert three["error"]["problems"]
+        assert (five["error"]["status"], five["error"]["instanceId"]) == (409, one["instanceId"])
         many = {"items": [{"workflowId": "double"}] * 1_001}
         assert (await call.post("/instances/batch", many)).status == 422
 

@@ -10,9 +10,12 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from tenuto import StoreUnavailable
+from tenuto import StoreUnavailable, Tenuto
 from tenuto.access.gatekeeper import Gatekeeper
 from tenuto.api.config import ServiceConfig
+from tenuto.api.problems import Refusal
+from tenuto.api.registry import OPERATIONS
+from tenuto.api.service import Service
 from tenuto.model.durations import iso
 from tenuto.store.access_protocol import AuditEntry, AuditRow
 from tenuto.workspace import Saved, Workspace
@@ -206,6 +209,15 @@ async def test_an_address_that_asks_too_often_is_refused_before_anybody_looks_wh
         reply = await call("GET", "/instances", headers=bearing("guess"))
         assert (reply.status, reply.json["code"]) == (429, "TEN-4291")
         assert int(reply.headers["retry-after"]) > 1
+
+
+def test_addresses_of_one_network_have_one_rate() -> None:
+    config = ServiceConfig(source_rate=0.01, source_burst=1)
+    service = Service(Tenuto(), config, OPERATIONS)
+    service.count_source("2001:db8:0:1::1")
+    with pytest.raises(Refusal):
+        service.count_source("2001:db8:0:1::2")
+    service.count_source("2001:db8:0:2::1")
 
 
 @pytest.mark.asyncio

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -110,6 +111,20 @@ def test_the_openapi_document_is_whole() -> None:
         assert named == {word[1:-1] for word in path.split("/") if word.startswith("{")}
         assert found["responses"]
         assert json.loads(json.dumps(found)) == found
+
+
+def test_headers_that_are_read_are_described() -> None:
+    paths: Any = DOCUMENT["paths"]
+    described = {
+        found["operationId"]: {
+            each["name"] for each in found["parameters"] if each["in"] == "header"
+        }
+        for item in paths.values()
+        for found in item.values()
+    }
+    for name in ("start_bulk", "start_bulk_of_dead_letters", "start_workflow", "rerun_instance"):
+        assert described[name] == {"Idempotency-Key"}
+    assert described["stream_instance"] == {"Last-Event-ID"}
 
 
 def test_the_openapi_document_is_one_by_the_specification() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -171,6 +172,32 @@ async def test_an_address_has_so_many_unfinished_requests_and_no_more() -> None:
         _, wire = line.connect()
         assert not wire.is_closed
     await line.answered()
+
+
+async def test_who_has_a_network_of_addresses_has_no_more_than_one() -> None:
+    line = Line(most=2)
+    for last in range(2):
+        line.connect(f"2001:db8:0:1::{last}")
+    _, third = line.connect("2001:db8:0:1:ffff::3")
+    assert (third.status, third.code) == (429, "TEN-4292")
+    _, elsewhere = line.connect("2001:db8:0:2::1")
+    assert not elsewhere.is_closed
+
+
+async def test_the_service_lets_an_address_have_as_many_as_it_says(serve: Serve) -> None:
+    config = ServiceConfig(port=0, half_read=2, drain_seconds=2)
+    async with serve(config=config) as call, asyncio.timeout(60):
+        host, _, port = call.url.removeprefix("http://").partition(":")
+        opened = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+        answered = [asyncio.ensure_future(reader.read()) for reader, _ in opened]
+        done, waiting = await asyncio.wait(answered, return_when=asyncio.FIRST_COMPLETED)
+        assert [each.result().split(b" ")[1] for each in done] == [b"429"]
+        assert len(waiting) == 2
+        for _, writer in opened:
+            writer.close()
+        await asyncio.wait(waiting)
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    assert f"has {ServiceConfig().half_read:,} requests unfinished" in page
 
 
 async def test_a_body_that_comes_slowly_is_refused_and_one_that_comes_is_not() -> None:

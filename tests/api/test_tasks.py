@@ -48,7 +48,8 @@ async def test_tasks_are_declared_listed_changed_and_forgotten(serve: Serve) -> 
             "openUntil": None,
             "inFlight": 0,
         }
-        assert "target" not in (await call.get("/tasks/pack")).json
+        pulled = (await call.get("/tasks/pack")).json
+        assert (pulled["limits"], "target" in pulled) == ({}, False)
         assert (await call("DELETE", "/tasks/charge")).status == 204
         assert (await call.get("/tasks/charge")).json["code"] == "TEN-3063"
         assert (await call("DELETE", "/tasks/charge")).status == 404
@@ -106,10 +107,15 @@ async def test_a_task_that_nobody_is_known_to_do_is_warned_about(serve: Serve) -
         {"stepId": "b", "type": "TASK", "taskId": "pack", "transitions": {"default": "c"}},
         {"stepId": "c", "type": "TASK", "taskId": "pak"},
     ]
+    undoing = [{"stepId": "u", "compensationFor": "c", "type": "TASK", "taskId": "unpak"}]
     async with serve() as call:
         await call.post("/tasks", {"id": "pack", "kind": "pull"})
-        found = (await call.post("/workflows/validate", {"id": "w", "steps": steps})).json
+        document = {"id": "w", "steps": steps, "compensationSteps": undoing}
+        found = (await call.post("/workflows/validate", document)).json
         assert found["valid"]
-        [warning] = [each for each in found["problems"] if each["code"] == "TEN-2604"]
-        assert warning["severity"] == "warning"
-        assert "'pak'" in warning["message"]
+        warnings = [each for each in found["problems"] if each["code"] == "TEN-2604"]
+        assert {each["severity"] for each in warnings} == {"warning"}
+        assert [(each["path"], each["message"].rpartition(" ")[2]) for each in warnings] == [
+            ("$.steps[2].taskId", "'pak'"),
+            ("$.compensationSteps[0].taskId", "'unpak'"),
+        ]

@@ -6,13 +6,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
 
 from tenuto import Context, Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.store.protocol import InstancePage, InstanceQuery
 from tenuto.tasks.registry import Registry
-from tests.api.conftest import DOUBLE, Caller, Serve, until
+from tests.api.conftest import DOUBLE, WAIT, Caller, Serve, until
 from tests.api.test_gate import Notes
 
 GRAPH: dict[str, Any] = {
@@ -217,8 +218,37 @@ async def log_of(call: Caller, id: str) -> list[Object]:
 
 
 @pytest.mark.asyncio
+async def test_a_test_run_does_not_count_in_metrics(serve: Serve) -> None:
+    """Test runs send no lifecycle events and no webhooks, take no slots, do not count in metrics;
+    tasks without a mock run for real only with `allowEffects: true`; stopping one leaves only an
+    audit line.
+    """
+    real = {"steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}]}
+    async with serve() as call:
+        for body in (
+            test_run(mocks=MOCKS, skipDelays=True),
+            {**real, "allowEffects": True, "inputParams": {"number": 2}},
+            {**real, "mocks": {"twice": {"error": {"code": "NO"}}}},
+        ):
+            tried = (await call.post("/workflows/test", body)).json["instanceId"]
+            await call.app.engine.final_state(tried)
+        await call.post("/workflows/test", {**WAIT, "id": "waiting"})
+        found = {each.name: each for each in families((await call.get("/metrics")).text)}
+        counted = [name for name in found if name.startswith(("workflow_", "task_execution"))]
+        assert {name: [each.value for each in found[name].samples] for name in counted} == {
+            "workflow_instances_started": [],
+            "workflow_instances_completed": [],
+            "workflow_instances_failed": [],
+            "workflow_instances_cancelled": [],
+            "workflow_step_execution_time_seconds": [],
+            "workflow_step_failures": [],
+            "task_execution_requests": [0.0],
+            "workflow_instances_active": [0.0],
+        }
+
+
+@pytest.mark.asyncio
 async def test_nobody_is_told_of_a_test_run(serve: Serve) -> None:
-    """Test runs send no lifecycle events and no webhooks."""
     heard: Object = {
         "id": "heard",
         "triggers": [

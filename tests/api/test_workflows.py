@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tenuto import InstanceRef, NotFound
-from tenuto.model.status import Status
+from tenuto.engine.requests import Answer
 from tenuto.store.protocol import DefinitionRow
+from tenuto.workspace import Workspace
 from tests.api.conftest import DOUBLE, WAIT, Serve
+from tests.api.test_bulk import over
 
 NEWER = {**DOUBLE, "description": "twice"}
 
@@ -103,26 +106,6 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_forced_removal_does_not_mind_instances_that_are_forgotten_meanwhile(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with serve() as call:
-        await call.post("/workflows", WAIT)
-        for number in range(2):
-            await call.start("wait", {"orderId": number})
-        plain, gone = InstanceRef.cancel, list[str]()
-
-        async def cancel(self: InstanceRef, reason: str | None = None) -> Status:
-            if not gone:
-                gone.append(self.id)
-                raise NotFound("it is gone")
-            return await plain(self, reason)
-
-        monkeypatch.setattr(InstanceRef, "cancel", cancel)
-        assert (await call("DELETE", "/workflows/wait?force=true")).status == 204
-
-
-@pytest.mark.asyncio
 async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve) -> None:
     """DELETE hides the definition and stops its triggers and schedules; versions stay while an
     instance has them; `force` first cancels with compensation.
@@ -135,7 +118,10 @@ async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve
         refused = await call("DELETE", "/workflows/wait")
         assert (refused.status, refused.json["code"]) == (409, "TEN-3011")
         assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
-        assert (await call("DELETE", "/workflows/wait?force=true")).status == 204
+        removed = await call("DELETE", "/workflows/wait?force=true")
+        assert (removed.status, removed.json["action"]) == (202, "cancel")
+        assert removed.headers["location"] == f"/api/v1/instances/bulk/{removed.json['id']}"
+        assert (await over(call, removed.json["id"]))["done"] == 2
         for instance in (await call.get("/instances?workflowId=wait")).json["items"]:
             assert instance["status"] == "CANCELLED"
         assert (await call.get(f"/instances/{id}")).json["cancellation"]["requestedBy"] == "local"
@@ -183,6 +169,37 @@ async def test_a_definition_of_which_one_starts_just_now_is_not_removed(
         assert (refused.status, refused.json["code"]) == (409, "TEN-3011")
         assert (await call.get("/workflows/wait")).json["definition"] == WAIT
         assert (await call.start("wait", {"orderId": 2}))["status"]
+
+
+@pytest.mark.asyncio
+async def test_a_start_that_a_removal_did_not_see_is_cancelled(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saw the definition before that was gone, and is durable after everybody has looked."""
+    start = Workspace._start
+    async with serve() as call:
+
+        async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+            assert (await call("DELETE", "/workflows/wait")).status == 204
+            return await start(self, *of_what)
+
+        await call.post("/workflows", WAIT)
+        monkeypatch.setattr(Workspace, "_start", late_start)
+        refused = await call.post("/workflows/wait/start", {"input": {"orderId": 1}})
+        assert (refused.status, refused.json["code"]) == (404, "TEN-2002")
+        [instance] = (await call.get("/instances")).json["items"]
+        assert instance["status"] == "CANCELLED"
+
+
+@pytest.mark.asyncio
+async def test_a_forced_removal_that_broke_off_is_gone_on_with(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        await call.start("wait", {"orderId": 1})
+        await call.app.workspace("default", "ann").withdraw_definition("wait")
+        again = await call("DELETE", "/workflows/wait?force=true")
+        assert (await over(call, again.json["id"]))["done"] == 1
+        assert (await call("DELETE", "/workflows/wait?force=true")).status == 404
 
 
 @pytest.mark.asyncio

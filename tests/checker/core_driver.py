@@ -153,11 +153,11 @@ class CoreDriver:
                 place = {"iteration": effect.iteration}
                 self._letters.append({"id": str(len(self._letters)), **letter, **place})
             case DropDeadLetters():
-                given_up = ("compensation-failed", effect.node, effect.iteration)
+                again = effect.node, effect.iteration
                 self._letters = [
                     each
                     for each in self._letters
-                    if (each["kind"], each["node"], each["iteration"]) != given_up
+                    if each["kind"] == "late-result" or (each["node"], each["iteration"]) != again
                 ]
             case PublishEvent():
                 pass

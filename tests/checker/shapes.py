@@ -237,6 +237,16 @@ def unhandled_failure() -> Fields:
     return record(document, history, instance={"deadLetters": letters})
 
 
+def tried_again_by_hand() -> Fields:
+    document = graph(task("a", retry={**RETRY, "maxAttempts": 1}), edges="")
+    history = (
+        log().started().dispatched("a").failed("a", "OOPS", "fail").turned("FAILED")
+        .row("RETRY_REQUESTED", by="ann").turned("RUNNING").dispatched("a", attempt=2)
+        .completed("a", attempt=2).turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history, instance={"deadLetters": []})
+
+
 def lost_and_found() -> Fields:
     document = graph(task("a", retry=RETRY), edges="")
     history = log().started().dispatched("a")
@@ -735,6 +745,7 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     passed_over,
     error_path,
     unhandled_failure,
+    tried_again_by_hand,
     lost_and_found,
     poison,
     delay,

@@ -84,7 +84,9 @@ def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None
     assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
     wrong = terminal.call("audit", "list", "--to", "yesterday")
     assert (wrong.code, "TEN-2402" in wrong.err) == (2, True)
-    lines = [json.loads(line) for line in terminal.call("audit", "export").out.splitlines()]
+    exported = terminal.call("audit", "export")
+    assert terminal.call("audit", "export", "-o", "json").out == exported.out
+    lines = [json.loads(line) for line in exported.out.splitlines()]
     assert [(line["outcome"], line["after"] and line["after"]["name"]) for line in lines] == [
         *(("asked", None), ("done", "one")),
         *(("asked", None), ("done", "two")),

@@ -6,8 +6,9 @@ import apsw
 import pytest
 
 from tenuto import Tenuto
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tests.cli.conftest import DOUBLE, WAIT, Terminal, one_of_each
+from tests.cli.waiting import until, waits_for_event
 from tests.engine.situations import until_waiting
 
 
@@ -34,6 +35,36 @@ def test_list_filters_and_gives_json_and_ids(past: Terminal) -> None:
     assert len(ids) == 2
     assert items[0]["id"] == ids[1]
     assert past.call("list", "--workflow", "nothing", "-o", "id").out == ""
+
+
+def test_list_finds_by_values_of_searchable_variables(terminal: Terminal) -> None:
+    async def found(app: Tenuto) -> None:
+        options: Object = {"searchable": ["input.id", "input.who"]}
+        await app.deploy({"id": "found", **WAIT, "options": options})
+        for id, who in ((7, "ann"), ("7", "bob"), (8, "ann b")):
+            waiting = await app.start("found", {"id": id, "who": who})
+            await until(app, waiting, waits_for_event)
+
+    terminal.past(found)
+
+    def ids(*values: str) -> list[str]:
+        words = [word for value in values for word in ("--variable", value)]
+        return terminal.call("list", "--workflow", "found", *words, "-o", "id").out.split()
+
+    newest, middle, oldest = ids()
+    assert ids("input.id=7") == [oldest]
+    assert ids('input.id="7"') == [middle]
+    assert ids("input.who=ann b") == [newest]
+    assert ids("input.who=ann", "input.id=7") == [oldest]
+    assert ids("input.who=ann", "input.id=8") == []
+    for words, advice in (
+        (["--workflow", "found", "--variable", "id=7"], "options.searchable"),
+        (["--variable", "input.id=7"], "--workflow"),
+        (["--workflow", "found", "--variable", "7"], "orderId=7"),
+    ):
+        refused = terminal.call("list", *words)
+        assert refused.code == 2
+        assert advice in refused.err
 
 
 def test_a_status_that_is_none_is_refused_with_the_nearest(past: Terminal) -> None:

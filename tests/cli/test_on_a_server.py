@@ -117,6 +117,19 @@ def test_start_follows_and_says_what_was_meant(do: Do) -> None:
     assert "It goes on" in ended.err
 
 
+def test_list_finds_by_values_as_in_a_store(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps({**WAIT, "id": "found", "options": {"searchable": ["input.n"]}}))
+    assert do("deploy", str(file)).code == 0
+    id = started(do, "found", {"n": 7})
+    asked = ["list", "--workflow", "found", "-o", "id", "--variable"]
+    assert do(*asked, "input.n=7").out.split() == [id]
+    assert do(*asked, "input.n=8").out.split() == []
+    refused = do(*asked, "n=7")
+    assert refused.code == 2
+    assert "options.searchable" in refused.err
+
+
 def test_looking_shows_what_a_store_shows(do: Do) -> None:
     id = started(do, "wait", {"orderId": "look"})
     assert id in do("list", "--workflow", "wait", "-o", "id").out
@@ -184,12 +197,12 @@ def test_who_follows_is_not_sent_away_by_a_restart(
         async for line in lines(self, ask):
             yield line
 
-    async def away(self: Connection, ask: Ask, server: str) -> Answered:
+    async def away(self: Connection, ask: Ask, server: str, silence: float | None) -> Answered:
         nonlocal refused
         if is_away and refused < 3:
             refused += 1
             raise StoreUnavailable("nobody answers", code="TEN-4030")
-        return await once(self, ask, server)
+        return await once(self, ask, server, silence)
 
     monkeypatch.setattr("tenuto.cli.servers.PATIENCE", 0)
     monkeypatch.setattr(Connection, "lines", restarting)
@@ -284,6 +297,21 @@ def test_a_store_and_a_server_are_not_named_together(do: Do, server: str, tmp_pa
     assert typed.code == 5, "what is typed counts before what the environment says"
     assert do("list", "--server", server, TENUTO_STORE="sqlite:///x.db").code == 0
     assert do("run", "--outstanding").code == 2
+
+
+@pytest.mark.parametrize("command", ["verify", "migrate", "prune"])
+def test_what_works_on_a_store_alone_refuses_a_server(
+    do: Do, server: str, tmp_path: Path, command: str
+) -> None:
+    """Else it would do so to another store than the one that was meant."""
+    meant = do(command)
+    assert (meant.code, "works on a store" in meant.err) == (2, True), meant
+    store = f"sqlite:///{tmp_path / 'own.db'}"
+    typed = do(command, "--server", server, "--store", store)
+    assert (typed.code, "--server" in typed.err) == (2, True), typed
+    assert do("migrate", "--store", store).code == 0
+    assert do(command, "--store", store).code == 0, "the store that is typed is the one meant"
+    assert do(command, TENUTO_STORE=store).code == 0
 
 
 @pytest.mark.parametrize("words", [("list",), ("show", "@last"), ("start", "double")])

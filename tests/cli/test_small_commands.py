@@ -23,6 +23,15 @@ def test_explain_gives_json_and_suggests_codes(terminal: Terminal) -> None:
     assert "TEN-" in ended.err
 
 
+def test_a_refusal_says_which_run_time_code_it_is_about(terminal: Terminal) -> None:
+    assert terminal.call("explain", "TEN-2005", "-o", "json").json["reason"] == "TOO_LARGE"
+    assert "TOO_LARGE" in terminal.call("explain", "TEN-2005").out
+    terminal.call("migrate")
+    refused = terminal.call("start", "nobody", "-o", "json")
+    assert refused.code == 3
+    assert refused.json["error"]["reason"] == "UNKNOWN_WORKFLOW"
+
+
 def test_every_code_has_an_explanation_and_advice() -> None:
     for code in CATALOGUE.values():
         assert code.title

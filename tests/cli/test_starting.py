@@ -59,7 +59,9 @@ def test_following_ends_after_its_time(terminal: Terminal) -> None:
 
 def test_dead_letters_are_shown_and_discarded(past: Terminal) -> None:
     letter, *_ = past.call("dead-letters", "list", "-o", "id").out.split()
-    assert "OUT_OF_STOCK: none left" in past.call("dead-letters", "show", letter).out
+    shown = past.call("dead-letters", "show", letter).out
+    assert "OUT_OF_STOCK: none left" in shown
+    assert "NODE_FAILED, attempt 1" in shown
     assert past.call("dead-letters", "discard", letter, "-o", "json").json["discarded"]
     assert past.call("dead-letters", "show", letter).code == 3
 

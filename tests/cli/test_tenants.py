@@ -42,3 +42,14 @@ def test_listeners_are_those_of_the_tenant_that_is_named(terminal: Terminal) -> 
     assert terminal.call("webhooks", "list", "-o", "json").json["items"] == []
     found = terminal.call("webhooks", "list", "--tenant", "acme", "-o", "json").json["items"]
     assert [each["url"] for each in found] == ["https://example.com/x"]
+
+
+def test_what_is_outstanding_is_that_of_the_tenant_that_is_named(terminal: Terminal) -> None:
+    terminal.write("waits.json", json.dumps(WAITS))
+    for tenant in ("acme", "default"):
+        assert terminal.call("deploy", "waits.json", "--tenant", tenant).code == 0
+    id = terminal.call("start", "waits", "--tenant", "acme", "-o", "json").json["instanceId"]
+    others = terminal.call("run", "--outstanding", "--timeout", "0")
+    assert (others.code, "nothing is outstanding" in others.err) == (0, True), others.err
+    theirs = terminal.call("run", "--outstanding", "--timeout", "0", "--tenant", "acme")
+    assert (theirs.code, id in theirs.err) == (124, True), theirs.err

@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from tenuto import Client, InvalidInput, NotFound, Overloaded, StoreUnavailable
+from tenuto.client import connection
 from tenuto.client.connection import Answered, Ask
 from tests.api.conftest import DOUBLE, served
 from tests.client.strangers import (
@@ -221,6 +222,35 @@ async def test_an_address_that_nobody_has_does_not_keep_others_waiting() -> None
                 assert (await client.connection.send(ONCE)).server == alive
         for each in waiting:
             each.close()
+
+
+@pytest.mark.asyncio
+async def test_who_accepts_and_says_nothing_is_not_waited_for_where_others_may_be_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_over = asyncio.Event()
+    asked: list[str] = []
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await is_over.wait()
+        writer.close()
+
+    def answer(head: str, body: bytes) -> bytes:
+        asked.append(head)
+        return reply(200, {})
+
+    mute = await asyncio.start_server(silent, "127.0.0.1", 0)
+    async with mute, answering(answer) as alive, asyncio.timeout(20):
+        first = f"http://127.0.0.1:{mute.sockets[0].getsockname()[1]}"
+        async with Client([first, alive], patience=0, next_after=0.05) as client:
+            assert (await client.connection.send(Ask("POST", "/health"))).server == alive
+        asked.clear()
+        monkeypatch.setattr(connection, "_ANSWER_WITHIN", 0.2)
+        async with Client([first, alive], patience=0, next_after=0.05) as client:
+            with pytest.raises(StoreUnavailable) as unknown:
+                await client.connection.send(ONCE)
+        assert (unknown.value.code, asked) == ("TEN-4032", [])
+        is_over.set()
 
 
 @pytest.mark.asyncio

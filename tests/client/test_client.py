@@ -52,6 +52,13 @@ async def client(server: Caller) -> AsyncIterator[Client]:
 
 
 @pytest.mark.asyncio
+async def test_a_list_of_everything_has_everything(server: Caller, client: Client) -> None:
+    for _ in range(101):
+        await server.app.webhooks.add("https://example.com/hook", "order.*")
+    assert len(await client.webhooks.list()) == 101
+
+
+@pytest.mark.asyncio
 async def test_start_gives_an_instance_whose_result_can_be_waited_for(client: Client) -> None:
     instance = await client.start("double", {"number": 4}, correlation_id="order-7")
     assert await instance.result(timeout=30) == 8
@@ -64,6 +71,19 @@ async def test_start_gives_an_instance_whose_result_can_be_waited_for(client: Cl
     assert (await instance.context())["ctx"]
     (listed,) = await client.instances(workflow="double", status=Status.COMPLETED)
     assert (listed.id, listed.version, listed.correlation_id) == (instance.id, 1, "order-7")
+
+
+@pytest.mark.asyncio
+async def test_instances_are_found_by_the_values_of_their_variables(client: Client) -> None:
+    await client.deploy(DOUBLE | {"id": "found", "options": {"searchable": ["input.number"]}})
+    for number in (4, 5):
+        await (await client.start("found", {"number": number})).result(timeout=30)
+    [only] = await client.instances(workflow="found", variables={"input.number": 4.0})
+    assert (await (await client.instance(only.id)).state())["input"] == {"number": 4}
+    with pytest.raises(InvalidInput):
+        await client.instances(workflow="found", variables={"number": 4})
+    with pytest.raises(InvalidInput):
+        await client.instances(variables={"input.number": 4})
 
 
 @pytest.mark.asyncio
@@ -215,6 +235,8 @@ async def test_listeners_are_kept(client: Client) -> None:
     assert hook.secret
     assert [each.id for each in await client.webhooks.list()] == [hook.id]
     assert (await client.webhooks.enable(hook.id)).secret is None
+    changed = await client.webhooks.change(hook.id, "https://example.com/new", "order.paid")
+    assert (changed.url, changed.patterns) == ("https://example.com/new", ("order.paid",))
     await client.webhooks.remove(hook.id)
     sub = await client.subscriptions.add("https://example.com/n", ["a.b"], subscriber_id="shop")
     assert [each.subscriber_id for each in await client.subscriptions.list()] == ["shop"]

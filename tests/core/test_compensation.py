@@ -455,6 +455,7 @@ def test_a_compensation_is_given_what_somebody_edited() -> None:
     run = play(document).start().succeed("a", 1).fail("b").fail("undo_a")
     run.tell(CompensationRetryAsked(by="ada", step_id="undo_a", input={"by": "hand"}))
     assert given(run, "undo_a") == {"by": "hand"}
+    assert [letter.node for letter in run.ledger.dead_letters] == ["b"], "the other letter is gone"
     run.lose("undo_a")
     assert given(run, "undo_a") == {"by": "hand"}
     assert run.succeed("undo_a").undoing["status"] == "COMPLETED"

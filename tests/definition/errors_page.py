@@ -22,7 +22,8 @@ A refusal has a code, a place, a message and advice. `tenuto explain CODE` shows
 This page is generated from the catalogue in `tenuto.model.codes`; a test keeps the two equal.
 
 A failure inside an instance has a code of another kind (`OUT_OF_STOCK`, `TIMEOUT`): that is what
-`onError` and `nonRetryable` match, and it is not listed here.
+`onError` and `nonRetryable` match, and it is not listed here. A refusal of what would be such
+a failure at run time has that code as its `reason`.
 """
 
 
@@ -33,7 +34,8 @@ def page() -> str:
         for code, row in CATALOGUE.items():
             if code.startswith(prefix):
                 lines.append(f"### {code} {row.title}\n")
-                lines.append(f"{row.explanation} **What to do:** {row.advice}\n")
+                at_run_time = f" At run time: `{row.reason}`." if row.reason else ""
+                lines.append(f"{row.explanation} **What to do:** {row.advice}{at_run_time}\n")
     return "\n".join(lines)
 
 

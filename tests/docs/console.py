@@ -27,7 +27,7 @@ _CHANGING = (
     (re.compile(r"[-=_]{5,}"), "RULER"),
     (re.compile(r"\s+"), " "),
 )
-_PYTEST = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "tenuto.testing.plugin")
+_PYTEST = ("-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "tenuto.testing.plugin")
 """Without what only this project has, and with what an installed package brings by itself."""
 
 

@@ -149,6 +149,7 @@ async def test_an_approval_outlives_its_process(tmp_path: Path) -> None:
         [waiting] = await instance.waits()
         assert isinstance(waiting, dict)
         assert (waiting["stepId"], waiting["eventPattern"]) == ("ok", None)
+        assert waiting["nearMisses"] == []
         await instance.decide("ok", "approved", by="ann", form=FINE)
         assert await instance.result(timeout=20) == "noted for ann"
         async for verdict in verify(app.engine.store, app.engine.plans):

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tenuto import Tenuto, WorkflowCancelled, WorkflowFailed
+from tenuto import Conflict, NotFound, Tenuto, WorkflowCancelled, WorkflowFailed
+from tenuto.engine.requests import Answer
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import TaskError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import DefinitionRow
+from tenuto.workspace import Workspace
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
@@ -143,3 +146,51 @@ async def test_a_store_of_one_process_is_not_asked_which_version_is_the_newest(
 
         monkeypatch.setattr(app.engine.store, "definition", asked)
         await (await app.start("nap")).result(timeout=20)
+
+
+async def test_a_removal_finds_what_another_program_starts_just_then(
+    apps: tuple[Tenuto, Tenuto], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = apps
+    await one.deploy(WAIT)
+    start, is_hidden = Workspace._start, asyncio.Event()
+    hide = other.engine.plans.hide
+
+    async def telling_hide(tenant: str, id: str) -> DefinitionRow:
+        hidden = await hide(tenant, id)
+        is_hidden.set()
+        return hidden
+
+    async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+        removing = asyncio.ensure_future(
+            other.workspace("default", "ann").remove_definition("wait")
+        )
+        await is_hidden.wait()
+        answer = await start(self, *of_what)
+        with pytest.raises(Conflict, match="have not ended"):
+            await removing
+        return answer
+
+    monkeypatch.setattr(other.engine.plans, "hide", telling_hide)
+    monkeypatch.setattr(Workspace, "_start", late_start)
+    begun = await one.start("wait")
+    assert await one.deploy(WAIT) == 3, "it is there again"
+    assert not (await begun.status()).is_final
+
+
+async def test_a_start_that_took_too_long_for_a_removal_to_see_looks_for_itself(
+    apps: tuple[Tenuto, Tenuto], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = apps
+    await one.deploy(WAIT)
+    start = Workspace._start
+
+    async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+        await other.workspace("default", "ann").remove_definition("wait")
+        return await start(self, *of_what)
+
+    monkeypatch.setattr(Workspace, "_start", late_start)
+    with pytest.raises(NotFound):
+        await one.start("wait")
+    [instance] = await one.instances()
+    assert instance.status is Status.CANCELLED

@@ -8,6 +8,7 @@ import string
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,14 @@ def by_bytes(chance: random.Random) -> str:
     return chance.randbytes(chance.randint(1, 60)).decode("utf-8", "surrogateescape")
 
 
-SEEDS = [case.source for name in ("iterations", "functions", "nested") for case in SECTIONS[name]()]
+@cache
+def seeds() -> list[str]:
+    sections = (SECTIONS[name] for name in ("iterations", "functions", "nested"))
+    return [case.source for section in sections for case in section()]
 
 
 def by_mutation(chance: random.Random) -> str:
-    source = chance.choice(SEEDS)
+    source = chance.choice(seeds())
     for _ in range(chance.randint(1, 2)):
         at = chance.randint(0, len(source))
         cut = chance.randint(0, 3)

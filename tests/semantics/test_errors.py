@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
 from tenuto import Conflict, InvalidInput, TenutoError
 from tenuto.model import errors, failure
 from tenuto.model.codes import CATALOGUE
+from tenuto.model.failure import LastError
 from tests.core.drawing import draw, end, start, task
 from tests.core.play import play
 from tests.semantics.office import office
@@ -38,13 +40,22 @@ def test_failures_and_refusals_have_codes_of_their_own_kind() -> None:
 async def test_a_refusal_names_the_run_time_code_that_it_is_about() -> None:
     async with office() as run:
         await run.app.deploy(draw("a", a=task(taskId="nobody")))
-        with pytest.raises(InvalidInput, match="UNKNOWN_TASK"):
+        with pytest.raises(InvalidInput, match="UNKNOWN_TASK") as unknown:
             await run.app.start("w")
+        assert (unknown.value.code, unknown.value.reason) == ("TEN-2003", "UNKNOWN_TASK")
+        assert [each.path for each in unknown.value.problems] == ["$.nodes[0].config.taskId"]
         done = await run.start(draw("s>e", s=start(), e=end()) | {"id": "done"})
         await done.result(5)
         with pytest.raises(Conflict) as refused:
             await done.pause()
-        assert refused.value.code == "TEN-3002"
+        assert (refused.value.code, refused.value.reason) == ("TEN-3002", None)
+
+
+def test_a_reason_is_a_code_that_instances_fail_with() -> None:
+    reasons = {each.reason for each in CATALOGUE.values()} - {None}
+    assert reasons <= failure_codes()
+    failed = LastError(code="OUT_OF_STOCK", message="", step_id="a", at=datetime.now(UTC))
+    assert errors.WorkflowFailed(failed).reason == "OUT_OF_STOCK"
 
 
 def test_codes_stand_in_their_ranges() -> None:

@@ -310,6 +310,11 @@ def undone_in_the_order_in_which_it_was_done() -> AbstractContextManager[Any]:
     return patch("tenuto.core.compensation.plan_undo", forwards)
 
 
+def what_is_tried_again_stays_a_dead_letter() -> AbstractContextManager[Any]:
+    """A retry leaves the letter of what failed."""
+    return patch("tenuto.core.retry._drop_dead_letters", lambda _: None)
+
+
 def what_undoes_is_given_something_else() -> AbstractContextManager[Any]:
     """A compensation does not see what the step that it undoes gave."""
     return patch("tenuto.core.compensation.undo_input", lambda *_: {"of": "something else"})

@@ -225,6 +225,15 @@ TRAPS = {
             actions=(Retry(60_000),),
         ),
     ),
+    "letter of a retry": Trap(
+        bugs.what_is_tried_again_stays_a_dead_letter,
+        "DEAD-LETTER",
+        lambda: one(
+            shape("fan-in"),
+            behaviours={**AT_WORK, ("root2", 1): GIVES_UP},
+            actions=(Retry(60_000),),
+        ),
+    ),
     "key of an iteration": Trap(bugs.iterations_share_a_key, "I17", lambda: one(loop("for-each"))),
     "wait row": Trap(bugs.waits_are_not_written, "I24", lambda: one(shape("event-wait"))),
     "end of a wait": Trap(

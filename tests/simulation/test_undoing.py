@@ -134,8 +134,8 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
         knobs=Knobs(
             snapshot_every=random.choice((1, 4, 100)),
             page=random.choice((1, 2, 500)),
-            mail_every=random.choice((2.0, 20.0)),
-            project_every=random.choice((10.0, 100.0)),
+            mail_every=random.choice((10.0, 20.0)),
+            project_every=random.choice((40.0, 100.0)),
         ),
         engines=engines,
     )

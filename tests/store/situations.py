@@ -12,6 +12,7 @@ import msgspec
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.log import LogRow
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.protocol import (
     DeadLetterRow,
@@ -20,6 +21,7 @@ from tenuto.store.protocol import (
     Mail,
     NewInstance,
     PastEvents,
+    Searchable,
     Store,
     TimerRow,
     Turn,
@@ -84,6 +86,13 @@ def begin(instance_id: str, *rows: LogRow, **fields: Any) -> InstanceWrite:
         rows=rows or (entry(1, "INPUT_SET"),),
         create=new_instance(**fields),
     )
+
+
+def found_by(
+    tenant: str = "default", definition_id: str = "order", at: datetime = NOON, **values: str
+) -> Searchable:
+    terms = tuple(SearchTerm(name, value) for name, value in values.items())
+    return Searchable(tenant=tenant, definition_id=definition_id, created_at=at, terms=terms)
 
 
 def step(instance_id: str, version: int, *rows: LogRow, **parts: Any) -> InstanceWrite:

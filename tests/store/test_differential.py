@@ -17,6 +17,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.log import LogRow
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import (
@@ -30,6 +31,7 @@ from tenuto.store.protocol import (
     Mail,
     MatchWrite,
     Ownership,
+    Searchable,
     Snapshot,
     Turn,
     WaitKey,
@@ -79,6 +81,16 @@ class Scenario:
         self.turns = 0
         self.turns_to_resend: list[Turn] = []
         self.versions = dict.fromkeys(IDS, 0)
+        choose = self.random.choice
+        self.births: dict[str, dict[str, Any]] = {
+            id: {
+                "tenant": choose(TENANTS),
+                "definition_id": choose(["d1", "d2"]),
+                "created_at": moment(self.random.randint(0, 5)),
+            }
+            for id in IDS
+        }
+        """What never changes of an instance, whoever makes it."""
 
     def leave(self) -> None:
         self.memory.abandon()
@@ -148,11 +160,9 @@ class Scenario:
         create = None
         if version == 0 and rows:
             create = new_instance(
-                tenant=choose(TENANTS),
+                **self.births[id],
                 key=choose(KEYS),
                 content_hash=choose([b"1", b"2"]),
-                created_at=moment(self.random.randint(0, 5)),
-                definition_id=choose(["d1", "d2"]),
                 correlation_id=choose([None, "c1"]),
                 current_steps=tuple(self.random.sample(NODES, 1)),
             )
@@ -162,6 +172,7 @@ class Scenario:
             rows=rows,
             create=create,
             update=choose([None, None, self.an_update()]),
+            searchable=choose([None, self.a_searchable(id)]),
             snapshot=choose([None, None, Snapshot(version=version, state=b"%d" % version)]),
             timers_set=self.some(lambda: timer(id, self.random.randint(0, 9), choose(NODES))),
             timers_cleared=self.some(lambda: TimerKey(TimerKind.DELAY, choose(NODES))),
@@ -182,6 +193,11 @@ class Scenario:
             events=self.some(lambda: self.an_event(f"{id}:{choose(NODES)}")) if rows else (),
             ownership=choose(list(Ownership)),
         )
+
+    def a_searchable(self, id: str) -> Searchable:
+        names = self.random.sample(["x", "y", "z"], self.random.randint(0, 3))
+        terms = tuple(SearchTerm(name, self.random.choice(["1", "2"])) for name in names)
+        return Searchable(**self.births[id], terms=terms)
 
     def an_update(self) -> InstanceUpdate:
         return update(
@@ -310,6 +326,11 @@ class Scenario:
             tenant=choose(TENANTS),
             limit=choose([1, 2, 100]),
         )
+        if query.definition_id is not None:
+            terms = choose(
+                [(), (SearchTerm("x", "1"),), (SearchTerm("y", "2"), SearchTerm("x", "1"))]
+            )
+            query = msgspec.structs.replace(query, terms=terms)
         page = await self.both(lambda store: store.instances(query))
         if page.next_after is not None:
             following = msgspec.structs.replace(query, after=page.next_after)

@@ -20,6 +20,7 @@ from tests.store.situations import (
     begin,
     dead_letter,
     event,
+    found_by,
     mail,
     moment,
     step,
@@ -120,6 +121,7 @@ async def filled(store: Handle, id: str) -> None:
     write = replace(
         step(id, 1),
         update=update(status=Status.FAILED),
+        searchable=found_by(x="1"),
         snapshot=Snapshot(version=1, state=id.encode()),
         timers_set=(timer(id, 60_000),),
         waits_opened=(wait(id),),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tenuto.model.errors import InvalidInput
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.protocol import DeadLetterPlace, InstanceQuery, Superseded
 from tests.store.conftest import Handle
@@ -16,6 +17,7 @@ from tests.store.situations import (
     aside,
     begin,
     dead_letter,
+    found_by,
     moment,
     step,
     turn,
@@ -136,6 +138,76 @@ async def test_filters_follow_what_an_instance_does(store: Handle) -> None:
     await store.commit(turn("t3", step("i1", 2, update=update())))
     assert await ids(store, current_step="b") == []
     assert await ids(store, statuses=(Status.COMPLETED,)) == ["i1"]
+
+
+async def some_that_are_found(store: Handle) -> None:
+    """Twelve: of two definitions, two tenants, with `x` in three values and `y` in two."""
+    writes = []
+    for number in range(12):
+        born = {
+            "tenant": ("default", "other")[number // 10],
+            "definition_id": ("order", "refund")[number // 8 % 2],
+        }
+        at = moment(number // 2)
+        begun = begin(f"i{number:02}", created_at=at, correlation_id=f"c{number % 2}", **born)
+        found = found_by(**born, at=at, x=str(number % 3), y=str(number % 2))
+        writes.append(msgspec.structs.replace(begun, searchable=found))
+    await store.commit(turn("t1", *writes))
+
+
+def having(**values: str) -> tuple[SearchTerm, ...]:
+    return tuple(SearchTerm(name, value) for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"terms": having(x="1")}, those(1, 4, 7)),
+        ({"terms": having(x="1", y="0")}, those(4)),
+        ({"terms": having(y="0", x="1")}, those(4)),
+        ({"terms": having(x="1", z="0")}, []),
+        ({"terms": having(x='"1"')}, []),
+        ({"terms": having(y="0"), "definition_id": "refund"}, those(8)),
+        ({"terms": having(y="0"), "definition_id": "refund", "tenant": "other"}, those(10)),
+        ({"terms": having(y="0"), "correlation_id": "c1"}, []),
+        ({"terms": having(y="0"), "correlation_id": "c0"}, those(0, 2, 4, 6)),
+        ({"terms": having(y="0"), "current_step": "a"}, those(0, 2, 4, 6)),
+        ({"terms": having(y="0"), "current_step": "b"}, []),
+        ({"terms": having(y="0"), "statuses": (Status.FAILED,)}, []),
+        ({"terms": having(y="0"), "ids": ("i00", "i01", "i04")}, those(0, 4)),
+        ({"terms": having(y="0", x="1"), "ids": ("i00", "i01", "i04")}, those(4)),
+        ({"terms": having(y="0"), "created_from": moment(2)}, those(4, 6)),
+        ({"terms": having(y="0"), "limit": 1}, those(0, 2, 4, 6)),
+    ],
+)
+async def test_instances_are_found_by_values_together_with_every_other_filter(
+    store: Handle, query: dict[str, Any], expected: list[str]
+) -> None:
+    await some_that_are_found(store)
+    assert await ids(store, **{"definition_id": "order"} | query) == expected
+
+
+async def test_an_instance_is_found_by_what_was_written_last_and_by_nothing_else(
+    store: Handle,
+) -> None:
+    async def found(**values: str) -> list[str]:
+        return await ids(store, definition_id="order", terms=having(**values))
+
+    begun = msgspec.structs.replace(begin("i1"), searchable=found_by(x="1", y="1"))
+    await store.commit(turn("t1", begun, begin("i2")))
+    await store.commit(turn("t2", step("i1", 1), step("i2", 1, searchable=found_by(x="1"))))
+    assert await found(x="1") == ["i2", "i1"]
+    await store.commit(turn("t3", step("i1", 2, searchable=found_by(x="2", z="1"))))
+    assert await found(x="1") == ["i2"]
+    assert await found(y="1") == []
+    assert await found(x="2") == await found(z="1") == ["i1"]
+    lost = await store.commit(turn("t4", step("i1", 2, searchable=found_by(x="9"))))
+    assert lost.writes["i1"].outcome == "lost"
+    assert await found(x="9") == []
+    late = await store.commit(turn("t5", aside("i1", version=2, searchable=found_by(x="9"))))
+    assert late.writes["i1"].outcome == "lost"
+    await store.commit(turn("t6", aside("i1", version=3, searchable=found_by())))
+    assert await found(x="2") == await found(z="1") == []
 
 
 async def test_a_row_shows_all_that_was_written(store: Handle) -> None:

@@ -6,12 +6,14 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto.core.terms import INDEXED_BYTES
 from tenuto.definition.flow import MOST_LOOPS
 from tenuto.model.ids import LONGEST_ID
+from tenuto.model.search_terms import LONGEST, SearchTerm
 from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.protocol import Delivery, InstanceQuery, MatchWrite, WaitTerm
+from tenuto.store.protocol import Delivery, InstanceQuery, MatchWrite, Searchable, WaitTerm
 from tests.store.conftest import Handle
 from tests.store.situations import (
     NOON,
@@ -84,3 +86,15 @@ async def test_whatever_is_looked_up_may_be_as_long_as_it_can_be(store: Handle) 
     assert open_wait.iteration == ITERATION
     assert [each.id for each in await store.mail(10)] == [letter.id]
     assert [each.id for _, each in await inbox(store, paid.pattern)] == [paid.id]
+
+
+async def test_a_value_that_instances_are_found_by_may_be_as_long_as_it_can_be(
+    store: Handle,
+) -> None:
+    tenant, value = "t" * 63, longest(LONGEST // 4)
+    term = SearchTerm(longest(LONGEST // 4), value)
+    searchable = Searchable(tenant=tenant, definition_id=DEFINITION, created_at=NOON, terms=(term,))
+    begun = begin(ID, tenant=tenant, definition_id=DEFINITION)
+    await store.commit(turn("t1", replace(begun, searchable=searchable)))
+    query = InstanceQuery(tenant=tenant, definition_id=DEFINITION, terms=(term,))
+    assert [row.id for row in (await store.instances(query)).items] == [ID]

@@ -332,6 +332,29 @@ async def test_one_that_was_disabled_is_enabled_and_nobody_else(store: Handle) -
     assert await store.listeners("default") == []
 
 
+async def test_one_is_told_elsewhere_or_of_other_things(store: Handle) -> None:
+    await store.put_listener(listener(health=b'{"a":1}'))
+    await store.drained([], [posting("w1", "e1")])
+    before = await store.listening()
+    other = listener(level=2, hears_inbox=True, settings=b'{"u":2}', patterns=("x",))
+    assert await store.change_listener(other)
+    assert await store.listening() != before
+    changed = listener(
+        level=2, hears_inbox=True, settings=b'{"u":2}', patterns=("x",), health=b'{"a":1}'
+    )
+    assert await store.listeners("default") == [changed]
+    assert await due(store) == ["e1"]
+    # Whoever hears nothing is not enabled by it.
+    await store.settle(Settlement(listener_id="w1", is_disabled=True))
+    assert await store.change_listener(listener(level=2, hears_inbox=True, patterns=("y",)))
+    [kept] = await store.listeners("default")
+    assert (kept.level, kept.hears_inbox, kept.patterns) == (0, False, ("y",))
+    assert not await store.change_listener(listener("w2"))
+    await store.remove_listener("default", "webhook", "w1")
+    assert not await store.change_listener(other)
+    assert await store.listeners("default") == []
+
+
 async def test_a_change_of_who_listens_is_seen_and_nothing_else_is(store: Handle) -> None:
     seen = [await store.listening()]
 

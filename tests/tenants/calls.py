@@ -48,7 +48,8 @@ BY_DEAD_LETTER: dict[str, OfWorkspace] = {
 }
 BY_WORKFLOW: dict[str, OfWorkspace] = {
     "definition": lambda mine, id: mine.definition(id),
-    "remove_definition": lambda mine, id: mine.remove_definition(id, force=True),
+    "remove_definition": lambda mine, id: mine.remove_definition(id),
+    "withdraw_definition": lambda mine, id: mine.withdraw_definition(id),
     "start": lambda mine, id: mine.start(id),
     "begin": lambda mine, id: mine.begin(Start(workflow=id)),
     "begin_of": lambda mine, id: mine.begin_of({"id": id}, Start(workflow=id, version=1)),
@@ -57,6 +58,7 @@ BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
 BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.remove": lambda mine, id: mine.webhooks.remove(id),
     "webhooks.get": lambda mine, id: mine.webhooks.get(id),
+    "webhooks.change": lambda mine, id: mine.webhooks.change(id, "https://example.com/x", "a.b"),
     "webhooks.enable": lambda mine, id: mine.webhooks.enable(id),
 }
 BY_SUBSCRIPTION: dict[str, OfWorkspace] = {

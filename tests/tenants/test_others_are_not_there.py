@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from tenuto.engine.held import Held
+from tenuto.engine.loading import Loader
 from tenuto.instances import InstanceRef
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
@@ -54,6 +56,29 @@ def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]
         (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
         (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
     ]
+
+
+async def test_what_another_tenant_has_is_not_even_loaded(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long that takes would tell that it is there."""
+    _, theirs = await town.furnish()
+    await town.settle()
+    looked_at: list[str] = []
+    look_at = Loader.look_at
+
+    async def noted(self: Loader, instance_id: str) -> Held:
+        looked_at.append(instance_id)
+        return await look_at(self, instance_id)
+
+    monkeypatch.setattr(Loader, "look_at", noted)
+    for id in theirs.instances:
+        for name, call in OF_INSTANCE.items():
+            await refusal(lambda: call(town.left.at(id)))  # noqa: B023
+            assert looked_at == [], name
+        for name, by_id in BY_INSTANCE.items():
+            await refusal(lambda: by_id(town.left, id))  # noqa: B023
+            assert looked_at == [], name
 
 
 async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: Town) -> None:

@@ -8,7 +8,7 @@ import sys
 from tenuto import Context, task
 
 
-@task
+@task(name="pausing.ship")
 async def ship(ctx: Context) -> dict[str, int]:
     sys.stdout.write(f"{ctx.instance_id} {ctx.attempt}\n")
     sys.stdout.flush()

@@ -18,7 +18,7 @@ import pytest
 from tests.api.conftest import Caller, served
 
 TASKS = Path(__file__).parent / "pausing_tasks.py"
-SHIP = {"id": "ship", "steps": [{"stepId": "a", "type": "TASK", "taskId": "ship"}]}
+SHIP = {"id": "ship", "steps": [{"stepId": "a", "type": "TASK", "taskId": "pausing.ship"}]}
 AT_MOST = 60.0
 
 
@@ -86,7 +86,7 @@ async def test_tasks_of_a_killed_worker_return_after_the_lease() -> None:
 async def test_a_late_result_of_a_zombie_is_409_and_changes_nothing() -> None:
     """A stale `leaseToken` gets 409 and changes nothing."""
     async with shipping() as (call, id):
-        claim = {"workerId": "zombie", "taskIds": ["ship"], "lease": 1}
+        claim = {"workerId": "zombie", "taskIds": ["pausing.ship"], "lease": 1}
         [late] = (await call.post("/executions/claim", claim)).json["tasks"]
         with worker(call.url) as other:
             assert await begun(other) == [id, "2"]
@@ -124,7 +124,7 @@ async def test_a_worker_goes_on_at_the_next_of_several_addresses() -> None:
         with worker(f"http://127.0.0.1:1,{call.url}", "-o", "json") as process:
             assert process.stdout is not None
             line = await asyncio.to_thread(process.stdout.readline)
-            begins = {"servers": ["http://127.0.0.1:1", call.url], "tasks": ["ship"]}
+            begins = {"servers": ["http://127.0.0.1:1", call.url], "tasks": ["pausing.ship"]}
             assert json.loads(line) == begins
             assert await begun(process) == [id, "1"]
             await told(process)

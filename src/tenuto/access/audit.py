@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import cast, get_args
 
 from tenuto.access.backlog import Backlog
+from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
 from tenuto.access.strangers import Strangers
@@ -85,7 +86,7 @@ class AuditLog:
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
     ) -> None:
         """Record that somebody was refused who is not known: of many only how many there were."""
-        if self._strangers.is_first(source or "", code):
+        if self._strangers.is_first(counted_as(source or ""), code):
             await self.record(
                 principal=None,
                 action=action,

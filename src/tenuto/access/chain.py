@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.store.access_protocol import NO_HEAD, AccessStore, AuditHead, AuditRow
+from tenuto.store.access_protocol import NO_HEAD, AuditHead, AuditRow
 from tenuto.store.audit_chain import line_hash
+from tenuto.store.tenant_protocol import AuditReads
 
 _PAGE = 1_000
 
@@ -74,7 +75,7 @@ def read_noted(text: str) -> AuditHead:
 
 
 async def verify_chain(
-    store: AccessStore, tenant: str, *, noted: AuditHead | None = None
+    store: AuditReads, tenant: str, *, noted: AuditHead | None = None
 ) -> Verdict:
     """Read a tenant's log from its beginning; lines may be written meanwhile.
 
@@ -91,7 +92,7 @@ async def verify_chain(
     return verdict._replace(fault=fault)
 
 
-async def _read(store: AccessStore, tenant: str) -> Verdict:
+async def _read(store: AuditReads, tenant: str) -> Verdict:
     reader = ChainReader()
     while True:
         rows = await store.audit_lines(tenant, after=reader.head.number, limit=_PAGE)

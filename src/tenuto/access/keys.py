@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.tenants import tenant_problem
 from tenuto.ports import Clock, Ids
 from tenuto.store.access_protocol import AccessStore, KeyRow
+from tenuto.store.tenant_protocol import SeenByTenants
 
 _KEY = re.compile(r"tnt_([0-9a-f]{16})_([0-9a-f]{64})\Z")
 PREFIX = "tnt_"
@@ -70,12 +71,16 @@ def is_secret_of(key: KeyRow | None, secret: str) -> bool:
     return hmac.compare_digest(expected, secret_hash(secret)) and key is not None
 
 
+class KeyStore(AccessStore, SeenByTenants, Protocol):
+    """Where keys are kept, and read for one tenant."""
+
+
 class Keys:
     """The keys of a store, as principals who may manage them see them."""
 
     def __init__(
         self,
-        store: AccessStore,
+        store: KeyStore,
         clock: Clock,
         ids: Ids,
         *,
@@ -113,7 +118,7 @@ class Keys:
 
     async def list(self, tenant: str) -> list[KeyRow]:
         """All keys of a tenant, also revoked ones, oldest first."""
-        return await self._store.keys(tenant)
+        return await self._store.seen_by(tenant).keys(tenant)
 
     async def revoke(self, tenant: str, id: str) -> KeyRow:
         """Let a key open nothing any more: here at once, elsewhere within a second; NotFound."""

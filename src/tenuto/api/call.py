@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from starlette.types import Receive
 
@@ -77,20 +77,21 @@ class Call(Generic[QueryT]):
         """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
         self.after: object = None
 
-    async def while_heard(self, work: asyncio.Future[T]) -> T:
-        """What comes of `work`, which is called off where nobody waits for it any more."""
-        if self.receive is None:
-            return await work
-        gone = asyncio.ensure_future(_gone(self.receive))
+    async def while_heard(self, work: asyncio.Future[T], seconds: float | None = None) -> None:
+        """Wait until `work` is done; it is called off where nobody waits for it any more.
+
+        That is a ClientGone, or TimeoutError after so many seconds.
+        """
+        gone = None if self.receive is None else asyncio.ensure_future(_gone(self.receive))
+        waiting: list[asyncio.Future[Any]] = [work] if gone is None else [work, gone]
         try:
-            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                raise ClientGone
-            return work.result()
+                raise ClientGone if gone is not None and gone.done() else TimeoutError
         finally:
-            for each in (work, gone):
+            for each in waiting:
                 each.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     @property
     def traceparent(self) -> str | None:

@@ -1,6 +1,7 @@
 """Who may hand in events without a credential of their own: by a ticket in a URL, which is signed.
 
-A ticket says for which tenant, as whom, of which events and until when. It is signed with a secret
+A ticket says for which tenant, as whom, of which events, until when, and for which instance if it
+is for one alone. It is signed with a secret
 that all processes of a store share, so that whoever serves the request can tell it from a guess
 without reading anything.
 """
@@ -32,6 +33,8 @@ class EventTicket(NamedTuple):
     subscriber_id: str
     patterns: tuple[str, ...]
     until_ms: int
+    instance_id: str | None = None
+    """It ends with this instance, if it is for one."""
 
     def is_over(self, now: datetime) -> bool:
         return epoch_ms(now) >= self.until_ms

@@ -15,6 +15,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from tenuto.access.neighbours import counted_as
 from tenuto.api.half_read import HalfRead
 from tenuto.api.problems import MEDIA, Refusal, told
 from tenuto.ports import Clock, Ids, Timer
@@ -116,7 +117,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._forget()
             return
         if self._address is None:
-            address = self.client[0] if self.client else ""
+            address = counted_as(self.client[0]) if self.client else ""
             if not self._half_read.begin(address):
                 self._refuse(429, "TEN-4292", "too many requests of this address are unfinished")
                 return

@@ -26,6 +26,7 @@ _TITLES = {
     403: "Whoever asks may not.",
     404: "There is no such thing.",
     409: "Not in the state things are in.",
+    410: "It was, and is over.",
     412: "Somebody has changed it meanwhile.",
     413: "Too large.",
     415: "Not the right type of body.",
@@ -39,6 +40,11 @@ _ALWAYS = (403, 421, 429, 500, 503)
 _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
     "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
     "rerun_instance": (("Idempotency-Key", "At most one instance is made under a key."),),
+    "start_bulk": (("Idempotency-Key", "At most one action is begun under a key."),),
+    "start_bulk_of_dead_letters": (
+        ("Idempotency-Key", "At most one action is begun under a key."),
+    ),
+    "stream_instance": (("Last-Event-ID", "The id of the last event that came; before `since`."),),
     "put_task": (("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
     "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
     "get_workflow": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
@@ -159,7 +165,7 @@ def _response(
     operation: Operation, status: int, of_type: dict[tuple[str, str], dict[str, Any]]
 ) -> Object:
     described: Object = {"description": _TITLES[status]}
-    if status == 304:
+    if status in (204, 304):
         return described
     is_own = status == operation.status or (
         status in operation.other_statuses and (status < 400 or operation.is_public)

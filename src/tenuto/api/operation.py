@@ -10,8 +10,9 @@ from msgspec import Struct
 from tenuto.access.permissions import Permission
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE", "WEBSOCKET"]
-Size: TypeAlias = Literal["command", "value", "batch", "document"]
-"""How large a body may be: a few words, one value of the engine's limits, many, a definition."""
+Size: TypeAlias = Literal["command", "value", "outcome", "batch", "document"]
+"""How large a body may be: a few words, what is started or published, what came of a task, many of
+them, a definition."""
 Handler: TypeAlias = Callable[..., Awaitable[Any]]
 """Called with the Call, and with the body where the operation has one. What it returns is encoded,
 unless it is a Starlette response; None has no body."""

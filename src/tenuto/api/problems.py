@@ -84,6 +84,8 @@ class ProblemDetails(Struct, frozen=True, kw_only=True, rename="camel"):
     instance: str
     """The path that was asked."""
     request_id: str
+    reason: str | UnsetType = UNSET
+    """The run-time code that it is about, such as `TOO_LARGE`, where it is about one."""
     problems: tuple[ProblemItem, ...] | UnsetType = UNSET
     """Everything that is wrong, where several things may be."""
     current_status: str | UnsetType = UNSET
@@ -112,6 +114,7 @@ def told(error: TenutoError, path: str, request_id: str) -> Told:
         advice=error.advice or (known.advice if known is not None else ""),
         instance=path,
         request_id=request_id,
+        reason=error.reason or UNSET,
         problems=_problems(error),
         **_of_conflict(error),
     )
@@ -152,14 +155,19 @@ def item_of(problem: Problem) -> ProblemItem:
     )
 
 
-class ErrorItem(Struct, frozen=True, kw_only=True):
+class ErrorItem(Struct, frozen=True, kw_only=True, rename="camel"):
     """Why one of several was refused."""
 
     status: int
     code: str
     detail: str
     advice: str
+    reason: str | UnsetType = UNSET
+    """As problem details have it."""
     problems: tuple[ProblemItem, ...] | UnsetType = UNSET
+    current_status: str | UnsetType = UNSET
+    instance_id: str | UnsetType = UNSET
+    """Of a key that was used before: the workflow instance that has it."""
 
 
 def error_item(error: TenutoError) -> ErrorItem:
@@ -169,7 +177,9 @@ def error_item(error: TenutoError) -> ErrorItem:
         code=error.code,
         detail=error.message,
         advice=error.advice,
+        reason=error.reason or UNSET,
         problems=_problems(error),
+        **_of_conflict(error),
     )
 
 

@@ -23,6 +23,7 @@ from tenuto.api.operations import (
     live,
     looking_closer,
     metrics,
+    removing,
     starting,
     stats,
     tasks,
@@ -32,6 +33,7 @@ from tenuto.api.operations import (
 
 MODULES: tuple[ModuleType, ...] = (
     workflows,
+    removing,
     trying_out,
     starting,
     instances,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tenuto.access.audit import AuditLog
 from tenuto.access.gatekeeper import Gatekeeper
 from tenuto.access.keys import Keys
+from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
 from tenuto.api.admission import Admission, Audited
@@ -22,6 +23,7 @@ from tenuto.app import Tenuto
 from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
+from tenuto.engine.held import Held
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
@@ -82,6 +84,8 @@ class Service:
         """Set first when it is about to stop: whoever balances load sends others elsewhere."""
         self.stopping = asyncio.Event()
         """Set when the service stops: who waits for something is told that it is not there yet."""
+        self.waiting: set[asyncio.Future[Held]] = set()
+        """For which ends somebody waits: called off when the service stops."""
         self.live = LiveHub(app.engine)
         """Tells those who watch instances, over sockets and streams."""
         self.bulk = BulkOffice(app.engine, app.tasks)
@@ -91,7 +95,8 @@ class Service:
             {
                 "command": _ENVELOPE,
                 "value": max(limits.input_bytes, limits.event_bytes) + _ENVELOPE,
-                "batch": _BATCH,
+                "outcome": limits.output_bytes + _ENVELOPE,
+                "batch": max(_BATCH, limits.output_bytes + _ENVELOPE),
                 "document": MOST_BYTES + _ENVELOPE,
             }
         )
@@ -104,6 +109,8 @@ class Service:
     async def stop(self) -> None:
         """Let go of those who wait or watch, so that they come back to another process."""
         self.stopping.set()
+        for end in self.waiting:
+            end.cancel()
         self.desk.close()
         await self.live.close()
         await self.bulk.stop()
@@ -114,7 +121,7 @@ class Service:
 
     def count_source(self, address: str) -> None:
         """Count a request from an address, whoever asks; 429 where there have been too many."""
-        _take(self.source_rates, address)
+        _take(self.source_rates, counted_as(address))
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""

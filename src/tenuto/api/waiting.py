@@ -6,7 +6,6 @@ import asyncio
 from typing import TypeVar
 
 from tenuto.api.call import Call, ClientGone
-from tenuto.api.service import Service
 from tenuto.engine.held import Held
 
 QueryT = TypeVar("QueryT")
@@ -17,21 +16,13 @@ async def ended_within(call: Call[QueryT], id: str, seconds: float) -> Held | No
 
     Also once whoever asked has left: what they asked for beside the wait is done, and recorded.
     """
-    try:
-        return await call.while_heard(asyncio.ensure_future(_ended(call.service, id, seconds)))
-    except ClientGone:
-        return None
-
-
-async def _ended(service: Service, id: str, seconds: float) -> Held | None:
+    service = call.service
     end = asyncio.ensure_future(service.app.engine.final_state(id))
-    stopping = asyncio.ensure_future(service.stopping.wait())
+    service.waiting.add(end)
     try:
-        done, _ = await asyncio.wait(
-            {end, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-        )
-        return end.result() if end in done else None
+        await call.while_heard(end, 0.0 if service.stopping.is_set() else seconds)
+    except (ClientGone, TimeoutError):
+        return None
     finally:
-        for task in (end, stopping):
-            task.cancel()
-        await asyncio.gather(end, stopping, return_exceptions=True)
+        service.waiting.discard(end)
+    return None if end.cancelled() else end.result()

@@ -96,14 +96,14 @@ class BulkOffice:
 
     async def get(self, tenant: str, id: str) -> BulkRow:
         """One of them; NotFound."""
-        found = await self._engine.store.bulk(tenant, id)
+        found = await self._engine.store.seen_by(tenant).bulk(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
         return found
 
     async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
         """Those of a tenant, newest first."""
-        return await self._engine.store.bulks(tenant, limit, below=below)
+        return await self._engine.store.seen_by(tenant).bulks(tenant, limit, below=below)
 
     async def cancel(self, tenant: str, id: str) -> BulkRow:
         """Go no further with one; what is done stays. NotFound."""

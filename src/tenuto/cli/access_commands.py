@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import ListOutput, Output, Store, perform
+from tenuto.cli.options import JsonOutput, ListOutput, Output, Store, perform
 
 keys = typer.Typer(help="API keys: who may ask the service for what.", no_args_is_help=True)
 audit = typer.Typer(help="What was done and refused, by whom.", no_args_is_help=True)
@@ -117,11 +117,13 @@ def list_audit(  # noqa: PLR0913 - one for each option
 
 
 @audit.command("export")
-def export_audit(*, tenant: Tenant = "default", store: Store = STORE) -> None:
+def export_audit(
+    *, tenant: Tenant = "default", store: Store = STORE, output: JsonOutput = "json"
+) -> None:
     """Write the whole log to stdout, oldest first: JSON, a line each, with its hash."""
     from tenuto.cli.auditing import export
 
-    perform(lambda: export(store, tenant), "json")
+    perform(lambda: export(store, tenant), output)
 
 
 @audit.command("verify")

@@ -81,4 +81,8 @@ app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
 app.add_typer(config, name="config")
 
-offer_servers(app, not_for=frozenset({"serve", "dev", "verify", "migrate", "prune", "config show"}))
+offer_servers(
+    app,
+    not_for=frozenset({"serve", "dev", "config show"}),
+    refused_by=frozenset({"verify", "migrate", "prune"}),
+)

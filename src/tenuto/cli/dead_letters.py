@@ -21,6 +21,8 @@ from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, described, reading, require_there
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
+from tenuto.engine.letter_history import entries_behind
+from tenuto.instances import history_view
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
@@ -58,7 +60,9 @@ async def show_dead_letter(url: str, id: str, *, is_json: bool) -> int:
             item = await client.dead_letters.get(id)
     else:
         async with reading(url) as reader:
-            item = _item(await _letter(reader, id))
+            letter = await _letter(reader, id)
+            entries = await entries_behind(reader.store, letter)
+            item = {**_item(letter), "history": [history_view(each) for each in entries]}
     if is_json:
         show_json(item)
         return exits.DONE
@@ -77,6 +81,8 @@ async def show_dead_letter(url: str, id: str, *, is_json: bool) -> int:
     for name, value in facts.items():
         if value is not None:
             show(f"  {name:<10}  {value}")
+    for entry in _entries(item):
+        show(f"  {entry['at']}  {entry['eventType']}, attempt {entry['attempt']}")
     return exits.DONE
 
 
@@ -158,6 +164,12 @@ def _show_table(items: list[Object], now: datetime) -> None:
         )
     names = ("KIND", "ID", "ATTEMPTS", "WHEN", "STEP", "ERROR")
     show(table_of(names, cells, whole=4))
+
+
+def _entries(item: Object) -> list[Object]:
+    """What led to it; a server of an older version does not say."""
+    history = item.get("history")
+    return [each for each in history if isinstance(each, dict)] if isinstance(history, list) else []
 
 
 def _item(row: DeadLetterRow) -> Object:

@@ -27,6 +27,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import InstanceQuery
+from tenuto.store.upkeep_protocol import Wall
 
 _NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
@@ -92,7 +93,7 @@ async def _store(url: str) -> AsyncIterator[Finding]:
         async with reading(url) as reader:
             newest = await reader.instances(InstanceQuery(limit=1))
             workers, now = await reader.store.workers(), reader.clock.now()
-            is_pooled = reader.store.is_pooled
+            is_pooled, wall = reader.store.is_pooled, await reader.store.wall()
     except TenutoError as error:
         yield _failed("store", error)
         return
@@ -100,6 +101,8 @@ async def _store(url: str) -> AsyncIterator[Finding]:
     yield Finding(what="store", state="ok", message=f"{described(url)}, schema as new; {at_work}")
     if newest.items:
         yield _clock(newest.items[0].created_at - now, "the newest instance was made")
+    if wall is not None:
+        yield _wall(wall)
     if is_pooled and not listen_url(url):
         yield Finding(
             what="pooler",
@@ -108,6 +111,18 @@ async def _store(url: str) -> AsyncIterator[Finding]:
             advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes hear "
             "of news only when they look.",
         )
+
+
+def _wall(wall: Wall) -> Finding:
+    if wall.is_up:
+        message = "kept apart by the program, and by row security in the database"
+        return Finding(what="tenants", state="ok", message=message)
+    return Finding(
+        what="tenants",
+        state="warning",
+        message="kept apart by the program alone: the database has no second wall between them",
+        advice=wall.advice,
+    )
 
 
 async def _server(url: ServerUrl) -> AsyncIterator[Finding]:

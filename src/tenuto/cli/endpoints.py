@@ -191,7 +191,6 @@ def _item(shown: Webhook) -> Object:
     item: Object = msgspec.to_builtins(shown)
     del item["secret"]
     if isinstance(shown, Subscription):
-        item["callbackUrl"] = item.pop("url")
         del item["description"]
     return item
 

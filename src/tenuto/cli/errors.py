@@ -82,6 +82,8 @@ def problems_of(error: TenutoError) -> tuple[Problem, ...]:
 def error_json(error: TenutoError) -> Object:
     """An error for programs."""
     view: Object = {"code": error.code, "message": error.message}
+    if error.reason is not None:
+        view["reason"] = error.reason
     if error.advice:
         view["advice"] = error.advice
     problems = problems_of(error)

@@ -48,10 +48,13 @@ def _explain_code(text: str, *, is_json: bool) -> int:
                 "title": found.title,
                 "explanation": found.explanation,
                 "advice": found.advice,
+                **({} if found.reason is None else {"reason": found.reason}),
             }
         )
         return exits.DONE
     show(f"{code}  {found.title}\n\n{found.explanation}\n\nWhat to do: {found.advice}")
+    if found.reason is not None:
+        show(f"\nWhile an instance runs, the same is {found.reason}.")
     return exits.DONE
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from tenuto.cli import exits
 from tenuto.cli.finding import short_ids
@@ -26,13 +28,21 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-async def list_instances(
-    url: str, statuses: Sequence[str], workflow: str | None, limit: int, output: str
-) -> int:
+class Which(NamedTuple):
+    """Which instances, as somebody typed it."""
+
+    statuses: Sequence[str]
+    workflow: str | None
+    variables: Sequence[str]
+
+
+async def list_instances(url: str, which: Which, limit: int, output: str) -> int:
     """Print instances as a table, as JSON or as ids."""
-    query = InstanceQuery(statuses=_statuses(statuses), definition_id=workflow, limit=limit)
+    statuses = _statuses(which.statuses)
+    query = InstanceQuery(statuses=statuses, definition_id=which.workflow, limit=limit)
+    wanted = _values(which.variables)
     async with looking_at(url) as reader:
-        page = await reader.instances(query)
+        page = await reader.instances(query, wanted)
         now = reader.clock.now()
     if output == "json":
         show_json({"items": [_item(row) for row in page.items], "nextCursor": page.next_after})
@@ -40,7 +50,7 @@ async def list_instances(
         for row in page.items:
             show(row.id)
     elif not page.items:
-        say(f"no instances{' like that' if statuses or workflow else ''} in {described(url)}")
+        say(f"no instances{' like that' if any(which) else ''} in {described(url)}")
     else:
         show(_table(page.items, now))
         if page.next_after is not None:
@@ -63,6 +73,28 @@ def _statuses(names: Sequence[str]) -> tuple[Status, ...]:
     if problems:
         raise InvalidInput("the instances cannot be listed", problems)
     return tuple(Status(name.upper()) for name in names)
+
+
+def _values(variables: Sequence[str]) -> Object | None:
+    """What variables have to have: JSON, or text that is none."""
+    if not variables:
+        return None
+    wanted: Object = {}
+    for given in variables:
+        name, separator, text = given.partition("=")
+        if not separator or not name:
+            problem = Problem(
+                code="TEN-2000",
+                path="--variable",
+                message=f"{given!r} is not NAME=VALUE",
+                advice='Write a name and a value, such as orderId=7 or customer="7".',
+            )
+            raise InvalidInput("the instances cannot be listed", [problem])
+        try:
+            wanted[name] = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            wanted[name] = text
+    return wanted
 
 
 def _table(rows: Sequence[InstanceRow], now: datetime) -> Table:

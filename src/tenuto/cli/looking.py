@@ -23,8 +23,10 @@ class Looker(Protocol):
     @property
     def clock(self) -> Clock: ...
 
-    async def instances(self, query: InstanceQuery) -> InstancePage:
-        """A page of instances."""
+    async def instances(
+        self, query: InstanceQuery, variables: Object | None = None
+    ) -> InstancePage:
+        """A page of instances; with `variables` of those that have these values."""
         ...
 
     async def held(self, id: str) -> Held:

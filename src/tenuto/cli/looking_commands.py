@@ -39,6 +39,15 @@ def list_(
     workflow: Annotated[
         str | None, typer.Option("--workflow", metavar="ID", help="Only of this definition.")
     ] = None,
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variable",
+            metavar="NAME=VALUE",
+            help="Only those in which a searchable variable of --workflow has this value, "
+            "as JSON or text; may be given several times.",
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
     store: Store = STORE,
     output: ListOutput = "table",
@@ -46,10 +55,13 @@ def list_(
     """List instances, newest first.
 
     tenuto list --status FAILED
-    """
-    from tenuto.cli.listing import list_instances
 
-    perform(lambda: list_instances(store, status or [], workflow, limit, output), output)
+    tenuto list --workflow order --variable input.orderId=7
+    """
+    from tenuto.cli.listing import Which, list_instances
+
+    which = Which(status or [], workflow, variable or [])
+    perform(lambda: list_instances(store, which, limit, output), output)
 
 
 def show(

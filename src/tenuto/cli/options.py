@@ -19,6 +19,9 @@ Store = Annotated[
 Output = Annotated[
     Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
 ]
+JsonOutput = Annotated[
+    Literal["json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+]
 ListOutput = Annotated[
     Literal["table", "json", "id"],
     typer.Option("--output", "-o", help="What is printed on stdout."),
@@ -35,6 +38,18 @@ def _no_secret(key: str | None) -> str | None:
 IdempotencyKey = Annotated[
     str | None,
     typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
+]
+Input = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
+]
+CorrelationId = Annotated[
+    str | None,
+    typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
+]
+WatchTimeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
 ]
 Instance = Annotated[
     str,

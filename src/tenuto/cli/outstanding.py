@@ -13,7 +13,7 @@ from tenuto.cli import exits
 from tenuto.cli.logs import logs_on_stderr
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.running import engine, interruptible, looking
-from tenuto.cli.stores import described, reading
+from tenuto.cli.stores import Reader, described, reading
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
 from tenuto.model.status import FINAL, Status
@@ -35,7 +35,7 @@ async def go_on(
     """Work on what is open; 0 when all of it has ended, 1 when something of it failed."""
     load_tasks(tasks, file)
     async with reading(url) as reader:
-        waiting = await _open_instances(reader.store)
+        waiting = await _open_instances(reader)
     if not waiting:
         say(f"nothing is outstanding in {described(url)}")
         return exits.DONE
@@ -108,11 +108,12 @@ async def _until_done(following: _Following, timeout: float | None) -> int:  # n
         return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
 
 
-async def _open_instances(store: Store) -> list[InstanceRow]:
+async def _open_instances(reader: Reader) -> list[InstanceRow]:
+    """Those of the tenant that is meant: the others' are gone on with too, and not waited for."""
     rows: list[InstanceRow] = []
     query: InstanceQuery | None = InstanceQuery(statuses=OPEN, limit=_PAGE)
     while query is not None:
-        page = await store.instances(query)
+        page = await reader.instances(query)
         rows += page.items
         following = page.next_after
         query = InstanceQuery(statuses=OPEN, limit=_PAGE, after=following) if following else None

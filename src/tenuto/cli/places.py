@@ -20,6 +20,9 @@ Server = Annotated[
         help="Ask this server instead of opening a store; several with commas between them.",
     ),
 ]
+_RefusedServer = Annotated[
+    str | None, typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", hidden=True)
+]
 Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
 KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
 
@@ -64,22 +67,33 @@ def tenant_of(url: str) -> str:
     return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
 
 
-def offer_servers(group: typer.Typer, *, not_for: frozenset[str], inside: str = "") -> None:
+def offer_servers(
+    group: typer.Typer,
+    *,
+    not_for: frozenset[str],
+    refused_by: frozenset[str],
+    inside: str = "",
+) -> None:
     """Let every command that takes a store take a server instead, but those that need the store.
 
-    A command is called as it is typed: `audit verify` is another one than `verify`.
+    Those that a server could be meant for (`refused_by`) say so when one is named. A command is
+    called as it is typed: `audit verify` is another one than `verify`.
     """
     for command in group.registered_commands:
         function = command.callback
         assert function is not None
         name = f"{inside}{command.name or function.__name__}"
         taken = inspect.signature(function).parameters
-        if "store" in taken and "server" not in taken and name not in not_for:
+        if name in refused_by:
+            command.callback = _on_a_store_alone(function, name)
+        elif "store" in taken and "server" not in taken and name not in not_for:
             of_tenants = "tenant" not in taken and name not in _OF_NOBODY
             command.callback = _or_on_a_server(function, of_tenants=of_tenants)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
-        offer_servers(inner.typer_instance, not_for=not_for, inside=f"{inner.name} ")
+        offer_servers(
+            inner.typer_instance, not_for=not_for, refused_by=refused_by, inside=f"{inner.name} "
+        )
 
 
 _OF_NOBODY = frozenset({"doctor"})
@@ -109,6 +123,32 @@ def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callabl
                 for each in _with_servers(said, key, of_tenants=of_tenants)
             ),
         ]
+    )
+    return placed
+
+
+def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The command; a server that is named is refused, where another store would be taken for it."""
+    said = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def placed(*, ctx: typer.Context, server: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        store = ctx.get_parameter_source("store")
+        typed = ctx.get_parameter_source("server")
+        assert store is not None
+        assert typed is not None
+        if server is not None and (typed.name == "COMMANDLINE" or store.name == "DEFAULT"):
+            raise typer.BadParameter(
+                f"`tenuto {name}` works on a store, which a server does not hand out: "
+                "name the store of that server with --store",
+                param_hint="--server" if typed.name == "COMMANDLINE" else "TENUTO_SERVER",
+            )
+        return command(**rest)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    server = inspect.Parameter("server", keyword, default=None, annotation=_RefusedServer)
+    placed.__signature__ = said.replace(  # type: ignore[attr-defined]
+        parameters=[*_context(), *said.parameters.values(), server]
     )
     return placed
 

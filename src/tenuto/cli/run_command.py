@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import IdempotencyKey, Output, Store, perform
+from tenuto.cli.options import (
+    CorrelationId,
+    IdempotencyKey,
+    Input,
+    Output,
+    Store,
+    WatchTimeout,
+    perform,
+)
 from tenuto.cli.places import ServerUrl
 
 
@@ -18,10 +26,7 @@ def run(  # noqa: PLR0913 - one for each option
         typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
     ] = None,
     *,
-    input: Annotated[
-        str | None,
-        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
-    ] = None,
+    input: Input = None,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,20 +44,14 @@ def run(  # noqa: PLR0913 - one for each option
         typer.Option("--outstanding", help="Go on with all that has not ended, start none."),
     ] = False,
     key: IdempotencyKey = None,
-    correlation_id: Annotated[
-        str | None,
-        typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
-    ] = None,
+    correlation_id: CorrelationId = None,
     follow: Annotated[  # noqa: ARG001 - said by those who know it from `start`
         bool,
         typer.Option(
             "--follow", "-f", show_default=False, help="Watch it to its end, which is done anyway."
         ),
     ] = True,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
-    ] = None,
+    timeout: WatchTimeout = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:

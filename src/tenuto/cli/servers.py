@@ -68,8 +68,10 @@ class ServerReader:
         self.client = client
         self.clock: Clock = SystemClock()
 
-    async def instances(self, query: InstanceQuery) -> InstancePage:
-        """A page of instances."""
+    async def instances(
+        self, query: InstanceQuery, variables: Object | None = None
+    ) -> InstancePage:
+        """A page of instances; with `variables` of those that have these values."""
         page = await self.client.page(
             status=",".join(query.statuses) or None,
             workflowId=query.definition_id,
@@ -78,6 +80,7 @@ class ServerReader:
             ids=",".join(query.ids) or None,
             createdFrom=query.created_from,
             createdBefore=query.created_before,
+            variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=query.limit,
             cursor=query.after,
         )

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from tenuto.cli.defaults import STORE
-from tenuto.cli.options import IdempotencyKey, Instance, Output, Store, perform
+from tenuto.cli.options import (
+    CorrelationId,
+    IdempotencyKey,
+    Input,
+    Instance,
+    Output,
+    Store,
+    WatchTimeout,
+    perform,
+)
 
 
 def deploy(
@@ -36,15 +45,9 @@ def start(  # noqa: PLR0913 - one for each option
         str, typer.Argument(metavar="WORKFLOW", help="The id of a definition that is deployed.")
     ],
     *,
-    input: Annotated[
-        str | None,
-        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
-    ] = None,
+    input: Input = None,
     key: IdempotencyKey = None,
-    correlation_id: Annotated[
-        str | None,
-        typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
-    ] = None,
+    correlation_id: CorrelationId = None,
     version: Annotated[
         int | None,
         typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
@@ -52,10 +55,7 @@ def start(  # noqa: PLR0913 - one for each option
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Watch it to its end, like `tenuto run`.")
     ] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
-    ] = None,
+    timeout: WatchTimeout = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:

@@ -26,6 +26,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.inspector import NearEvents, inspector_of
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
+from tenuto.engine.searching import terms_for
 from tenuto.instances import history_view
 from tenuto.model.causes import Explanation
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
@@ -50,9 +51,16 @@ class Reader:
         self.loader = Loader(store, self.plans)
         self.inspector = inspector_of(store, self.plans, self.loader, clock)
 
-    async def instances(self, query: InstanceQuery) -> InstancePage:
-        """A page of instances of the tenant that is meant."""
-        return await self.store.instances(replace(query, tenant=tenant_of(self.url)))
+    async def instances(
+        self, query: InstanceQuery, variables: Object | None = None
+    ) -> InstancePage:
+        """A page of instances of the tenant that is meant; with `variables` of those that fit."""
+        query = replace(query, tenant=tenant_of(self.url))
+        if variables is not None:
+            workflow = query.definition_id
+            terms = await terms_for(self.plans, query.tenant, workflow, variables)
+            query = replace(query, terms=terms)
+        return await self.store.instances(query)
 
     async def held(self, id: str) -> Held:
         """An instance from its log."""

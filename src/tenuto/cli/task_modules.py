@@ -14,9 +14,8 @@ from types import ModuleType
 from typing import Final
 
 from tenuto.cli.sources import Located, Source
+from tenuto.definition.task_places import task_places
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
-from tenuto.model.graph import Task
-from tenuto.model.json import JSON
 from tenuto.tasks.registry import Registry
 
 BESIDE: Final = "tasks.py"
@@ -25,7 +24,6 @@ _NOT_THEIRS: Final = (
     *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")),
 )
 _LOADED: Final[dict[Path, ModuleType]] = {}
-_HOMES: Final = (("steps", "stepId", "taskId"), ("nodes", "id", "config.taskId"))
 
 
 def load_tasks(named: Sequence[str], definition: Path | None) -> list[str]:
@@ -50,16 +48,15 @@ def load_tasks(named: Sequence[str], definition: Path | None) -> list[str]:
 
 def refuse_unknown_tasks(source: Source, registry: Registry, loaded: Sequence[str]) -> None:
     """Located when a step runs a task that nobody has registered."""
-    places = _places(source.document)
     problems = [
         Problem(
             code="TEN-2003",
-            path=places.get(node.id, "$"),
-            message=f"no task is registered as {node.config.task_id!r} (UNKNOWN_TASK)",
-            advice=_advice(node.config.task_id, registry, loaded, source.path),
+            path=place.path,
+            message=f"no task is registered as {place.task_id!r} (UNKNOWN_TASK)",
+            advice=_advice(place.task_id, registry, loaded, source.path),
         )
-        for node in source.checked().graph.nodes
-        if isinstance(node.config, Task) and node.config.task_id not in registry
+        for place in task_places(source.checked())
+        if place.task_id not in registry
     ]
     if problems:
         count = "a task" if len(problems) == 1 else f"{len(problems)} tasks"
@@ -193,14 +190,3 @@ def _advice(task_id: str, registry: Registry, loaded: Sequence[str], path: Path)
         )
     known = ", ".join(registry) or "none"
     return f"Tasks in {', '.join(loaded)}: {known}."
-
-
-def _places(document: JSON) -> dict[str, str]:
-    """Where each step names its task."""
-    places: dict[str, str] = {}
-    for name, key, field in _HOMES:
-        items = document.get(name) if isinstance(document, dict) else None
-        for index, item in enumerate(items if isinstance(items, list) else ()):
-            if isinstance(item, dict):
-                places[str(item.get(key))] = f"$.{name}[{index}].{field}"
-    return places

@@ -8,11 +8,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tenuto.client.connection import PATIENCE, Ask, Connection, part
+import msgspec
+
+from tenuto.client.connection import NEXT_AFTER, PATIENCE, Ask, Connection, part
 from tenuto.client.dead_letters import DeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
+from tenuto.client.pages import every
 from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
@@ -31,8 +34,9 @@ class Client:
     """A service elsewhere, with the names that `Tenuto` has.
 
     Use it as `async with Client("https://tenuto.example", key="tnt_…") as client:`. Several
-    addresses of one service may be given: where one does not answer, the next is asked. What fails
-    on the way is tried again for `patience` seconds, where that cannot do anything twice.
+    addresses of one service may be given: where one does not answer, the next is asked, and what
+    may be asked twice as soon as one has said nothing for `next_after` seconds. What fails on the
+    way is tried again for `patience` seconds, where that cannot do anything twice.
     """
 
     def __init__(
@@ -42,12 +46,19 @@ class Client:
         *,
         tenant: str | None = None,
         patience: float = PATIENCE,
+        next_after: float = NEXT_AFTER,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
         """`tenant` is for the administrator of all of them: every other key belongs to one."""
         self._connection = Connection(
-            url, key, tenant=tenant, patience=patience, clock=clock, ids=ids
+            url,
+            key,
+            tenant=tenant,
+            patience=patience,
+            next_after=next_after,
+            clock=clock,
+            ids=ids,
         )
         self._publishing = Publishing(self._connection)
         self._deployed: dict[WorkflowFunction[..., Any], int] = {}
@@ -105,21 +116,14 @@ class Client:
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = await self._connection.get(
-                "/workflows", Page[dict[str, Any]], limit=1_000, cursor=cursor
-            )
-            ids += [each["id"] for each in page.items]
-            cursor = page.next_cursor
-            if cursor is None:
-                return ids
+        found = await every(self._connection, "/workflows", Page[dict[str, Any]])
+        return [each["id"] for each in found]
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Let a definition be as if it were not there; its instances keep their versions.
 
-        Conflict while instances of it run, unless `force` cancels them first.
+        Conflict while instances of it run, unless `force` cancels them: they are asked to, one
+        after the other, from when this returns.
         """
         await self._connection.do(Ask("DELETE", f"/workflows/{part(id)}", {"force": force}))
 
@@ -200,15 +204,21 @@ class Client:
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
         wanted = (status,) if isinstance(status, str) else tuple(status)
         page = await self.page(
             status=",".join(Status(name) for name in wanted) or None,
             workflowId=workflow,
             correlationId=correlation_id,
             currentStep=current_step,
+            variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
         )
         return [each.summary() for each in page.items]

@@ -30,6 +30,8 @@ NO_SERVER: Final = "TEN-4030"
 NOT_KNOWN: Final = "TEN-4032"
 _ANSWER_WITHIN: Final = 30.0
 """Seconds that a server has to answer, beside what it was asked to wait."""
+NEXT_AFTER: Final = 5.0
+"""Seconds of silence after which the next address is tried, unless the client says otherwise."""
 _CONNECT_WITHIN: Final = 5.0
 """Seconds that a connection may take: where nobody is, others need not be kept waiting."""
 _SILENT: Final = 45.0
@@ -88,6 +90,7 @@ class Connection:
         *,
         tenant: str | None = None,
         patience: float = PATIENCE,
+        next_after: float = NEXT_AFTER,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -99,6 +102,7 @@ class Connection:
         self.ids: Ids = ids or SystemIds()
         self.patience = patience
         """Seconds that are spent on trying a request again."""
+        self._next_after = next_after
         self.connect_within = _CONNECT_WITHIN
         self._at = 0
         """Which of the addresses is asked next: the one that answered last."""
@@ -147,7 +151,7 @@ class Connection:
             at = self._at
             failed: TenutoError
             try:
-                answered = await self._once(ask, self.urls[at])
+                answered = await self._once(ask, self.urls[at], self._silence(ask, tried))
             except StoreUnavailable as error:
                 if error.code == NOT_KNOWN:
                     raise
@@ -200,7 +204,15 @@ class Connection:
         if self._at == at:
             self._at = (at + 1) % len(self.urls)
 
-    async def _once(self, ask: Ask, server: str) -> Answered:
+    def _silence(self, ask: Ask, tried: int) -> float | None:
+        """How long a server may say nothing; None: as long as an answer may take.
+
+        Only while an address is left that was not asked yet, and may be: the last has its time.
+        """
+        has_others = tried < len(self.urls)
+        return self._next_after + ask.wait if has_others and ask.is_repeatable else None
+
+    async def _once(self, ask: Ask, server: str, silence: float | None) -> Answered:
         try:
             async with (
                 asyncio.timeout(_ANSWER_WITHIN + ask.wait),
@@ -210,7 +222,9 @@ class Connection:
                     data=None if ask.body is None else _encoded(ask.body),
                     headers=self._headers_of(ask),
                     allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.connect_within),
+                    timeout=aiohttp.ClientTimeout(
+                        total=None, sock_connect=self.connect_within, sock_read=silence
+                    ),
                     middlewares=[_once_only] if ask.method == "DELETE" else [],
                 ) as response,
             ):

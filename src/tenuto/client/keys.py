@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.pages import every
 from tenuto.client.shapes import Page
 from tenuto.model.json import Object
 
@@ -37,7 +38,7 @@ class RemoteKeys:
 
     async def list(self) -> list[Object]:
         """Every key, also those that open nothing any more."""
-        return (await self._connection.get("/keys", Page[dict[str, Any]])).items
+        return await every(self._connection, "/keys", Page[dict[str, Any]])
 
     async def revoke(self, id: str) -> None:
         """Let a key open nothing any more; NotFound when there is none."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.pages import every
 from tenuto.client.shapes import Page
 from tenuto.webhooks import Subscription, Webhook
 
@@ -37,9 +38,30 @@ class RemoteWebhooks:
         ask = Ask("POST", "/webhooks", body=body, is_repeatable=False)
         return await self._connection.ask(ask, Webhook)
 
+    async def change(
+        self,
+        id: str,
+        url: str,
+        patterns: str | Iterable[str],
+        *,
+        secret: str | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Tell another address, or of other events, from now on; NotFound when there is none.
+
+        What is on its way goes to the new address. The secret stays unless another is given.
+        """
+        body = {
+            "url": url,
+            "patterns": _patterns(patterns),
+            "secret": secret,
+            "description": description,
+        }
+        return await self._connection.ask(Ask("PUT", f"/webhooks/{part(id)}", body=body), Webhook)
+
     async def list(self) -> list[Webhook]:
         """Every webhook, oldest first, and how its deliveries go."""
-        return (await self._connection.get("/webhooks", Page[Webhook])).items
+        return await every(self._connection, "/webhooks", Page[Webhook])
 
     async def get(self, id: str) -> Webhook:
         """A webhook, and how its deliveries go; NotFound when there is none."""
@@ -89,7 +111,7 @@ class RemoteSubscriptions:
 
     async def list(self) -> list[Subscription]:
         """Every subscription, oldest first, and how its deliveries go."""
-        return (await self._connection.get("/subscriptions", Page[Subscription])).items
+        return await every(self._connection, "/subscriptions", Page[Subscription])
 
     async def get(self, id: str) -> Subscription:
         """A subscription, and how its deliveries go; NotFound when there is none."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from tenuto.client.client import Client
-from tenuto.client.connection import PATIENCE
+from tenuto.client.connection import NEXT_AFTER, PATIENCE
 from tenuto.client.dead_letters import DeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -128,6 +128,7 @@ class SyncWebhooks(_Face[RemoteWebhooks]):
     """Addresses that are told of events for as long as they are there."""
 
     add = _waited(RemoteWebhooks.add)
+    change = _waited(RemoteWebhooks.change)
     list = _waited(RemoteWebhooks.list)
     get = _waited(RemoteWebhooks.get)
     remove = _waited(RemoteWebhooks.remove)
@@ -171,8 +172,9 @@ class SyncClient(_Face[Client]):
         *,
         tenant: str | None = None,
         patience: float = PATIENCE,
+        next_after: float = NEXT_AFTER,
     ) -> None:
-        client = Client(url, key, tenant=tenant, patience=patience)
+        client = Client(url, key, tenant=tenant, patience=patience, next_after=next_after)
         super().__init__(_Loop(), client)
         self.webhooks = SyncWebhooks(self._loop, client.webhooks)
         self.subscriptions = SyncSubscriptions(self._loop, client.subscriptions)

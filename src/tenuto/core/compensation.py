@@ -114,6 +114,7 @@ def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
             message = f"{asked.step_id} undoes itself: it has no input that could be edited"
             return Rejection(code=CANNOT_GO_ON, message=message)
         else:
+            d.order(DropDeadLetters(node=item.step_id, iteration=item.iteration))
             d.emit(_dispatched(d, item, error.attempt + 1, asked.input))
             d.order(start_attempt(d))
         return None

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from tenuto.expr import (
     Expression,
+    ExpressionSyntaxError,
     SplitCondition,
     Template,
     compile_expression,
@@ -22,6 +23,7 @@ from tenuto.expr import (
     is_rooted_path,
     split_condition,
 )
+from tenuto.expr.paths import parse_path
 from tenuto.model.failure import Failure
 from tenuto.model.graph import (
     BODY,
@@ -117,6 +119,8 @@ class Plan:
         self.undoable_loops = _undoable_loops(self.nodes, self.undone_by)
         """Loops in which something may have to be undone after its iteration has ended."""
         self._undo_inputs: dict[str, Expression | Template] = {}
+        self.searchable = _searchable(definition.options.searchable)
+        """Names by whose values instances are found, with their paths; none: nothing is kept."""
 
     def stand_in(self, step_id: str) -> Mock | None:
         """How a step ends without being run, where the definition is only tried out."""
@@ -423,3 +427,14 @@ def _topological(
             if missing[edge.target] == 0:
                 heappush(pending, written[edge.target])
     return order
+
+
+def _searchable(names: Iterable[str]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+    """Each name once; one that is no path is that of no value."""
+    found: dict[str, tuple[str | int, ...]] = {}
+    for name in names:
+        try:
+            found[name] = parse_path(name)
+        except ExpressionSyntaxError:
+            continue
+    return tuple(found.items())

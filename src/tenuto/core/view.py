@@ -18,6 +18,14 @@ from tenuto.model.status import NodeStatus
 _MANY = 100
 """So many open activations are sorted to tell where an instance is."""
 
+_NOT_REACHED: Object = {
+    "status": NodeStatus.PENDING.value,
+    "output": None,
+    "attempts": 0,
+    "startedAt": None,
+    "completedAt": None,
+}
+
 
 def context_of(plan: Plan, state: InstanceState) -> Object:
     """`ctx` as a value."""
@@ -34,7 +42,7 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
     for name, planned in plan.nodes.items():
         if planned.loop is not None:
             continue  # it exists in the loop's iterations alone
-        steps.setdefault(name, {"status": NodeStatus.PENDING.value, "attempts": 0})
+        steps.setdefault(name, dict(_NOT_REACHED))
     current = current_steps(state)
     waits = waits_of(plan, state)
     for_events = (wait for wait in waits if isinstance(wait, dict) and "approval" not in wait)

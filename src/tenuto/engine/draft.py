@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
+from tenuto.core.searchable import search_terms
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
 from tenuto.engine.held import Held, Place
@@ -35,6 +36,7 @@ from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
 from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.job_protocol import JobRow
 from tenuto.store.outbox_protocol import Lifecycle
@@ -45,6 +47,7 @@ from tenuto.store.protocol import (
     Mail,
     NewInstance,
     Ownership,
+    Searchable,
     Snapshot,
     WaitRow,
 )
@@ -110,6 +113,8 @@ class Draft(Struct, eq=False):
     _bytes: int = 0
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
+    _terms: tuple[SearchTerm, ...] | None = None
+    """What it is found by once the write is durable, where that was worked out."""
 
     @classmethod
     def of(
@@ -202,6 +207,7 @@ class Draft(Struct, eq=False):
             owed.mail_sent.append(self._letter_to_owner())
         self._snapshot = self._new_snapshot(ownership)
         had_ended = self.before.status.is_final
+        searchable = self._searchable() if held.plan.searchable else None
         if owed is None:
             return InstanceWrite(
                 instance_id=self.instance_id,
@@ -209,6 +215,7 @@ class Draft(Struct, eq=False):
                 rows=tuple(self.rows),
                 create=self._create,
                 update=self._update(),
+                searchable=searchable,
                 snapshot=self._snapshot,
                 ownership=ownership,
                 lifecycle=self._lifecycle,
@@ -220,6 +227,7 @@ class Draft(Struct, eq=False):
             rows=tuple(self.rows),
             create=self._create,
             update=self._update(),
+            searchable=searchable,
             snapshot=self._snapshot,
             timers_set=tuple(row for row in owed.timers.values() if row is not None),
             timers_cleared=tuple(key for key, row in owed.timers.items() if row is None),
@@ -259,6 +267,8 @@ class Draft(Struct, eq=False):
         held = self.held
         held.is_projected = not self.rows or self._shows_in_lists
         held.state = self.state
+        if self._terms is not None:
+            held.searchable = self._terms
         if held.jobs or (self._owed is not None and self._owed.jobs):
             self._keep_jobs()
         held.is_owned = self._needs_owner and held.owner_elsewhere is None
@@ -419,6 +429,21 @@ class Draft(Struct, eq=False):
             output=_encode(output_of(self.held.plan, state)) if completed else None,
             last_error=_encode(state.last_error) if state.last_error else None,
             cancellation=_encode(state.cancellation) if state.cancellation else None,
+        )
+
+    def _searchable(self) -> Searchable | None:
+        """It is found by what it has once lists show it; what did not change is not written."""
+        state = self.state
+        if not state.version or (self.rows and not self._shows_in_lists):
+            return None
+        self._terms = search_terms(self.held.plan, state)
+        if self._terms == self.held.searchable:
+            return None
+        return Searchable(
+            tenant=self.held.tenant,
+            definition_id=state.definition_id,
+            created_at=state.created_at,
+            terms=self._terms,
         )
 
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:

@@ -15,7 +15,15 @@ from tenuto.core.parent import never_began
 from tenuto.engine.draft import Draft, is_owed
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
-from tenuto.engine.requests import Answer, LookAgain, Matter, OfferJob, Request, TakenOver
+from tenuto.engine.requests import (
+    Answer,
+    IndexAgain,
+    LookAgain,
+    Matter,
+    OfferJob,
+    Request,
+    TakenOver,
+)
 from tenuto.model.effects import Effect, StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.failure import NOT_STORABLE
@@ -41,7 +49,7 @@ NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
 
-_NOTES = (LookAgain, TakenOver, OfferJob)
+_NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
 
 
 class Drafter:

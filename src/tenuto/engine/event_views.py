@@ -21,14 +21,13 @@ MOST_SHOWN = 1_000
 
 
 def waits_view(held: Held, near: NearEvents) -> list[JSON]:
-    """The open waits of an instance, those for events with the events that they nearly took."""
+    """The open waits of an instance with the events that they nearly took: approvals took none."""
     views = waits_of(held.plan, held.state, in_full=True)
     for view in views:
         assert isinstance(view, dict)
-        if "approval" not in view:
-            place = str(view["stepId"]), str(view["iteration"]), str(view.get("armId", ""))
-            events = near.get(WaitKey(held.state.id, *place), [])
-            view["nearMisses"] = near_events_view(events)
+        place = str(view["stepId"]), str(view["iteration"]), str(view.get("armId", ""))
+        events = near.get(WaitKey(held.state.id, *place), [])
+        view["nearMisses"] = near_events_view(events)
     return views
 
 

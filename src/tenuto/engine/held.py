@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
 from tenuto.model.rehearsal import inbox_of
+from tenuto.model.search_terms import SearchTerm
 
 Place: TypeAlias = tuple[str, str, int]
 """Node, iteration, attempt."""
@@ -27,6 +28,7 @@ class Held:
         "owner_elsewhere",
         "performed",
         "plan",
+        "searchable",
         "shown_in",
         "snapshot_bytes",
         "state",
@@ -54,6 +56,8 @@ class Held:
         """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
+        self.searchable: tuple[SearchTerm, ...] | None = None
+        """What it is found by; None: this process has not written it."""
         self.shown_in = 0
         """The stretch of time in which its row was last brought up to date, or made."""
         self.tail_entries = 0

@@ -15,7 +15,7 @@ import msgspec
 from tenuto.core import Rejection
 from tenuto.engine.letters import InboxReader, InInbox
 from tenuto.engine.plans import Plans
-from tenuto.engine.requests import LookAgain, Request, StartFacts
+from tenuto.engine.requests import IndexAgain, LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.ids import start_letter
@@ -30,7 +30,7 @@ BATCH = 500
 MOST_ROUNDS = 100
 """So many times BATCH letters one look takes; the others are for the next."""
 _GONE = "TEN-3001"
-_decode = msgspec.json.Decoder(Input | LookAgain | InInbox).decode
+_decode = msgspec.json.Decoder(Input | LookAgain | IndexAgain | InInbox).decode
 
 
 class Mailroom:

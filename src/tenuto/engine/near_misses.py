@@ -92,25 +92,26 @@ class NearMisses:
         return sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))[:MOST_NEAR]
 
     async def _recent(self, tenant: str, pattern: str) -> list[tuple[int, Event]]:
-        since = self._clock.now() - WITHIN
+        since, seen = self._clock.now() - WITHIN, self._store.seen_by(tenant)
         if "*" not in pattern:
-            return await self._store.latest_events(tenant, pattern, since, limit=MOST_EVENTS)
-        latest = await self._store.latest_events(tenant, None, since, limit=MOST_READ)
+            return await seen.latest_events(tenant, pattern, since, limit=MOST_EVENTS)
+        latest = await seen.latest_events(tenant, None, since, limit=MOST_READ)
         return [each for each in latest if fits(pattern, each[1].pattern)][:MOST_EVENTS]
 
     async def _around(self, event: Event) -> list[WaitRow]:
         """Those that compare what the event has, then others of its pattern."""
         tenant = event.tenant
+        seen = self._store.seen_by(tenant)
         terms = [
             term_of(term, event)
-            for term in await self._store.wait_terms(tenant, event.pattern)
+            for term in await seen.wait_terms(tenant, event.pattern)
             if fits(term.pattern, event.pattern)
         ][:MOST_WAITS]
         if not terms:
             return []
-        same = await self._store.waits_for(tenant, terms, limit=MOST_WAITS)
+        same = await seen.waits_for(tenant, terms, limit=MOST_WAITS)
         room = max((MOST_WAITS - len(same)) // len(terms), 1)
-        others = await self._store.waits_near(tenant, terms, limit=room)
+        others = await seen.waits_near(tenant, terms, limit=room)
         around = {key_of(wait): wait for wait in (*same, *others)}
         return list(around.values())[:MOST_WAITS]
 

@@ -40,6 +40,12 @@ _NO_CONTENT = b"null"
 _GUESSES = 3
 """So many names are looked up for one that may have been meant."""
 
+_LATE = 0.8
+"""Seconds from the look at a definition to the end of a start, after which it looks again."""
+_SETTLED = 1.0
+"""Seconds after which every start that saw a definition before it was hidden is there to be found,
+or late. Longer than `_LATE` by more than clocks run apart."""
+
 
 def is_hidden(row: DefinitionRow) -> bool:
     """Whether a version only says that the definition was taken away."""
@@ -103,6 +109,8 @@ class Plans:
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
+        self._hidden: set[tuple[str, str]] = set()
+        """What this process has hidden and nobody has saved again."""
         self._listened: dict[tuple[str, str, int], datetime] = {}
         """Versions that were asked for by their number → when it was seen to that they listen."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
@@ -200,6 +208,7 @@ class Plans:
                 await self._store.remove_listener(tenant, listener.kind, listener.id)
             raise
         self._newest[tenant, row.id] = row.version
+        self._hidden.discard((tenant, row.id))
         for name in await self._missing(tenant, plan):
             log.warning("%s starts %s, which is not there yet", row.id, name)
         return self._keep(row, plan)
@@ -277,7 +286,29 @@ class Plans:
         except Superseded as error:
             raise _not_the_newest(id, error.newest) from None
         self._newest.pop((tenant, id), None)
+        self._hidden.add((tenant, id))
         return newest
+
+    async def starts_settled(self) -> None:
+        """Return when all that saw a definition before it was hidden has started.
+
+        What is slower than that looks for itself: `went_meanwhile`.
+        """
+        if self._store.is_shared:
+            await self._clock.sleep(_SETTLED)
+
+    async def went_meanwhile(self, tenant: str, id: str, looked_at: float) -> bool:
+        """Whether a definition was hidden while an instance of it was started.
+
+        `looked_at` is the clock's tick before the start looked at the definition. Whoever hides one
+        waits before they look for its instances, so that a start that was quick need not ask.
+        """
+        if not self._store.is_shared:
+            return (tenant, id) in self._hidden
+        if self._clock.ticks() - looked_at < _LATE:
+            return False
+        newest = await self._newest_row(tenant, id)
+        return newest is not None and is_hidden(newest)
 
     async def show_again(self, tenant: str, removed: DefinitionRow) -> None:
         """Save a definition again that was hidden too soon, unless somebody else has meanwhile."""

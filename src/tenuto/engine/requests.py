@@ -41,6 +41,13 @@ class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
     version: int = 0
 
 
+class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
+    """A letter that a migration leaves: by what the instance is found has to be written.
+
+    What takes a letter writes what follows from the state, and that is all it is for.
+    """
+
+
 class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
     """This process owns an instance whose owner is gone."""
 
@@ -56,7 +63,7 @@ class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
     heartbeat_timeout: timedelta | None
 
 
-Matter: TypeAlias = Input | LookAgain | TakenOver | OfferJob
+Matter: TypeAlias = Input | LookAgain | IndexAgain | TakenOver | OfferJob
 """What a request is about: something that happened to an instance, or to its owner."""
 
 

@@ -8,6 +8,7 @@ from tenuto.core import Plan
 from tenuto.core.deciding import NOT_THIS_STATUS
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.definition import input_problems
+from tenuto.definition.task_places import task_places
 from tenuto.engine.requests import Answer
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, Problem
@@ -27,17 +28,22 @@ def refuse_unfit(plan: Plan, input: JSON, settings: Settings, tasks: Registry) -
 
 def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
     """InvalidInput where a step uses a task that nobody has registered."""
-    problems = [
-        Problem(
-            code="TEN-2003",
-            path=f"$.steps.{name}.taskId",
-            message=f"no task is called {task_id!r} (UNKNOWN_TASK)",
-            advice=_task_advice(tasks, task_id),
-        )
+    unknown = {
+        name
         for task_id, name in plan.tasks.items()
         if task_id not in tasks and plan.stand_in(name) is None
-    ]
-    if problems:
+    }
+    if unknown:
+        problems = [
+            Problem(
+                code="TEN-2003",
+                path=place.path,
+                message=f"no task is called {place.task_id!r} (UNKNOWN_TASK)",
+                advice=_task_advice(tasks, place.task_id),
+            )
+            for place in task_places(plan.definition)
+            if place.step_id in unknown
+        ]
         raise InvalidInput("the workflow uses tasks that nobody has registered", problems)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -75,13 +75,19 @@ class TextLines(logging.Formatter):
 
 
 def _moment(record: logging.LogRecord) -> str:
-    moment = datetime.fromtimestamp(record.created, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, milliseconds = divmod(int(record.created * 1000), 1000)
+    return f"{_second(second)}.{milliseconds:03}Z"
 
 
-def _fields(record: logging.LogRecord) -> Mapping[str, object]:
-    given = {**fields_of_context(), **record.__dict__}
-    return {name: given[name] for name in FIELDS if given.get(name) is not None}
+@lru_cache(maxsize=4)
+def _second(since_epoch: int) -> str:
+    return datetime.fromtimestamp(since_epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    given, around = record.__dict__, fields_of_context()
+    found = ((name, given.get(name, around.get(name))) for name in FIELDS)
+    return {name: value for name, value in found if value is not None}
 
 
 def _cut(text: str) -> str:

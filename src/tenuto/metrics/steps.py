@@ -9,6 +9,7 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow
+from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
@@ -46,9 +47,10 @@ class StepCounts:
     def heard(self, draft: Draft) -> None:
         """Count one instance's share of a turn."""
         rows = draft.rows
-        if not rows:
-            return
         tenant, workflow = draft.held.tenant, draft.state.definition_id
+        # What is only tried out would take names from what is saved, and keep them for ever.
+        if not rows or is_rehearsed(workflow):
+            return
         if draft.follow_ups:
             self.attempts += sum([isinstance(each, StartAttempt) for each in draft.follow_ups])
         if not draft.before.version:

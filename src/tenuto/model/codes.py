@@ -10,6 +10,15 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from tenuto.model.failure import (
+    CANCELLED,
+    INVALID_INPUT,
+    NOT_AVAILABLE,
+    TOO_LARGE,
+    UNKNOWN_TASK,
+    UNKNOWN_WORKFLOW,
+)
+
 
 class Code(Struct, frozen=True):
     """One kind of refusal."""
@@ -17,6 +26,8 @@ class Code(Struct, frozen=True):
     title: str
     explanation: str
     advice: str
+    reason: str | None = None
+    """The code that the same fault has where it comes up while an instance runs."""
 
 
 _DOCUMENTS = {
@@ -466,7 +477,7 @@ _PYTHON = {
 _NOT_YET = "The definition is valid; this version of Tenuto does not run this part of it yet."
 _WITHOUT = "Remove it, or wait for a version that runs it."
 _NOT_AVAILABLE = {
-    code: Code(f"Not available yet: {what}", _NOT_YET, _WITHOUT)
+    code: Code(f"Not available yet: {what}", _NOT_YET, _WITHOUT, NOT_AVAILABLE)
     for code, what in {
         "TEN-1900": "something of this definition",
         "TEN-1903": "javascript nodes",
@@ -490,11 +501,13 @@ _REQUESTS = {
         "Unknown workflow",
         "There is no definition of this id, or not in this version.",
         "Deploy it first, or correct the id.",
+        UNKNOWN_WORKFLOW,
     ),
     "TEN-2003": Code(
         "Unknown task",
-        "A `taskId` is neither registered in this process nor declared (UNKNOWN_TASK).",
+        "A `taskId` is neither registered in this process nor declared.",
         "Register the task, or correct the `taskId`.",
+        UNKNOWN_TASK,
     ),
     "TEN-2004": Code(
         "Not JSON",
@@ -506,6 +519,7 @@ _REQUESTS = {
         "Too large",
         "A value is larger than the limit that the message names.",
         "Store large data elsewhere and pass a reference, or raise the limit.",
+        TOO_LARGE,
     ),
     "TEN-2006": Code(
         "Not the name of an event",
@@ -603,6 +617,7 @@ _REQUESTS = {
         "Input does not fit the schema",
         "The definition's `inputSchema` refuses the input.",
         "Correct the input, or the `inputSchema`.",
+        INVALID_INPUT,
     ),
     "TEN-2110": Code(
         "Form does not fit the schema",
@@ -795,7 +810,7 @@ _INSTANCES = {
     "TEN-2615": Code(
         "Not a searchable variable",
         "Instances are found by the values of those variables that their workflow lists.",
-        "Name the workflow as `workflowId`, and list the variable in its `options.searchable`.",
+        "Name the workflow, and list the variable in its `options.searchable`.",
     ),
     "TEN-3001": Code(
         "Not found",
@@ -919,6 +934,12 @@ _INSTANCES = {
         "has expired.",
         "Post to the `callbackUrl` as it was given, and have another made before it expires.",
     ),
+    "TEN-3065": Code(
+        "Over, with its instance",
+        "The URL was made for one instance, which has ended or is not there any more: nothing is "
+        "taken through it.",
+        "Stop posting; have another URL made for another instance.",
+    ),
     "TEN-3070": Code(
         "No such test run",
         "There is no test run under this id: it was stopped, or erased after an hour.",
@@ -948,6 +969,7 @@ _INSTANCES = {
         "The workflow was cancelled",
         "The instance ended CANCELLED; its cancellation says who asked and why.",
         "Start it again with a rerun if it should go on.",
+        CANCELLED,
     ),
     "TEN-3301": Code(
         "No such webhook or subscription",

@@ -111,17 +111,20 @@ def epoch_ms(moment: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
 
 
-def from_epoch_ms(milliseconds: int, *, is_exact: bool = False) -> datetime:
+def from_epoch_ms(milliseconds: int) -> datetime:
     """The moment that `epoch_ms` names, never earlier or later than a date can be.
 
-    So every row can be read, whatever was once let into it; OverflowError where it `is_exact`.
+    So every row can be read, whatever was once let into it.
     """
     try:
-        return _EPOCH + milliseconds * _MILLISECOND
+        return exactly_from_epoch_ms(milliseconds)
     except OverflowError:
-        if is_exact:
-            raise
         return EARLIEST if milliseconds < 0 else LATEST
+
+
+def exactly_from_epoch_ms(milliseconds: int) -> datetime:
+    """The moment that `epoch_ms` names; OverflowError where no date can be that."""
+    return _EPOCH + milliseconds * _MILLISECOND
 
 
 def iso(moment: datetime) -> str:

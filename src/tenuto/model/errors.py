@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tenuto.model.codes import CATALOGUE
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.status import Status
 
@@ -41,6 +42,12 @@ class TenutoError(Exception):
             self.code = code
         if advice is not None:
             self.advice = advice
+
+    @property
+    def reason(self) -> str | None:
+        """The run-time code that it is about, such as `TOO_LARGE`; None where it is about none."""
+        known = CATALOGUE.get(self.code)
+        return None if known is None else known.reason
 
     def __str__(self) -> str:
         text = f"{self.code}  {self.message}"
@@ -150,6 +157,11 @@ class WorkflowFailed(TenutoError):
         super().__init__(f"the workflow failed{where}: {error.code}: {error.message}")
         self.error = error
         """What failed: `code`, `message`, `details`, `step_id`, `iteration`, `attempt`, `at`."""
+
+    @property
+    def reason(self) -> str | None:
+        """The code of what failed."""
+        return self.error.code
 
 
 class WorkflowCancelled(TenutoError):

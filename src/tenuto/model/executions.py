@@ -44,13 +44,13 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     task_id: str
     instance_id: str
     step_id: str
+    iteration: str
     input: JSON
     attempt: int
     idempotency_key: str
     """The same for every attempt of one step."""
     lease_until: datetime
     context: TaskContext
-    iteration: str = ""
     deadline: datetime | None = None
     timeout: float | None = None
     """Seconds that the attempt may take, from the claim."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, cast, get_args
 import msgspec
 from msgspec import UNSET
 
-from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.model.durations import epoch_ms, exactly_from_epoch_ms
 from tenuto.model.entries import (
     CompensationFailed,
     Entry,
@@ -108,7 +108,7 @@ def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:
         fields |= {"status": row.node_status, "variable": row.output_variable}
-    return msgspec.convert({**fields, "at": from_epoch_ms(row.at_ms, is_exact=True)}, kind)
+    return msgspec.convert({**fields, "at": exactly_from_epoch_ms(row.at_ms)}, kind)
 
 
 def _upcast(event_type: EventType, fields: Object) -> Object:

@@ -24,6 +24,7 @@ from tenuto.store.protocol import (
     InstanceUpdate,
     Mail,
     NewInstance,
+    Searchable,
     Superseded,
     TimerRow,
     WaitKey,
@@ -72,6 +73,17 @@ class UpdateColumns(NamedTuple):
     output: bytes | None
     last_error: bytes | None
     cancellation: bytes | None
+
+
+class SearchableColumns(NamedTuple):
+    """A row of workflow_searchable_values."""
+
+    instance_id: str
+    name: str
+    tenant: str
+    definition_id: str
+    value_text: str
+    created_at: int
 
 
 class WaitColumns(NamedTuple):
@@ -246,6 +258,17 @@ def instance_row(columns: InstanceColumns) -> InstanceRow:
         last_error=columns.last_error,
         cancellation=columns.cancellation,
     )
+
+
+def searchable_columns(id: str, searchable: Searchable) -> list[SearchableColumns]:
+    """A row for each value that an instance is found by."""
+    created_at = epoch_ms(searchable.created_at)
+    return [
+        SearchableColumns(
+            id, term.name, searchable.tenant, searchable.definition_id, term.value, created_at
+        )
+        for term in searchable.terms
+    ]
 
 
 def wait_columns(wait: WaitRow, follows: int) -> WaitColumns:

@@ -138,6 +138,13 @@ class OutboxStore(Protocol):
         meanwhile, stays as it is.
         """
 
+    async def change_listener(self, listener: Listener) -> bool:
+        """Have one be told elsewhere, or of other things, as `listener` says; whether it was there.
+
+        Only its patterns, settings, level and `hears_inbox` change; one that hears nothing goes on
+        hearing nothing. What is on its way to it stays so.
+        """
+
     async def remove_listener(self, tenant: str, kind: ListenerKind, id: str) -> bool:
         """Forget a listener and what was on its way to it; whether it was there."""
 

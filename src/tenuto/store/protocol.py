@@ -28,6 +28,7 @@ from msgspec import Struct
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey
 from tenuto.model.log import LogRow
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.access_protocol import AccessStore
 from tenuto.store.bulk_protocol import BulkStore
@@ -36,6 +37,7 @@ from tenuto.store.job_protocol import JobKey, JobRow, Jobs, Lease
 from tenuto.store.outbox_protocol import Lifecycle, OutboxStore
 from tenuto.store.stats_protocol import StatsStore
 from tenuto.store.task_protocol import TasksMark, TaskStore
+from tenuto.store.tenant_protocol import SeenByTenants
 from tenuto.store.upkeep_protocol import Upkeep
 
 BEAT_EVERY = timedelta(seconds=3)
@@ -109,6 +111,16 @@ class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
     output: bytes | None = None
     last_error: bytes | None = None
     cancellation: bytes | None = None
+
+
+class Searchable(Struct, frozen=True, gc=False, kw_only=True):
+    """What an instance is found by from now on, in place of whatever it was found by before."""
+
+    tenant: str
+    definition_id: str
+    created_at: datetime
+    terms: tuple[SearchTerm, ...]
+    """Each name once."""
 
 
 class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
@@ -317,6 +329,8 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     rows: tuple[LogRow, ...] = ()
     create: NewInstance | None = None
     update: InstanceUpdate | None = None
+    searchable: Searchable | None = None
+    """None: it is found by what it was found by."""
     snapshot: Snapshot | None = None
     timers_set: tuple[TimerRow, ...] = ()
     """Replaces a timer of the same key."""
@@ -516,6 +530,8 @@ class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
     correlation_id: str | None = None
     current_step: str | None = None
     ids: tuple[str, ...] = ()
+    terms: tuple[SearchTerm, ...] = ()
+    """What they are all found by; only beside a `definition_id`."""
     created_from: datetime | None = None
     created_before: datetime | None = None
     tenant: str = "default"
@@ -580,7 +596,16 @@ class Pulse(NamedTuple):
 
 
 class Store(
-    AccessStore, BulkStore, Erasing, Jobs, OutboxStore, StatsStore, TaskStore, Upkeep, Protocol
+    AccessStore,
+    BulkStore,
+    Erasing,
+    Jobs,
+    OutboxStore,
+    SeenByTenants,
+    StatsStore,
+    TaskStore,
+    Upkeep,
+    Protocol,
 ):
     """The verbs of a store. All of them are safe to repeat."""
 

@@ -36,12 +36,23 @@ class Depths(Struct, frozen=True, gc=False, kw_only=True):
     connections_in_use: int = 0
 
 
+class Wall(Struct, frozen=True, gc=False, kw_only=True):
+    """Whether the store itself keeps what is read for one tenant from another's rows."""
+
+    is_up: bool
+    advice: str = ""
+    """What raises it."""
+
+
 class Upkeep(Protocol):
-    """The verbs of metrics."""
+    """The verbs of metrics, and of who looks after a store."""
 
     @property
     def is_pooled(self) -> bool:
         """Whether a pooler stands in between, which tells nobody of news; known once it is open."""
+
+    async def wall(self) -> Wall | None:
+        """How the second wall between tenants stands; None where a store has none."""
 
     async def depths(self, now: datetime) -> Depths:
         """How much waits. One short look, whatever is stored."""

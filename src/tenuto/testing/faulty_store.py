@@ -69,7 +69,8 @@ from tenuto.store.protocol import (
 )
 from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.upkeep_protocol import Depths, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
 
@@ -352,6 +353,9 @@ class FaultyStore:
     async def listeners(self, tenant: str | None) -> list[Listener]:
         return await self._read(lambda: self._inner.listeners(tenant))
 
+    async def change_listener(self, listener: Listener) -> bool:
+        return await self._write("change listener", lambda: self._inner.change_listener(listener))
+
     async def enable_listener(self, listener: Listener) -> bool:
         return await self._write("enable listener", lambda: self._inner.enable_listener(listener))
 
@@ -451,6 +455,13 @@ class FaultyStore:
     @property
     def is_pooled(self) -> bool:
         return self._inner.is_pooled
+
+    def seen_by(self, tenant: str) -> TenantReads:
+        # The weather is the same for everybody.
+        return self
+
+    async def wall(self) -> Wall | None:
+        return await self._read(self._inner.wall)
 
     async def depths(self, now: datetime) -> Depths:
         return await self._read(lambda: self._inner.depths(now))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.docs.reference.pages import FOLDER, pages
+from tests.docs.reference.pages import FOLDER, NAMES, page
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name in NAMES:
+        (FOLDER / name).write_text(page(name), encoding="utf-8")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, get_overloads
@@ -69,7 +70,7 @@ def testing_page() -> str:
 
 def _with_types(page: str) -> str:
     """The page, and what it calls its types: aliases with a text behind them, and enums."""
-    said = dict(_types())
+    said = _types()
     words = set(
         re.findall(r"\w+", " ".join(re.findall(r"```python.*?```|`[^`]+`", page, re.DOTALL)))
     )
@@ -78,7 +79,12 @@ def _with_types(page: str) -> str:
     return f"{page}\n## Types\n\n{table(('type', 'is'), rows)}" if rows else page
 
 
-def _types() -> Iterator[tuple[str, str]]:
+@cache
+def _types() -> dict[str, str]:
+    return dict(_found_types())
+
+
+def _found_types() -> Iterator[tuple[str, str]]:
     for module in _modules():
         for name, text in notes_of(module).items():
             if name[0].isupper() and not name.isupper():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tests.docs.blocks import ROOT
 from tests.docs.reference.facts import limits_page, log_page
 from tests.docs.reference.fields import definition_page, nodes_page
@@ -28,15 +30,19 @@ Generated from the code; a test keeps the two equal.
 _MARK = "<!-- Generated: python -m tests.docs.reference -->\n\n"
 
 
-def pages() -> dict[str, str]:
-    """What stands in each file."""
-    written = {
-        "README.md": _INDEX,
-        "python.md": python_page(),
-        "testing.md": testing_page(),
-        "definitions.md": definition_page(),
-        "nodes.md": nodes_page(),
-        "limits.md": limits_page(),
-        "log.md": log_page(),
-    }
-    return {name: _MARK + text.strip() + "\n" for name, text in written.items()}
+_WRITERS = {
+    "README.md": lambda: _INDEX,
+    "python.md": python_page,
+    "testing.md": testing_page,
+    "definitions.md": definition_page,
+    "nodes.md": nodes_page,
+    "limits.md": limits_page,
+    "log.md": log_page,
+}
+NAMES = tuple(_WRITERS)
+
+
+@cache
+def page(name: str) -> str:
+    """What stands in a file."""
+    return _MARK + _WRITERS[name]().strip() + "\n"

@@ -260,5 +260,5 @@ def _knobs(random: Random) -> Knobs:
         most_rows=random.choice((10, 2_000)),
         page=random.choice((1, 2, 500)),
         mail_every=random.choice((20.0, 100.0)),
-        project_every=random.choice((10.0, 100.0)),
+        project_every=random.choice((40.0, 100.0)),
     )

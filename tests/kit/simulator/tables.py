@@ -27,6 +27,7 @@ KEPT = frozenset(
         "workflow_definitions",
         "workflow_execution_history",
         "workflow_instances",
+        "workflow_searchable_values",
         "workflow_snapshots",
     }
 )
@@ -61,6 +62,7 @@ IN_MEMORY = {
     "mail": "mailbox",
     "mail_numbers": "mailbox",
     "node_rows": "workflow_execution_history",
+    "searchable": "workflow_searchable_values",
     "posting_numbers": "webhook_deliveries",
     "postings": "webhook_deliveries",
     "snapshots": "workflow_snapshots",

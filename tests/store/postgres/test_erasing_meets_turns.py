@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tenuto.model.status import Status
 from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.protocol import Delivery, InstanceWrite, Ownership
+from tenuto.store.protocol import Delivery, InstanceWrite, Ownership, Snapshot
 from tests.kit.postgres_database import connected
 from tests.store.postgres.conftest import Opener, ask, waits_for_lock
 from tests.store.situations import NOON, begin, dead_letter, step, timer, turn, update, wait
@@ -88,3 +88,37 @@ async def test_who_went_on_with_an_instance_just_before_keeps_it(url: str, opene
     assert (await going_on).writes["i1"].outcome == "won"
     assert await erasure == []
     assert len(await store.entries("i1")) == 2
+
+
+STALE_STEP = replace(step("i1", 1), update=None)
+STALE_ASIDE = InstanceWrite(
+    instance_id="i1",
+    version=1,
+    deliveries=(Delivery("e1", "i1", "w", "", "discarded"),),
+)
+
+
+@pytest.mark.parametrize("late", [STALE_STEP, STALE_ASIDE], ids=["step", "event"])
+async def test_who_does_not_know_that_an_instance_has_ended_leaves_nothing_either(
+    url: str, opened: Opener, late: InstanceWrite
+) -> None:
+    """The entry in its way is being erased: when that is done, nothing is in its way any more."""
+    store, other_store = await opened(url, "p1"), await opened(url, "p2")
+    end = replace(
+        step("i1", 1),
+        update=update(status=Status.COMPLETED),
+        snapshot=Snapshot(version=2, state=b"s"),
+    )
+    await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    await store.commit(turn("t2", end, process_id="p1"))
+    async with connected(url) as other:
+        # The erasure has taken the log away, and waits for the snapshot.
+        await other.execute("BEGIN; SELECT 1 FROM tenuto.workflow_snapshots FOR UPDATE")
+        erasure = asyncio.create_task(store.erase_instances("default", ["i1"]))
+        await waits_for_lock(url)
+        going_on = asyncio.create_task(other_store.commit(turn("t3", late, process_id="p2")))
+        await asyncio.wait([going_on], timeout=1)
+        await other.execute("COMMIT")
+    assert await erasure == ["i1"]
+    assert (await going_on).writes["i1"].outcome == "lost"
+    assert await rows_about(url, "i1") == []

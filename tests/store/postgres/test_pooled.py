@@ -13,7 +13,7 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, server
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.server import Server
-from tenuto.store.protocol import CommitUnknown, Outcome, Ownership
+from tenuto.store.protocol import CommitUnknown, InstanceQuery, Outcome, Ownership
 from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
 from tests.kit.postgres_database import fresh_database
 from tests.kit.postgres_plugin import did_not_run
@@ -166,3 +166,22 @@ async def _made(url: str) -> None:
     store = PostgresStore(url)
     await store.open("p1", NOON)
     await store.close(NOON, clean=True)
+
+
+def test_what_is_read_for_a_tenant_passes_the_wall(pooled: str | None) -> None:
+    """Another client's transaction in between is neither narrowed nor widened by it."""
+
+    async def read(url: str) -> list[int]:
+        store = PostgresStore(url)
+        await store.open("p1", NOON)
+        await store.commit(turn("t1", begin("i1"), process_id="p1"))
+        query = InstanceQuery(limit=1, tenant="default")
+        looks = (store.seen_by("default"), store.seen_by("other"), store)
+        seen = [len((await look.instances(query)).items) for look in looks]
+        wall = await store.wall()
+        assert wall is not None
+        assert wall.is_up
+        await store.close(NOON, clean=True)
+        return seen
+
+    assert pooled is None or asyncio.run(read(pooled)) == [1, 0, 1]

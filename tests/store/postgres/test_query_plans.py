@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,9 @@ SELECT 'i' || n, 'default', 'd' || n % 7, 1, 'RUNNING', 'c' || n, 0, NULL, n, n,
     NULL, NULL, NULL, NULL, NULL, NULL FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.workflow_current_steps
 SELECT 'i' || n, 'a', 'default', n FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workflow_searchable_values
+SELECT 'i' || n, name, 'default', 'd' || n % 7, n % 40, n
+FROM generate_series(1, {ROWS}) AS n, unnest(ARRAY['x', 'y']) AS name;
 INSERT INTO tenuto.workflow_snapshots SELECT 'i' || n, 1, '' FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.workflow_execution_history
 SELECT 'i' || n, s, 'NODE_COMPLETED', 'a', '', s, NULL, NULL, NULL, NULL, 0, NULL
@@ -168,15 +171,19 @@ async def filled(opened: Opener) -> str:
     return _filled[0]
 
 
-async def plans(connection: Connection) -> dict[str, Any]:
+async def plans(
+    connection: Connection,
+    statements: Mapping[str, Statement] = STATEMENTS,
+    options: str = "FORMAT JSON",
+) -> dict[str, Any]:
     """Generic plans: what they are does not depend on the values."""
     await connection.execute("SET plan_cache_mode = force_generic_plan")
     found = {}
-    for name, sent in STATEMENTS.items():
+    for name, sent in statements.items():
         await connection.execute(f"PREPARE explained AS {sent.sql}")
         values = ", ".join(["NULL"] * len(sent.parameters))
         execution = f"EXECUTE explained ({values})" if values else "EXECUTE explained"
-        [(explained,)] = await connection.fetch(f"EXPLAIN (FORMAT JSON) {execution}")
+        [(explained,)] = await connection.fetch(f"EXPLAIN ({options}) {execution}")
         await connection.execute("DEALLOCATE explained")
         found[name] = json.loads(explained)[0]["Plan"]
     return found
@@ -216,6 +223,67 @@ async def walks_in(url: str) -> dict[str, list[str]]:
 @pytest.mark.asyncio
 async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
     assert await walks_in(filled) == {}
+
+
+BEHIND_WALL = {
+    *("access_keys", "audit", "audit_head", "audit_lines", "backlogs", "bulk", "bulks"),
+    *("dead_letter", "dead_letters", "definition", "definition_ids", "deliveries_of_event"),
+    *("entries_after", "event", "latest_events", "latest_events_of_pattern"),
+    *("listeners", "newest_definition", "newest_definitions", "past_events"),
+    *("past_events_of_pattern", "positions_by_correlation", "positions_by_definition"),
+    *("positions_by_id", "positions_by_status", "positions_by_step", "positions_by_value"),
+    *("rarest_term", "tallies", "task", "tasks"),
+    *("wait_terms", "waiting_jobs", "waits_for", "waits_near", "waits_of_instance"),
+}
+"""What is read for a tenant."""
+PAGES = {
+    "bulks": "created_at",
+    "dead_letters": "at",
+    "definition_ids": "id",
+    "entries_after": "seq",
+    "latest_events": "received_at",
+    "latest_events_of_pattern": "number",
+    "audit_lines": "number",
+    "newest_definitions": "id",
+    "positions_by_correlation": "created_at",
+    "positions_by_definition": "created_at",
+    "positions_by_status": "created_at",
+    "positions_by_step": "created_at",
+    "tasks": "id",
+    "wait_terms": "term_paths",
+}
+"""What an index has to find them by, beside the tenant: where they begin."""
+
+
+@pytest.mark.asyncio
+async def test_behind_the_wall_between_tenants_everything_is_looked_up_too(filled: str) -> None:
+    """What guards the rows comes before comparisons of texts, and must not come before indexes."""
+    async with connected(filled) as connection:
+        for name, value in _SETTINGS.items():
+            await connection.fetch("SELECT set_config($1, $2, false)", name, value)
+        [(reader,)] = await connection.fetch("SELECT tenuto.reader_name()::text")
+        await connection.execute(f"SET ROLE {reader}")
+        sent = {name: STATEMENTS[name] for name in BEHIND_WALL}
+        found = await plans(connection, sent, "FORMAT JSON, VERBOSE")
+    guarded = {name for name, plan in found.items() if "tenuto_reader.tenant" in json.dumps(plan)}
+    assert guarded == BEHIND_WALL
+    assert {name: what for name, plan in found.items() if (what := walks(name, plan))} == {}
+    conditions = {
+        name: " ".join(node.get("Index Cond", "") for node in nodes(found[name])) for name in PAGES
+    }
+    assert {
+        name: condition
+        for name, condition in conditions.items()
+        if not re.search(
+            rf"(?:\b{PAGES[name]}|ROW\((?:\w+\.)?{PAGES[name]}\b.*?\)) [<>]", condition
+        )
+    } == {}
+    # A plan that was made for a tenant with few rows must do for one with a million: by the setting
+    # nothing is found, it only keeps rows back that were found by what was asked for.
+    for name in ("entries_after", "positions_by_id"):
+        used = {node.get("Index Name") for node in nodes(found[name])}
+        assert "workflow_instances_pkey" in used
+        assert not used & {"workflow_instances_by_status", "workflow_instances_by_definition"}
 
 
 def test_a_pooled_connection_has_the_same_settings_in_each_transaction() -> None:

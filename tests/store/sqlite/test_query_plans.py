@@ -47,6 +47,7 @@ SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
     "postings_due": "as many rows as its limit, twice",
     "positions_by_id": "as many rows as ids were asked for",
+    "rarest_term": "as many rows as terms were asked for",
     "tenants": "as many rows as there are tenants, three times",
     "tallies": "as many rows as its bound",
     "wait_terms": "as many rows as there are distinct terms",

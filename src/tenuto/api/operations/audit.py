@@ -17,8 +17,9 @@ from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
 from tenuto.model.json import JSON, Object
-from tenuto.store.access_protocol import AccessStore, AuditQuery, AuditRow
+from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
+from tenuto.store.tenant_protocol import AuditReads
 
 TAG = "audit"
 LINES = "application/x-ndjson"
@@ -111,7 +112,7 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
         below=below,
         limit=asked.limit + 1,
     )
-    rows = await _store(call).audit(query)
+    rows = await _log(call).audit(query)
     shown = rows[: asked.limit]
     return {
         "items": [_line(row) for row in shown],
@@ -130,10 +131,10 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
 )
 async def export_audit(call: Call[NoQuery]) -> Response:
     await call.service.audit.settled()
-    store, tenant = _store(call), call.principal.tenant
+    log, tenant = _log(call), call.principal.tenant
     # What is written from now on is in the next export: this one ends.
-    last = (await store.audit_head(tenant)).number
-    return StreamingResponse(_lines(store, tenant, last), media_type=LINES)
+    last = (await log.audit_head(tenant)).number
+    return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
 @operation(
@@ -149,17 +150,17 @@ async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
     await call.service.audit.settled()
     known, tenant = call.query.known, call.principal.tenant
     noted = None if known is None else read_noted(known)
-    head, fault = await verify_chain(_store(call), tenant, noted=noted)
+    head, fault = await verify_chain(_log(call), tenant, noted=noted)
     problem = None
     if fault is not None:
         problem = ChainProblem(code="TEN-5015", number=fault.number, message=fault.what)
     return AuditVerdict(tenant=tenant, lines=head.number, hash=head.hash.hex(), problem=problem)
 
 
-async def _lines(store: AccessStore, tenant: str, last: int) -> AsyncIterator[str]:
+async def _lines(log: AuditReads, tenant: str, last: int) -> AsyncIterator[str]:
     after = 0
     while after < last:
-        rows = await store.audit_lines(tenant, after=after, limit=min(_PAGE, last - after))
+        rows = await log.audit_lines(tenant, after=after, limit=min(_PAGE, last - after))
         if not rows:
             return
         after = rows[-1].number
@@ -175,5 +176,5 @@ def _line(row: AuditRow) -> Object:
     }
 
 
-def _store(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> AccessStore:
-    return call.service.app.engine.store
+def _log(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> AuditReads:
+    return call.service.app.engine.store.seen_by(call.principal.tenant)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
+from tenuto.api.cursors import read_cursor, write_cursor
+from tenuto.api.oldest_first import Place, place_of
 from tenuto.api.operation import API, operation
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
 from tenuto.bulk.asked import Action, BulkAsked, Target, Which
 from tenuto.bulk.office import read_row
 from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
-from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
@@ -96,13 +97,6 @@ class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
     requested_by: str
 
 
-class Place(NamedTuple):
-    """Where a page ends."""
-
-    at_ms: Milliseconds
-    id: str
-
-
 @operation(
     "POST",
     f"{API}/instances/bulk",
@@ -180,9 +174,9 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
     rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
     is_full = len(rows) == call.query.limit
-    last = Place(epoch_ms(rows[-1].created_at), rows[-1].id) if rows else None
+    last = place_of(rows[-1]) if rows else None
     return Page(
-        items=[_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
+        items=[bulk_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
     )
 
 
@@ -195,7 +189,7 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     response=BulkView,
 )
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
-    return _view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
+    return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
 
 
 @operation(
@@ -208,8 +202,8 @@ async def get_bulk(call: Call[NoQuery]) -> BulkView:
 )
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
-    call.before = _recorded(_view(await bulk.get(tenant, id)))
-    cancelled = _view(await bulk.cancel(tenant, id))
+    call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
+    cancelled = bulk_view(await bulk.cancel(tenant, id))
     call.after = _recorded(cancelled)
     return cancelled
 
@@ -240,7 +234,7 @@ async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> 
     refuse_bad_ids(key=key)
     row = await office.ask(tenant, asked, key)
     call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    view = _view(row)
+    view = bulk_view(row)
     call.after = _recorded(view)
     return view
 
@@ -256,7 +250,8 @@ def _recorded(view: BulkView) -> Object:
     }
 
 
-def _view(row: BulkRow) -> BulkView:
+def bulk_view(row: BulkRow) -> BulkView:
+    """An operation as it is shown."""
     asked, progress = read_row(row)
     return BulkView(
         id=row.id,

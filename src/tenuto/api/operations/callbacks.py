@@ -28,7 +28,7 @@ class CallbackQuery(Query, frozen=True, kw_only=True, rename="camel"):
     query=CallbackQuery,
     status=204,
     other_statuses=(401, 404, 409),
-    size="value",
+    size="outcome",
     is_public=True,
     is_audited=False,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
@@ -12,10 +13,13 @@ from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.commanding import NothingMore
+from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
+from tenuto.engine.letter_history import entries_behind
+from tenuto.instances import history_view
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow
 
 TAG = "dead-letters"
@@ -36,6 +40,13 @@ class DeadLetter(Answer, frozen=True, kw_only=True, rename="camel"):
     at: str
     output: JSON | UnsetType = UNSET
     """Of a result that came too late."""
+
+
+class DeadLetterDetails(DeadLetter, frozen=True, kw_only=True, rename="camel"):
+    """A dead letter, and what led to it."""
+
+    history: list[HistoryItem]
+    """The entries of its step, oldest first, of the last 500 of the log before it."""
 
 
 class RetryRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -78,13 +89,16 @@ async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
 @operation(
     "GET",
     f"{API}/dead-letters/{{id}}",
-    summary="Look at something that could not be done.",
+    summary="Look at something that could not be done, and at what led to it.",
     tag=TAG,
     permission=Permission.DEAD_LETTERS_READ,
-    response=DeadLetter,
+    response=DeadLetterDetails,
 )
-async def get_dead_letter(call: Call[NoQuery]) -> DeadLetter:
-    return _item(await call.workspace.dead_letter(call.path["id"]))
+async def get_dead_letter(call: Call[NoQuery]) -> Object:
+    row = await call.workspace.dead_letter(call.path["id"])
+    item: Object = msgspec.to_builtins(_item(row))
+    entries = await entries_behind(call.workspace.engine.store, row)
+    return {**item, "history": [history_view(each) for each in entries]}
 
 
 @operation(

@@ -18,14 +18,17 @@ from tenuto.api.operations.callbacks import TAG, CallbackQuery
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
-from tenuto.model.errors import Forbidden, InvalidInput
+from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
+from tenuto.store.protocol import InstanceQuery
 from tenuto.webhooks import callback_problems
+from tenuto.workspace import Workspace
 
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
 LONGEST = timedelta(days=90)
-"""Nothing is kept of a ticket, so that it cannot be taken back: it ends by itself."""
+"""Nothing is kept of a ticket, so that it cannot be taken back: it ends by itself, or with the
+instance that it is for."""
 
 
 class EventCallbackRequest(
@@ -39,6 +42,8 @@ class EventCallbackRequest(
     """Which events they may hand in."""
     expiration_time: Moment | None = None
     """Until when; 7 days, and 90 at most."""
+    instance_id: str | None = None
+    """The only one that waits for them: when it has ended, so has the URL."""
 
 
 class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
@@ -49,6 +54,7 @@ class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
     subscriber_id: str
     patterns: tuple[str, ...]
     expiration_time: str
+    instance_id: str | None = None
 
 
 class EventNotification(
@@ -75,6 +81,7 @@ class EventNotification(
     request=EventCallbackRequest,
     response=EventCallback,
     status=201,
+    other_statuses=(404,),
 )
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
     # Like a webhook it outlives the credential of whoever makes it.
@@ -83,19 +90,29 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     until = body.expiration_time or now + USUAL
     if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
         raise InvalidInput("there cannot be such a callback", problems)
+    if body.instance_id is not None:
+        await call.workspace.instance(body.instance_id)
     until = min(until, now + LONGEST)
-    ticket = EventTicket(call.principal.tenant, body.subscriber_id, body.patterns, epoch_ms(until))
+    ticket = EventTicket(
+        tenant=call.principal.tenant,
+        subscriber_id=body.subscriber_id,
+        patterns=body.patterns,
+        until_ms=epoch_ms(until),
+        instance_id=body.instance_id,
+    )
     token = await call.service.event_tickets.token(ticket)
     made = EventCallback(
         callback_url=f"{call.service.url.rstrip('/')}{CALLBACK}?token={token}",
         subscriber_id=body.subscriber_id,
         patterns=body.patterns,
         expiration_time=iso(until),
+        instance_id=body.instance_id,
     )
     call.after = {
         "subscriberId": made.subscriber_id,
         "patterns": list(made.patterns),
         "expirationTime": made.expiration_time,
+        "instanceId": made.instance_id,
     }
     return made
 
@@ -108,7 +125,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     request=EventNotification,
     query=CallbackQuery,
     status=204,
-    other_statuses=(401, 403, 409),
+    other_statuses=(401, 403, 409, 410),
     size="value",
     is_public=True,
     is_audited=False,
@@ -122,9 +139,11 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
         scopes=frozenset(),
         kind="callback",
     )
+    workspace = call.service.workspace(sender)
+    await _refuse_when_over(workspace, ticket, body.event_id)
     # The gate knows nobody here: whose change it is stands in the ticket.
     await _note(call, sender, "asked", body)
-    await call.service.workspace(sender).publish(
+    await workspace.publish(
         body.pattern,
         body.payload,
         id=body.event_id,
@@ -148,6 +167,20 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
             advice="Ask for a callback whose patterns fit the event.",
         )
     return ticket
+
+
+async def _refuse_when_over(workspace: Workspace, ticket: EventTicket, event_id: str) -> None:
+    """410 once the instance has ended; what was handed in before may be repeated even then."""
+    if ticket.instance_id is None:
+        return
+    page = await workspace.page(InstanceQuery(ids=(ticket.instance_id,), limit=1))
+    if any(not row.status.is_final for row in page.items):
+        return
+    try:
+        await workspace.event(event_id)
+    except NotFound:
+        message = "the instance that the token is for has ended"
+        raise Refusal(410, "TEN-3065", message) from None
 
 
 async def _note(

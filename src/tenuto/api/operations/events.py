@@ -140,13 +140,13 @@ def published_answer(
 )
 async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
     asked, workspace = call.query, call.workspace
-    store = workspace.engine.store
+    seen = workspace.engine.store.seen_by(workspace.tenant)
     since = asked.since or call.service.clock.now() - _A_DAY
     if asked.order == "desc":
         return await _newest_first(call, since)
     after = read_cursor(asked.cursor, Number) or 0
     past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
-    page = await store.past_events(past, after=after, limit=asked.limit)
+    page = await seen.past_events(past, after=after, limit=asked.limit)
     return Page(
         items=[_item(event) for _, event in page.items],
         next_cursor=None if page.is_last else write_cursor(page.after),
@@ -180,8 +180,9 @@ async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventI
     if place is not None:
         below = EventPlace(from_epoch_ms(place.at_ms), place.number)
         since = from_epoch_ms(place.since_ms)
-    found = await call.workspace.engine.store.latest_events(
-        call.workspace.tenant, asked.pattern, since, limit=asked.limit, below=below
+    tenant = call.workspace.tenant
+    found = await call.workspace.engine.store.seen_by(tenant).latest_events(
+        tenant, asked.pattern, since, limit=asked.limit, below=below
     )
     next_cursor = None
     if len(found) == asked.limit:

@@ -126,7 +126,9 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     )
     if not body.wait:
         return ClaimAnswer(tasks=await claim)
-    return ClaimAnswer(tasks=await call.while_heard(asyncio.ensure_future(claim)))
+    claiming = asyncio.ensure_future(claim)
+    await call.while_heard(claiming)
+    return ClaimAnswer(tasks=claiming.result())
 
 
 @operation(
@@ -188,7 +190,8 @@ async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> He
     request=CompleteRequest,
     response=ReportItem,
     other_statuses=(409,),
-    size="value",
+    # More than an output may have is an outcome too: it fails the attempt, and ends the lease.
+    size="batch",
     is_audited=False,
 )
 async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> ReportItem:
@@ -212,7 +215,7 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
     request=FailRequest,
     response=ReportItem,
     other_statuses=(409,),
-    size="value",
+    size="batch",
     is_audited=False,
 )
 async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:

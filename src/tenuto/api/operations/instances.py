@@ -9,7 +9,7 @@ from msgspec import Meta
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
-from tenuto.api.searching import page_with, read_variables
+from tenuto.api.searching import read_variables
 from tenuto.api.shapes import (
     Answer,
     InstanceItem,
@@ -44,6 +44,8 @@ class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_un
     ids: str | None = None
     created_from: Moment | None = None
     created_before: Moment | None = None
+    tenant: str | None = None
+    """There are none but those of the tenant who asks."""
     variables: str | None = None
     """A JSON object: values of variables that the workflow lists in `options.searchable`."""
     limit: Limit = 100
@@ -68,6 +70,8 @@ class InstanceWait(Query, frozen=True, kw_only=True, rename="camel", forbid_unkn
 )
 async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
     asked = call.query
+    if asked.tenant not in (None, call.workspace.tenant):
+        return Page(items=[], next_cursor=None)
     query = InstanceQuery(
         statuses=tuple(split(asked.status, Status, "$.status")),
         definition_id=asked.workflow_id,
@@ -79,10 +83,8 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
         limit=asked.limit,
         after=asked.cursor,
     )
-    if asked.variables is None:
-        page = await call.workspace.page(query)
-    else:
-        page = await page_with(call.workspace, query, read_variables(asked.variables))
+    variables = None if asked.variables is None else read_variables(asked.variables)
+    page = await call.workspace.page(query, variables)
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 
@@ -184,7 +186,7 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
     newest = (await call.workspace.held(id)).state.version
-    entries = call.workspace.engine.store.entries
+    entries = call.workspace.engine.store.seen_by(call.workspace.tenant).entries
     if asked.order == "asc":
         begin = begin or 0
         rows = await entries(id, after=begin, limit=asked.limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -12,12 +11,12 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
+from tenuto.api.oldest_first import oldest_first
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Moment, Page, moment
-from tenuto.model.durations import epoch_ms, iso
+from tenuto.model.durations import iso
 from tenuto.store.access_protocol import KeyRow
 
 TAG = "keys"
@@ -59,13 +58,6 @@ class NewKeyItem(KeyItem, frozen=True, kw_only=True, rename="camel"):
     """The whole of it, shown this once."""
 
 
-class Place(NamedTuple):
-    """Where a page ends."""
-
-    at_ms: Milliseconds
-    id: str
-
-
 @operation(
     "POST",
     f"{API}/keys",
@@ -101,14 +93,9 @@ async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
 )
 async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
     rows = await call.service.keys.list(call.principal.tenant)
-    place, limit = read_cursor(call.query.cursor, Place), call.query.limit
-    # A key may come from a process whose clock is behind: no count says where a page ended.
-    rest = [row for row in rows if place is None or _place(row) > place]
+    shown, cursor = oldest_first(rows, call.query.cursor, call.query.limit)
     now = call.service.clock.now()
-    return Page(
-        items=[_item(row, now) for row in rest[:limit]],
-        next_cursor=write_cursor(_place(rest[limit - 1])) if len(rest) > limit else None,
-    )
+    return Page(items=[_item(row, now) for row in shown], next_cursor=cursor)
 
 
 @operation(
@@ -124,10 +111,6 @@ async def revoke_key(call: Call[NoQuery]) -> None:
     rows = await keys.list(tenant)
     call.before = recorded.key(next((row for row in rows if row.id == id), None))
     call.after = recorded.key(await keys.revoke(tenant, id))
-
-
-def _place(row: KeyRow) -> Place:
-    return Place(epoch_ms(row.created_at), row.id)
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
+from tenuto.api.oldest_first import oldest_first
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Body, Moment, Page
-from tenuto.model.durations import epoch_ms
 from tenuto.webhooks import Subscription, Webhook
 
 T = TypeVar("T", bound=Webhook)
-
-
-class Place(NamedTuple):
-    """Where a page ends."""
-
-    at_ms: Milliseconds
-    id: str
 
 
 class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -88,6 +80,25 @@ async def list_webhooks(call: Call[PageQuery]) -> Page[Webhook]:
 )
 async def get_webhook(call: Call[NoQuery]) -> Webhook:
     return await call.workspace.webhooks.get(call.path["id"])
+
+
+@operation(
+    "PUT",
+    f"{API}/webhooks/{{id}}",
+    summary="Tell another address, or of other events, from now on; without a secret it stays.",
+    tag="webhooks",
+    permission=Permission.LISTENERS_WRITE,
+    request=WebhookRequest,
+    response=Webhook,
+)
+async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    webhooks, id = call.workspace.webhooks, call.path["id"]
+    call.before = await recorded.listener_before(webhooks, id)
+    changed = await webhooks.change(
+        id, body.url, body.patterns, secret=body.secret, description=body.description
+    )
+    call.after = recorded.listener(changed)
+    return changed
 
 
 @operation(
@@ -200,14 +211,5 @@ async def enable_subscription(call: Call[NoQuery]) -> Subscription:
 
 
 def _page(asked: PageQuery, listeners: list[T]) -> Page[T]:
-    place = read_cursor(asked.cursor, Place)
-    rest = [each for each in listeners if place is None or _place(each) > place]
-    has_more = len(rest) > asked.limit
-    return Page(
-        items=rest[: asked.limit],
-        next_cursor=write_cursor(_place(rest[asked.limit - 1])) if has_more else None,
-    )
-
-
-def _place(listener: Webhook) -> Place:
-    return Place(epoch_ms(listener.created_at), listener.id)
+    items, cursor = oldest_first(listeners, asked.cursor, asked.limit)
+    return Page(items=items, next_cursor=cursor)

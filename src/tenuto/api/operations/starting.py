@@ -35,7 +35,8 @@ class StartRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
     input: JSON = None
     correlation_id: str | None = None
-    priority: Priority = 0
+    priority: Priority | None = None
+    """0, unless it is said."""
     deadline: Moment | None = None
     instance_id: str | None = None
     version: Version | None = None
@@ -164,7 +165,7 @@ def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:
         input=body.input,
         key=key,
         correlation_id=body.correlation_id,
-        priority=body.priority,
+        priority=body.priority or 0,
         deadline=body.deadline,
         instance_id=body.instance_id,
         version=body.version,

@@ -86,17 +86,18 @@ class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
     response=StatsView,
 )
 async def get_stats(call: Call[StatsQuery]) -> StatsView:
-    store, tenant = call.workspace.engine.store, call.principal.tenant
+    tenant = call.principal.tenant
+    seen = call.workspace.engine.store.seen_by(tenant)
     now = call.service.clock.now()
     since = now - timedelta(hours=call.query.hours)
     last = int(now.timestamp()) // 60
     first = last - _MINUTES + 1
-    found = await store.tallies(tenant, since, _at(first), MOST)
+    found = await seen.tallies(tenant, since, _at(first), MOST)
     tallies = [each for each in found if not is_rehearsed(each.definition_id)]
     looked_at = _summed((each.status, each.instances) for each in found)
     by_status = _summed((each.status, each.instances) for each in tallies)
-    jobs = await store.waiting_jobs(tenant, MOST)
-    backlogs = (await store.backlogs(tenant)).values()
+    jobs = await seen.waiting_jobs(tenant, MOST)
+    backlogs = (await seen.backlogs(tenant)).values()
     return StatsView(
         since=iso(since),
         is_complete=all(count < MOST for count in looked_at.values()),

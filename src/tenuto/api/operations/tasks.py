@@ -20,7 +20,7 @@ from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.task_definitions import Declared, tag_of
 
 TAG = "tasks"
@@ -29,6 +29,7 @@ TAG = "tasks"
 class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
     """A declared task."""
 
+    limits: TaskLimits
     version: int
     created_at: str
     updated_at: str

@@ -16,10 +16,11 @@ from tenuto.api.operations import recorded
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
 from tenuto.definition import check, unavailable
+from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
-from tenuto.model.graph import Definition, Task
+from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.store.protocol import DefinitionRow
 from tenuto.workspace import Saved
@@ -70,13 +71,6 @@ class VersionQuery(Query, frozen=True, kw_only=True, rename="camel"):
     """Which version; without it the newest."""
 
     version: Version | None = None
-
-
-class RemoveQuery(Query, frozen=True, kw_only=True, rename="camel"):
-    """What becomes of its instances."""
-
-    force: bool = False
-    """Cancel those that run, and undo what they have done."""
 
 
 @operation(
@@ -142,17 +136,16 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 
 async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
     """Steps whose tasks wait until some worker asks for them, which may be meant so."""
-    used = {
-        node.config.task_id: node.id
-        for node in definition.graph.nodes
-        if isinstance(node.config, Task) and node.config.task_id not in call.workspace.tasks
-    }
+    used: dict[str, TaskPlace] = {}
+    for place in task_places(definition):
+        if place.task_id not in call.workspace.tasks:
+            used.setdefault(place.task_id, place)
     unknown = await call.workspace.task_definitions.undeclared(list(used))
     return [
         ProblemItem(
             code="TEN-2604",
-            path="$",
-            message=f"{used[id]}: nobody is known to do the task {id!r}",
+            path=used[id].path,
+            message=f"{used[id].step_id}: nobody is known to do the task {id!r}",
             advice=CATALOGUE["TEN-2604"].advice,
             severity="warning",
         )
@@ -222,22 +215,6 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
         items=list(map(_item, rows)),
         next_cursor=write_cursor(wanted[-1]) if wanted and wanted[-1] > 1 else None,
     )
-
-
-@operation(
-    "DELETE",
-    f"{API}/workflows/{{id}}",
-    summary="Remove a definition and its triggers; with force its instances are cancelled first.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_WRITE,
-    query=RemoveQuery,
-    status=204,
-    other_statuses=(409,),
-)
-async def remove_workflow(call: Call[RemoveQuery]) -> None:
-    call.before = recorded.definition(await call.workspace.definition(call.path["id"]))
-    call.after = {"force": call.query.force}
-    await call.workspace.remove_definition(call.path["id"], force=call.query.force)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:

@@ -206,6 +206,8 @@ def _write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> None:
     for row in write.rows[1:]:
         _append(disk, write.instance_id, row)
     _write_instance(disk, write)
+    if write.searchable is not None:
+        disk.put(disk.searchable, write.instance_id, pack(write.searchable))
     if write.snapshot is not None:
         _write_snapshot(disk, write.instance_id, write.snapshot)
     _write_obligations(disk, write)

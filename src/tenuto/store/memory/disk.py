@@ -125,6 +125,7 @@ class MemoryDisk:
         self.log_ends: dict[str, int] = {}
         self.turn_ids: dict[tuple[str, int], str] = {}
         self.node_rows: dict[tuple[str, str | None, str, str, int], int] = {}
+        self.searchable: dict[str, bytes] = {}
         self.snapshots: dict[str, bytes] = {}
         self.waits: dict[InstanceKey, dict[str, bytes]] = {}
         """Those of one place by their arms."""

@@ -56,7 +56,7 @@ def _obliged(disk: MemoryDisk) -> set[str]:
 
 def _erase(disk: MemoryDisk, ids: set[str]) -> None:
     for id in ids:
-        for table in (disk.instances, disk.snapshots, disk.owners):
+        for table in (disk.instances, disk.searchable, disk.snapshots, disk.owners):
             disk.drop(table, id)
         for numbers in (disk.followed, disk.log_ends):
             disk.drop(numbers, id)

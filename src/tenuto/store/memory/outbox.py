@@ -97,6 +97,21 @@ def enable_listener(disk: MemoryDisk, listener: Listener) -> bool:
     return True
 
 
+def change_listener(disk: MemoryDisk, listener: Listener) -> bool:
+    columns = listener_columns(listener)
+    stored = disk.listeners.get(columns[:3])
+    if stored is None:
+        return False
+    before = unpack(ListenerColumns, stored)
+    changed = before._replace(patterns=columns.patterns, settings=columns.settings)
+    if before.level or before.hears_inbox:
+        changed = changed._replace(level=columns.level, hears_inbox=columns.hears_inbox)
+    with disk.transaction():
+        disk.put(disk.listeners, columns[:3], pack(changed))
+        disk.listening += 1
+    return True
+
+
 def remove_listener(disk: MemoryDisk, key: tuple[str, str, str]) -> bool:
     with disk.transaction():
         was_there = key in disk.listeners

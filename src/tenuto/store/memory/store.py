@@ -107,7 +107,8 @@ from tenuto.store.protocol import (
 )
 from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.upkeep_protocol import Depths, Wall
 
 _wait_key = attrgetter("key")
 _decode = msgspec.json.Decoder().decode
@@ -661,6 +662,10 @@ class MemoryStore:
         self._require_open()
         return outbox.enable_listener(self.disk, listener)
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return outbox.change_listener(self.disk, listener)
+
     async def listening(self) -> int:
         return self.disk.listening
 
@@ -767,6 +772,12 @@ class MemoryStore:
     @property
     def is_pooled(self) -> bool:
         return False
+
+    def seen_by(self, tenant: str) -> TenantReads:  # noqa: ARG002
+        return self
+
+    async def wall(self) -> Wall | None:
+        return None
 
     async def depths(self, now: datetime) -> Depths:
         return upkeep.depths(self.disk, now)

@@ -69,6 +69,13 @@ async def enable_listener(pool: Pool, listener: Listener) -> bool:
     return bool(await pool.rows("enable_listener", change))
 
 
+async def change_listener(pool: Pool, listener: Listener) -> bool:
+    columns = listener_columns(listener)
+    names = ("tenant", "kind", "id", "patterns", "level", "hears_inbox", "settings")
+    change = {name: getattr(columns, name) for name in names}
+    return bool(await pool.rows("change_listener", change))
+
+
 async def listening(pool: Pool) -> int:
     [(version,)] = await pool.rows("listening")
     return int(version)

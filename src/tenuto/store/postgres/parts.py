@@ -20,6 +20,7 @@ from tenuto.store.columns import (
     event_columns,
     instance_columns,
     mail_columns,
+    searchable_columns,
     timer_columns,
     update_columns,
     wait_columns,
@@ -75,6 +76,8 @@ _COLUMNS = {
     "rerun_of output last_error cancellation",
     "updates": "id status updated_at started_at completed_at current_steps output last_error "
     "cancellation",
+    "searchable_dropped": "instance_id kept",
+    "searchable_put": "instance_id name tenant definition_id value_text created_at",
     "snapshots_put": "instance_id version state",
     "timers_cleared": "instance_id kind node iteration",
     "timers_set": "instance_id kind node iteration due",
@@ -209,6 +212,7 @@ def other_parts(
     """
     made = [
         *_instance_parts(won),
+        *_searchable_parts(won),
         *_timer_parts(won),
         *_wait_parts(won, turn.looked_back),
         *_mail_parts(won, turn.matches),
@@ -248,6 +252,21 @@ def _instance_parts(won: Sequence[InstanceWrite]) -> _Made:
         if each.snapshot is not None
     ]
     return [("instances", created), ("updates", updated), ("snapshots_put", folds)]
+
+
+def _searchable_parts(won: Sequence[InstanceWrite]) -> _Made:
+    if not any(each.searchable for each in won):
+        return []
+    dropped: list[tuple[Any, ...]] = []
+    put: list[tuple[Any, ...]] = []
+    for each in won:
+        if each.searchable is None:
+            continue
+        put += searchable_columns(each.instance_id, each.searchable)
+        if each.create is None:
+            kept = _encode([term.name for term in each.searchable.terms]).decode()
+            dropped.append((each.instance_id, kept))
+    return [("searchable_dropped", dropped), ("searchable_put", put)]
 
 
 def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:

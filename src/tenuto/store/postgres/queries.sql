@@ -9,6 +9,10 @@
 -- A comparison that must be a look-up for each row is written as a scalar sub-select or as LATERAL with
 -- a limit: the planner cannot turn that into a walk, whatever it believes about the tables' sizes.
 -- What is claimed is chosen in a MATERIALIZED part, so that a limit is a limit.
+--
+-- What is read for a tenant passes a wall (`wall`), before which an index finds nothing by a comparison
+-- that might fail and tell something of a row: those of texts and numbers may come first, a COALESCE in
+-- one may not.
 
 ---------------------------------------------------------------------------------------- transactions
 
@@ -85,7 +89,9 @@ FOR KEY SHARE;
 
 -- name: entries
 -- Part, the gate: entries in the log where nobody's are. The first of an instance in a turn, the one
--- with the turn's id, goes in only if the one before it is there.
+-- with the turn's id, goes in only if the one before it is the newest, and whoever only holds a place if
+-- none is there or behind it. The unique index alone would not tell: an entry that is being erased is in
+-- nobody's way any more once that is done.
 INSERT INTO tenuto.workflow_execution_history (
     instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
     payload, error_message, at_ms, turn_id
@@ -100,12 +106,15 @@ FROM unnest(
     payload, error_message, at_ms, turn_id
 )
 WHERE
-    entry.turn_id IS NULL
+    (entry.turn_id IS NULL AND entry.event_type <> '')
     OR entry.seq = 1
-    OR (
-        SELECT true FROM tenuto.workflow_execution_history AS previous
-        WHERE previous.instance_id = entry.instance_id AND previous.seq = entry.seq - 1
-    )
+    OR coalesce(
+        (
+            SELECT newest.seq FROM tenuto.workflow_execution_history AS newest
+            WHERE newest.instance_id = entry.instance_id
+            ORDER BY newest.seq DESC LIMIT 1
+        ), 0
+    ) BETWEEN CASE WHEN entry.turn_id IS NULL THEN 0 ELSE entry.seq - 1 END AND entry.seq - 1
 ON CONFLICT (instance_id, seq) DO NOTHING
 RETURNING instance_id;
 
@@ -281,6 +290,25 @@ ON CONFLICT (instance_id, step_id) DO NOTHING;
 DELETE FROM tenuto.workflow_current_steps AS step
 USING unnest(:id::text[], :current_steps::text[]) AS changed (id, current_steps)
 WHERE step.instance_id = changed.id AND NOT changed.current_steps::jsonb ? step.step_id;
+
+-- name: searchable_dropped
+-- Part: instances are found by no value any more, but for those of the names that are kept.
+DELETE FROM tenuto.workflow_searchable_values AS found
+USING unnest(:instance_id::text[], :kept::text[]) AS changed (instance_id, kept)
+WHERE found.instance_id = changed.instance_id AND NOT changed.kept::jsonb ? found.name;
+
+-- name: searchable_put
+-- Part: by which values instances are found.
+INSERT INTO tenuto.workflow_searchable_values AS found (
+    instance_id, name, tenant, definition_id, value_text, created_at
+)
+SELECT changed.*
+FROM unnest(
+    :instance_id::text[], :name::text[], :tenant::text[], :definition_id::text[],
+    :value_text::text[], :created_at::bigint[]
+) AS changed (instance_id, name, tenant, definition_id, value_text, created_at)
+ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text
+WHERE found.value_text <> excluded.value_text;
 
 -- name: snapshots_put
 -- Part: folds; an older one never replaces a newer one.
@@ -727,6 +755,56 @@ WHERE
     AND i.status = ANY(:statuses::text[])
 ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit;
 
+-- name: rarest_term
+-- Which of some terms the fewest instances have, by its place among them; counted up to a bound.
+SELECT term.place - 1
+FROM unnest(:names::text[], :values::text[]) WITH ORDINALITY AS term (name, value_text, place)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS number
+    FROM (
+        SELECT 1 FROM tenuto.workflow_searchable_values AS found
+        WHERE
+            found.tenant = :tenant AND found.definition_id = :definition_id
+            AND found.name = term.name AND found.value_text = term.value_text
+        LIMIT 1000
+    ) AS counted
+) AS instances
+ORDER BY instances.number, term.place LIMIT 1;
+
+-- name: positions_by_value
+-- Instances of a definition that have a value, and all the others that are asked for.
+SELECT i.created_at, i.id
+FROM tenuto.workflow_searchable_values AS lead
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = lead.instance_id LIMIT 1
+) AS i
+WHERE
+    lead.tenant = :tenant AND lead.definition_id = :definition_id
+    AND lead.name = :name AND lead.value_text = :value_text
+    AND (lead.created_at, lead.instance_id) < (:below_created, :below_id)
+    AND lead.created_at >= :from_created
+    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND i.status = ANY(:statuses::text[])
+    AND (
+        :step_id::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_current_steps AS step
+            WHERE step.instance_id = i.id AND step.step_id = :step_id
+        )
+    )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
+ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit;
+
 -- name: positions_by_id
 -- Those of the named instances that fit the other filters.
 SELECT i.created_at, i.id
@@ -747,6 +825,17 @@ WHERE
             WHERE step.instance_id = i.id AND step.step_id = :step_id
         )
     )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
 ------------------------------------------------------------------------------------------ definitions
@@ -1060,14 +1149,18 @@ WITH begun AS MATERIALIZED (
         ) AS older
 ),
 
+place AS MATERIALIZED (
+    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
+),
+
 looked_at AS MATERIALIZED (
     SELECT event.*
-    FROM begun
+    FROM place
     CROSS JOIN LATERAL (
         SELECT * FROM tenuto.events AS stored
         WHERE
             stored.tenant = :tenant AND stored.pattern = :pattern
-            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+            AND stored.number > place.after
         ORDER BY stored.number LIMIT :limit
     ) AS event
 )
@@ -1122,14 +1215,18 @@ WITH begun AS MATERIALIZED (
         ) AS older
 ),
 
+place AS MATERIALIZED (
+    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
+),
+
 looked_at AS MATERIALIZED (
     SELECT event.*
-    FROM begun
+    FROM place
     CROSS JOIN LATERAL (
         SELECT * FROM tenuto.events AS stored
         WHERE
             stored.tenant = :tenant
-            AND stored.number > greatest(:after, coalesce(begun.follows, begun.older, 0))
+            AND stored.number > place.after
         ORDER BY stored.number LIMIT :limit
     ) AS event
 )
@@ -2159,6 +2256,85 @@ LEFT JOIN pg_catalog.pg_class AS info
 CROSS JOIN LATERAL (SELECT coalesce(info.relowner, namespace.nspowner) AS id) AS owner
 WHERE namespace.nspname = :schema;
 
+-- name: wall
+-- Who reads for a tenant: the role that the policies name, else the one that they ought to; whether
+-- there is such a role, whether every table that has to be is guarded for it, and whether that counts for
+-- it at all; whether this user may act as it, and whether this user, who is to see everything, is held
+-- back as it is; and whether the server tells acting as a role from inheriting it.
+WITH guarded AS MATERIALIZED (
+    SELECT class.oid, class.relowner, class.relrowsecurity
+    FROM pg_catalog.pg_class AS class
+    INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = class.relnamespace
+    WHERE
+        namespace.nspname = :schema AND class.relkind = 'r'
+        AND (
+            class.relname IN ('workflow_execution_history', 'webhook_deliveries')
+            OR EXISTS (
+                SELECT 1 FROM pg_catalog.pg_attribute AS attribute
+                WHERE
+                    attribute.attrelid = class.oid AND attribute.attname = 'tenant'
+                    AND attribute.attnum > 0 AND NOT attribute.attisdropped
+            )
+        )
+),
+
+reader AS MATERIALIZED (
+    SELECT role.oid, role.rolname, role.rolsuper, role.rolbypassrls
+    FROM pg_catalog.pg_roles AS role
+    WHERE role.oid IN (
+        SELECT unnest(policy.polroles) FROM pg_catalog.pg_policy AS policy
+        WHERE
+            policy.polrelid IN (SELECT guarded.oid FROM guarded)
+            AND policy.polname = 'rows_of_the_tenant'
+    )
+    ORDER BY role.oid LIMIT 1
+)
+
+SELECT
+    coalesce(reader.rolname, tenuto.reader_name())::text,
+    reader.oid IS NOT NULL
+    OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = tenuto.reader_name()),
+    reader.oid IS NOT NULL AND (
+        SELECT
+            bool_and(
+                guarded.relrowsecurity
+                AND has_table_privilege(reader.oid, guarded.oid, 'SELECT')
+                AND EXISTS (
+                    SELECT 1 FROM pg_catalog.pg_policy AS policy
+                    WHERE
+                        policy.polrelid = guarded.oid AND policy.polname = 'rows_of_the_tenant'
+                        AND NOT policy.polpermissive AND policy.polroles = ARRAY[reader.oid]
+                )
+            )
+        FROM guarded
+    ),
+    reader.oid IS NOT NULL AND NOT (
+        reader.rolsuper OR reader.rolbypassrls
+        OR EXISTS (
+            SELECT 1 FROM guarded WHERE pg_has_role(reader.oid, guarded.relowner, 'USAGE')
+        )
+    ),
+    reader.oid IS NOT NULL AND pg_has_role(
+        reader.oid,
+        CASE
+            WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET'
+            ELSE 'MEMBER'
+        END
+    ),
+    reader.oid IS NOT NULL AND pg_has_role(reader.oid, 'USAGE')
+    AND EXISTS (SELECT 1 FROM guarded WHERE row_security_active(guarded.oid)),
+    current_setting('server_version_num')::integer >= 160000
+FROM (SELECT 1) AS one
+LEFT JOIN reader ON true;
+
+-- name: read_for
+-- Act, from now on, as who sees the rows of one tenant alone.
+SELECT set_config('role', :reader, false), set_config('tenuto_reader.tenant', :tenant, false);
+
+-- name: read_for_once
+-- The same until the transaction ends, on a connection that keeps nothing.
+SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :tenant, true);
+
 -- name: lock_patience
 -- How long each statement of this transaction waits for others.
 SELECT set_config('lock_timeout', :patience, true);
@@ -2326,6 +2502,15 @@ WHERE id = :listener_id AND kind <> 'definition';
 -- One that hears nothing hears again.
 UPDATE tenuto.listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
+RETURNING 1;
+
+-- name: change_listener
+-- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+UPDATE tenuto.listeners SET
+    patterns = :patterns, settings = :settings,
+    level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level::bigint END,
+    hears_inbox = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :hears_inbox::bigint END
+WHERE tenant = :tenant AND kind = :kind AND id = :id
 RETURNING 1;
 
 -- name: claim_shares
@@ -2950,6 +3135,10 @@ WHERE
 -- Forget instances, with every row that is about them.
 WITH steps AS (
     DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
+),
+
+found_by AS (
+    DELETE FROM tenuto.workflow_searchable_values WHERE instance_id = ANY(:ids::text[])
 ),
 
 snapshots AS (

@@ -98,6 +98,10 @@ async def newest_seqs(pool: Pool, instance_ids: Collection[str]) -> dict[str, in
 
 
 async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
+    terms = list(query.terms)
+    lead = None
+    if terms and not query.ids:
+        lead = terms.pop(await _rarest(pool, query))
     filters: dict[str, Column] = {
         **page_bounds(query),
         "ids": list(dict.fromkeys(query.ids)),
@@ -105,6 +109,10 @@ async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePa
         "definition_id": query.definition_id,
         "correlation_id": query.correlation_id,
         "step_id": query.current_step,
+        "names": [term.name for term in terms],
+        "values": [term.value for term in terms],
+        "name": lead and lead.name,
+        "value_text": lead and lead.value,
     }
     found = await pool.fetch(page_of_instances(_narrowest(query), schema), filters)
     rows = [instance_row(InstanceColumns._make(row)) for row in found]
@@ -115,9 +123,25 @@ async def instances(pool: Pool, schema: str, query: InstanceQuery) -> InstancePa
     return InstancePage(shown, write_cursor(Position(epoch_ms(last.created_at), last.id)))
 
 
+async def _rarest(pool: Pool, query: InstanceQuery) -> int:
+    """Which term the fewest are found by; the others are tested on those."""
+    if len(query.terms) == 1:
+        return 0
+    asked = {
+        "tenant": query.tenant,
+        "definition_id": query.definition_id,
+        "names": [term.name for term in query.terms],
+        "values": [term.value for term in query.terms],
+    }
+    [(rarest,)] = await pool.rows("rarest_term", asked)
+    return int(rarest)
+
+
 def _narrowest(query: InstanceQuery) -> str:
     if query.ids:
         return "positions_by_id"
+    if query.terms:
+        return "positions_by_value"
     if query.current_step is not None:
         return "positions_by_step"
     if query.correlation_id is not None:

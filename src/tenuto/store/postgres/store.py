@@ -13,6 +13,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
+from msgspec.structs import replace
+
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.model.events import Event
@@ -81,6 +83,14 @@ from tenuto.store.postgres.queries import Column, statement
 from tenuto.store.postgres.rhythm import DEAD_AFTER, checked_rhythm
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import TRIES, Session
+from tenuto.store.postgres.wall import (
+    NoWall,
+    Reader,
+    TenantPool,
+    WalledPool,
+    reader_of,
+    wall_of,
+)
 from tenuto.store.protocol import (
     BEAT_EVERY,
     NOTHING_KNOWN,
@@ -111,7 +121,8 @@ from tenuto.store.protocol import (
 )
 from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.upkeep_protocol import Depths, Wall
 
 _MILLISECOND = timedelta(milliseconds=1)
 _POOL_PATIENCE = timedelta(seconds=30)
@@ -184,7 +195,9 @@ class PostgresStore:
         """How many statements were sent since the store was opened."""
         self._require_open()
         sessions = [self._heart, *self._lanes]
-        return self._pool.statements + sum(session.statements for session in sessions)
+        pools = [self._pool] if self._walled is None else [self._pool, self._walled]
+        sent = [*(each.statements for each in pools), *(each.statements for each in sessions)]
+        return sum(sent)
 
     def record(self, recorder: Callable[[int, str, Sequence[Column]], None]) -> None:
         """Show what each lane sends, with the lane's number, for measurements."""
@@ -206,6 +219,7 @@ class PostgresStore:
                 await require_newest(self._heart, await checked_version(self._heart))
                 return now
             await migrate(self._heart)
+            await self._stand_behind(await reader_of(self._heart))
             return await enter(self._heart, process_id, now, is_guest=is_guest)
         except BaseException:
             self.abandon()
@@ -263,6 +277,8 @@ class PostgresStore:
                 for each in (self._heart, *self._lanes):
                     await each.close()
                 await self._pool.close()
+                if self._walled is not None:
+                    await self._walled.close()
 
     def abandon(self) -> None:
         """What SIGKILL does: nothing is handed over, and sockets close without a word."""
@@ -273,6 +289,8 @@ class PostgresStore:
         for each in (self._heart, *self._lanes):
             each.abandon()
         self._pool.abandon()
+        if self._walled is not None:
+            self._walled.abandon()
 
     async def migrate(self) -> list[str]:
         """Bring the schema of a store that is not open up to date; the names of what was done."""
@@ -647,6 +665,10 @@ class PostgresStore:
         self._require_open()
         return await outbox.enable_listener(self._pool, listener)
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        return await outbox.change_listener(self._pool, listener)
+
     async def listening(self) -> int:
         return await outbox.listening(self._connections)
 
@@ -683,8 +705,26 @@ class PostgresStore:
     def is_pooled(self) -> bool:
         return self._connections.is_pooled
 
+    def seen_by(self, tenant: str) -> TenantReads:
+        if self._walled is not None:
+            return _SeenByTenant(self, self._walled, tenant)
+        if self._no_wall is not None:
+            self._no_wall.read_for(tenant)
+        return self
+
+    async def wall(self) -> Wall | None:
+        async with self._connections.session() as session:
+            return await wall_of(session, await reader_of(session))
+
     async def depths(self, now: datetime) -> Depths:
-        return await upkeep.depths(self._connections, now)
+        found = await upkeep.depths(self._connections, now)
+        if self._walled is None:
+            return found
+        return replace(
+            found,
+            connections=found.connections + self._walled.size,
+            connections_in_use=found.connections_in_use + self._walled.in_use,
+        )
 
     async def prune_bulks(self, tenant: str, before: datetime, limit: int) -> int:
         self._require_writer()
@@ -824,6 +864,8 @@ class PostgresStore:
         self._lanes = [Session(server) for _ in range(self.lanes)]
         self._claims = Claims()
         self._pool = Pool(server, self._most_connections, self._patience)
+        self._walled: WalledPool | None = None
+        self._no_wall: NoWall | None = None
         self._listener = HintListener(
             listening,
             self._address.schema,
@@ -831,6 +873,14 @@ class PostgresStore:
             is_apart=listening is not server,
         )
         self._process_id = process_id
+
+    async def _stand_behind(self, reader: Reader) -> None:
+        if reader.is_ready:
+            server = self._heart.server
+            size = self._most_connections
+            self._walled = WalledPool(server, size, self._patience, reader.name)
+            return
+        self._no_wall = NoWall(self._address.shown, await wall_of(self._heart, reader))
 
     @property
     def _connections(self) -> Pool:
@@ -850,6 +900,20 @@ class PostgresStore:
                 advice="Ask an engine that has it open: a reader can only send mail.",
             )
         return self._require_open()
+
+
+class _SeenByTenant(PostgresStore):
+    """The same store for what is read for one tenant, through connections that see no other's."""
+
+    def __init__(self, whole: PostgresStore, walled: WalledPool, tenant: str) -> None:
+        self._whole = whole
+        self._address = whole._address  # noqa: SLF001 - it is one of ours
+        self._behind = TenantPool(walled, tenant)
+
+    @property
+    def _connections(self) -> Pool:
+        self._whole._require_open()  # noqa: SLF001
+        return self._behind
 
 
 async def _sent_once(session: Session, sent: dict[str, Column]) -> None:

@@ -12,6 +12,7 @@ from tenuto.store.columns import (
     event_columns,
     instance_columns,
     mail_columns,
+    searchable_columns,
     timer_columns,
     update_columns,
     wait_columns,
@@ -303,6 +304,7 @@ def _owes(write: InstanceWrite) -> bool:
         or write.jobs_offered
         or write.jobs_withdrawn
         or write.jobs_called_off
+        or write.searchable
     )
 
 
@@ -333,12 +335,28 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     if taken:
         session.run("delete_mail", (as_json(taken),))
     session.insert("insert_mail", [mail_columns(mail) for write in won for mail in write.mail_sent])
+    _put_searchable(session, [write for write in won if write.searchable is not None])
     dropped = [(write.instance_id, *key) for write in won for key in write.dead_letters_dropped]
     if dropped:
         session.run("drop_dead_letters", (as_json(dropped),))
     session.insert(
         "insert_dead_letters",
         [dead_letter_columns(letter) for write in won for letter in write.dead_letters],
+    )
+
+
+def _put_searchable(session: Session, writes: list[InstanceWrite]) -> None:
+    known = [write.instance_id for write in writes if write.create is None]
+    if known:
+        session.run("delete_searchable", (as_json(known),))
+    session.insert(
+        "insert_searchable",
+        [
+            columns
+            for write in writes
+            if write.searchable is not None
+            for columns in searchable_columns(write.instance_id, write.searchable)
+        ],
     )
 
 

@@ -12,6 +12,7 @@ from tenuto.store.sqlite.session import Column, Session, as_json
 
 _ABOUT_THEM = (
     "erase_steps",
+    "delete_searchable",
     "erase_snapshots",
     "erase_logs",
     "erase_keys",

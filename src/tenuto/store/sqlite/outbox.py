@@ -92,6 +92,16 @@ def enable_listener(session: Session, listener: Listener) -> tuple[bool, Heard]:
     return was_disabled, heard(session)
 
 
+def change_listener(session: Session, listener: Listener) -> tuple[bool, Heard]:
+    columns = listener_columns(listener)
+    change: dict[str, Column] = {
+        name: getattr(columns, name)
+        for name in ("tenant", "kind", "id", "patterns", "level", "hears_inbox", "settings")
+    }
+    was_there = bool(session.rows("change_listener", change))
+    return was_there, heard(session)
+
+
 def listeners(session: Session, tenant: str | None) -> list[Listener]:
     everybodys = tenant is None
     rows = session.packed("all_listeners") if everybodys else session.packed("listeners", (tenant,))

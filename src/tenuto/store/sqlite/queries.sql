@@ -107,6 +107,18 @@ SET
 FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */) AS changed
 WHERE workflow_instances.id = changed.column1;
 
+-- name: delete_searchable
+-- These instances are found by no value any more.
+DELETE FROM workflow_searchable_values WHERE instance_id IN (SELECT value FROM json_each(?));
+
+-- name: insert_searchable
+-- By which values instances are found.
+INSERT INTO workflow_searchable_values (
+    instance_id, name, tenant, definition_id, value_text, created_at
+)
+VALUES (?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text;
+
 -- name: put_snapshots
 -- Keep folds; an older one never replaces a newer one.
 INSERT INTO workflow_snapshots (instance_id, version, state)
@@ -262,6 +274,55 @@ FROM (
     ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit
 );
 
+-- name: rarest_term
+-- Which of some terms the fewest instances have, by its place among them; counted up to a bound.
+SELECT term.key FROM json_each(:terms) AS term
+ORDER BY
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM workflow_searchable_values AS found
+            WHERE
+                found.tenant = :tenant AND found.definition_id = :definition_id
+                AND found.name = term.value ->> 0 AND found.value_text = term.value ->> 1
+            LIMIT 1000
+        )
+    )
+LIMIT 1;
+
+-- name: positions_by_value
+-- Instances of a definition that have a value, and all the others that are asked for. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT i.created_at, i.id
+    FROM workflow_searchable_values AS lead
+    CROSS JOIN workflow_instances AS i ON i.id = lead.instance_id
+    WHERE
+        lead.tenant = :tenant AND lead.definition_id = :definition_id
+        AND lead.name = :name AND lead.value_text = :value_text
+        AND (lead.created_at, lead.instance_id) < (:below_created, :below_id)
+        AND lead.created_at >= :from_created
+        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND (
+            :step_id IS NULL
+            OR EXISTS (
+                SELECT 1 FROM workflow_current_steps AS step
+                WHERE step.instance_id = i.id AND step.step_id = :step_id
+            )
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM json_each(:terms) AS term
+            WHERE NOT EXISTS (
+                SELECT 1 FROM workflow_searchable_values AS other
+                WHERE
+                    other.instance_id = i.id AND other.name = term.value ->> 0
+                    AND other.value_text = term.value ->> 1
+            )
+        )
+    ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit
+);
+
 -- name: positions_by_id
 -- Those of the named instances that fit the other filters. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -279,6 +340,15 @@ FROM (
             OR EXISTS (
                 SELECT 1 FROM workflow_current_steps AS step
                 WHERE step.instance_id = i.id AND step.step_id = :step_id
+            )
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM json_each(:terms) AS term
+            WHERE NOT EXISTS (
+                SELECT 1 FROM workflow_searchable_values AS other
+                WHERE
+                    other.instance_id = i.id AND other.name = term.value ->> 0
+                    AND other.value_text = term.value ->> 1
             )
         )
     ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
@@ -1335,6 +1405,15 @@ UPDATE listeners SET level = 0, hears_inbox = 0 WHERE id = ? AND kind <> 'defini
 -- One that hears nothing hears again.
 UPDATE listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
+RETURNING 1;
+
+-- name: change_listener
+-- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+UPDATE listeners SET
+    patterns = :patterns, settings = :settings,
+    level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level END,
+    hears_inbox = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :hears_inbox END
+WHERE tenant = :tenant AND kind = :kind AND id = :id
 RETURNING 1;
 
 -- name: insert_outbox

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
+from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.columns import (
     DeadLetterColumns,
@@ -310,7 +311,7 @@ def _instances(session: Session, ids: tuple[str]) -> list[InstanceRow]:
 def _positions(session: Session, query: InstanceQuery) -> list[Position]:
     """One more than a page, so that it is known whether there is another."""
     page: dict[str, Column] = {**page_bounds(query)}
-    name, filters = _narrowest(query)
+    name, filters = _narrowest(session, query)
     found = (
         [Position(*each) for each in session.packed(name, page | filters)]
         if name
@@ -323,20 +324,38 @@ def _positions(session: Session, query: InstanceQuery) -> list[Position]:
     return nlargest(query.limit + 1, found)
 
 
-def _narrowest(query: InstanceQuery) -> tuple[str | None, dict[str, Column]]:
+def _narrowest(session: Session, query: InstanceQuery) -> tuple[str | None, dict[str, Column]]:
     filters: dict[str, Column] = {
         "definition_id": query.definition_id,
         "statuses": as_json(query.statuses) if query.statuses else None,
         "correlation_id": query.correlation_id,
     }
     if query.ids:
-        ids = as_json(query.ids)
-        return "positions_by_id", filters | {"ids": ids, "step_id": query.current_step}
+        filters |= {"ids": as_json(query.ids), "terms": as_json(query.terms)}
+        return "positions_by_id", filters | {"step_id": query.current_step}
+    if query.terms:
+        lead, *others = _rarest_first(session, query)
+        filters |= {"name": lead.name, "value_text": lead.value, "terms": as_json(others)}
+        return "positions_by_value", filters | {"step_id": query.current_step}
     if query.current_step is not None:
         return "positions_by_step", filters | {"step_id": query.current_step}
     if query.correlation_id is not None:
         return "positions_by_correlation", filters
     return None, filters
+
+
+def _rarest_first(session: Session, query: InstanceQuery) -> list[SearchTerm]:
+    """The term by which the fewest are found, and the others, which are tested on those."""
+    terms = list(query.terms)
+    if len(terms) > 1:
+        asked = {
+            "tenant": query.tenant,
+            "definition_id": query.definition_id,
+            "terms": as_json(terms),
+        }
+        [(rarest,)] = session.rows("rarest_term", asked)
+        terms.insert(0, terms.pop(rarest))
+    return terms
 
 
 def _of_status(

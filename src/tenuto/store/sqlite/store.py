@@ -107,7 +107,8 @@ from tenuto.store.sqlite.session import Recorder, Session, as_json
 from tenuto.store.sqlite.workers import DedicatedThread, Worker
 from tenuto.store.stats_protocol import Tally, WaitingJobs
 from tenuto.store.task_protocol import TargetRow, TaskRow
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.upkeep_protocol import Depths, Wall
 
 T = TypeVar("T")
 
@@ -581,6 +582,13 @@ class SqliteStore:
         )
         return was_disabled
 
+    async def change_listener(self, listener: Listener) -> bool:
+        self._require_open()
+        was_there, self._heard = await self._write(
+            lambda session: outbox.change_listener(session, listener)
+        )
+        return was_there
+
     async def listening(self) -> int:
         known = self._listening
         version, heard = await self._read(lambda session: outbox.listening(session, known))
@@ -626,6 +634,12 @@ class SqliteStore:
     @property
     def is_pooled(self) -> bool:
         return False
+
+    def seen_by(self, tenant: str) -> TenantReads:  # noqa: ARG002
+        return self
+
+    async def wall(self) -> Wall | None:
+        return None
 
     async def depths(self, now: datetime) -> Depths:
         return await self._look(lambda session: upkeep.depths(session, now))

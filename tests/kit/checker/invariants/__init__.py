@@ -81,6 +81,7 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("I8", waiting.published_once_completed),
     ("POISON", steps.poison_is_told),
     ("DEAD-LETTER", steps.unhandled_failures_are_kept),
+    ("DEAD-LETTER", steps.what_is_tried_again_is_no_dead_letter),
     ("I14", flow.nothing_enabled_is_left),
     ("I14", flow.copies_had_their_dependencies),
     ("I15", flow.tokens_are_conserved),

@@ -185,6 +185,22 @@ def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
             yield f"a dead letter for {row.node} #{row.attempt}, which was handled"
 
 
+def what_is_tried_again_is_no_dead_letter(rest: Rest) -> Iterator[str]:
+    """DEAD-LETTER: what is retried has none, but for results that came too late."""
+    tried: dict[tuple[str | None, str], int] = {}
+    for row in rest.rows:
+        if row.type in ("NODE_DISPATCHED", "COMPENSATION_DISPATCHED"):
+            place = row.node, row.iteration
+            tried[place] = max(tried.get(place, 0), row.attempt)
+    for letter in rest.instance.dead_letters or ():
+        node, attempt = letter.get("node"), letter.get("attempt")
+        if letter["kind"] == "late-result" or not isinstance(attempt, int):
+            continue
+        last = tried.get((node, letter.get("iteration", "")), 0)
+        if attempt < last:
+            yield f"a dead letter for {node} #{attempt}, which was tried again: #{last}"
+
+
 def _last_retry(rest: Rest) -> int:
     """The number of the last entry by which somebody had it tried again; 0: nobody has."""
     return max((row.seq for row in rest.rows if row.type == "RETRY_REQUESTED"), default=0)

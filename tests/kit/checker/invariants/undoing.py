@@ -120,11 +120,22 @@ def what_is_undone_was_called(rest: Rest) -> Iterator[str]:
                 yield f"{row.node} #{row.attempt} is recorded as undone and no such call completed"
         elif row.type == "COMPENSATION_FAILED" and row.payload.get("then") == "fail":
             letters = rest.instance.dead_letters
+            if (row.node, row.iteration) in _dispatched_after(rest, row):
+                continue
             if letters is not None and not any(
                 (letter["kind"], letter["node"]) == ("compensation-failed", row.node)
                 for letter in letters
             ):
                 yield f"no dead letter for {row.node} #{row.attempt}, which was given up"
+
+
+def _dispatched_after(rest: Rest, row: Row) -> set[Place]:
+    """What somebody had tried again after it was given up."""
+    return {
+        (str(each.node), each.iteration)
+        for each in rest.rows
+        if each.type == "COMPENSATION_DISPATCHED" and each.seq > row.seq
+    }
 
 
 def _plan(rest: Rest) -> Row | None:

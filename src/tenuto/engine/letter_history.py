@@ -1,0 +1,18 @@
+"""What led to a dead letter, as the log of its instance has it."""
+
+from __future__ import annotations
+
+from tenuto.model.log import LogRow
+from tenuto.store.protocol import DeadLetterRow, Store
+
+MOST_READ = 500
+"""So many entries before the letter are looked through: a log may be of any length."""
+
+
+async def entries_behind(store: Store, letter: DeadLetterRow) -> list[LogRow]:
+    """The entries of its step, in its iteration, up to when it was given up; oldest first."""
+    # A letter is named after the entry that it was kept with.
+    seq = int(letter.id.rpartition(":")[2])
+    rows = await store.entries(letter.instance_id, after=max(seq - MOST_READ, 0), limit=MOST_READ)
+    place = (letter.node, letter.iteration)
+    return [row for row in rows if row.seq <= seq and (row.node_id, row.iteration) == place]

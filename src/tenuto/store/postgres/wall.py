@@ -1,0 +1,181 @@
+"""The second wall between tenants: a role that sees the rows of one tenant alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.rehearsal import is_rehearsed
+from tenuto.store.postgres.address import identifier
+from tenuto.store.postgres.driver import Connection, Row
+from tenuto.store.postgres.pool import Pool
+from tenuto.store.postgres.queries import Parameters, Statement, statement
+from tenuto.store.postgres.rights import Roles, roles_of
+from tenuto.store.postgres.server import Server
+from tenuto.store.postgres.session import Session
+from tenuto.store.upkeep_protocol import Wall
+
+log = logging.getLogger(__name__)
+
+
+class Reader(NamedTuple):
+    """The role that reads for tenants, and what is known of it."""
+
+    name: str
+    is_there: bool
+    is_everywhere: bool
+    """Whether every table that has to be is guarded for it."""
+    is_held_back: bool
+    """Whether what guards the tables counts for it: for an owner or administrator nothing does."""
+    may_be_used: bool
+    """Whether who asks may act as it."""
+    narrows_us: bool
+    """Whether who asks is held back as it is: whoever works for all tenants would see nothing."""
+    may_be_lent: bool
+    """Whether somebody may act as it and not inherit it, as from PostgreSQL 16 on."""
+
+    @property
+    def is_ready(self) -> bool:
+        return self.is_everywhere and self.is_held_back and self.may_be_used
+
+
+async def reader_of(session: Session) -> Reader:
+    """What there is of the wall; StoreUnavailable where it stands before the wrong one."""
+    [row] = await session.rows("wall", {"schema": session.schema})
+    found = Reader(*row)
+    if not found.narrows_us:
+        return found
+    roles = await _roles(session)
+    raise StoreUnavailable(
+        f"{session.server.shown} shows {roles.user} the rows of one tenant alone, because it "
+        f"inherits {found.name}",
+        code="TEN-4004",
+        advice=f"As an administrator run: {_lent_anew(found, identifier(roles.user))}.",
+    )
+
+
+async def wall_of(session: Session, reader: Reader) -> Wall:
+    """Whether the wall stands, and what to run where it does not."""
+    if reader.is_ready:
+        return Wall(is_up=True)
+    roles = await _roles(session)
+    name, user = identifier(reader.name), identifier(roles.user)
+    if not reader.may_be_used and not roles.is_owner and not reader.may_be_lent:
+        return Wall(
+            is_up=False,
+            advice=f"Connect as the owner of the tables, the role {identifier(roles.owner)}: "
+            "before PostgreSQL 16 nobody else can act as another role without being held back "
+            "as it is.",
+        )
+    owner = identifier(roles.owner)
+    steps = []
+    if not reader.is_there:
+        steps.append(f"CREATE ROLE {name} NOLOGIN")
+    elif reader.is_everywhere and not reader.is_held_back:
+        steps += [f"ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS", f"REVOKE {owner} FROM {name}"]
+    if not reader.may_be_used:
+        steps.append(_lent(reader, user))
+    said = [f"As an administrator run: {'; '.join(steps)}."] if steps else []
+    if not reader.is_everywhere:
+        # Never as an administrator: what a function does is its owner's to say.
+        said.append(f"As the role {owner} run: {_raised(reader, session.schema)}.")
+    return Wall(is_up=False, advice=" ".join([*said, "Then start anew."]))
+
+
+async def _roles(session: Session) -> Roles:
+    roles = await roles_of(session)
+    assert roles is not None, "there is a schema, or nothing had been found in it"
+    return roles
+
+
+def _lent(reader: Reader, user: str) -> str:
+    without = " WITH INHERIT FALSE" if reader.may_be_lent else ""
+    return f"GRANT {identifier(reader.name)} TO {user}{without}"
+
+
+def _lent_anew(reader: Reader, user: str) -> str:
+    revoked = f"REVOKE {identifier(reader.name)} FROM {user}"
+    return f"{revoked}; {_lent(reader, user)}" if reader.may_be_lent else revoked
+
+
+class NoWall:
+    """Says once, when there is more than one tenant, that the program alone keeps them apart."""
+
+    def __init__(self, shown: str, wall: Wall) -> None:
+        self._said = ("%s does not keep tenants apart a second time. %s", shown, wall.advice)
+        self._first: str | None = None
+        self._has_warned = False
+
+    def read_for(self, tenant: str) -> None:
+        """Something is read for a tenant."""
+        # What is only tried out has an inbox of its own, and is still its tenant's.
+        if self._has_warned or is_rehearsed(tenant):
+            return
+        if self._first is None:
+            self._first = tenant
+        elif tenant != self._first:
+            self._has_warned = True
+            log.warning(*self._said)
+
+
+class WalledPool(Pool):
+    """Connections that act as the reader; which tenant they read for, each one remembers."""
+
+    def __init__(self, server: Server, size: int, patience: float, reader: str) -> None:
+        super().__init__(server, size, patience)
+        self._reader = reader
+
+    def _another(self) -> Session:
+        session = _WalledSession(self._server, self._reader)
+        self._all.append(session)
+        return session
+
+
+class TenantPool(Pool):
+    """The same connections, while they read for one tenant."""
+
+    def __init__(self, walled: WalledPool, tenant: str) -> None:
+        self._walled = walled
+        self._server = walled._server  # noqa: SLF001 - two sides of one thing
+        self._tenant = tenant
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        async with self._walled.session() as session:
+            assert isinstance(session, _WalledSession)
+            session.tenant = self._tenant
+            yield session
+
+
+class _WalledSession(Session):
+    """A connection that reads for one tenant at a time, and says so before it does."""
+
+    def __init__(self, server: Server, reader: str) -> None:
+        super().__init__(server)
+        self.tenant = ""
+        self._reader = reader
+        self._said: tuple[Connection, str] | None = None
+        """To whom it was said last for which tenant; once is enough."""
+
+    async def _alone(
+        self, connection: Connection, sent: Statement, parameters: Parameters
+    ) -> list[Row]:
+        whom = {"reader": self._reader, "tenant": self.tenant}
+        if self.server.is_pooled:
+            await self._command(connection, self._begin)
+            await self._send(connection, statement("read_for_once", self.schema), whom)
+            found = await self._send(connection, sent, parameters)
+            await self._command(connection, "commit")
+            return found
+        if self._said != (connection, self.tenant):
+            self._said = None
+            await self._send(connection, statement("read_for", self.schema), whom)
+            self._said = (connection, self.tenant)
+        return await self._send(connection, sent, parameters)
+
+
+def _raised(reader: Reader, schema: str) -> str:
+    return f"SELECT {identifier(schema)}.raise_wall('{reader.name}')"

@@ -1,0 +1,235 @@
+"""When a statement has lost its filter, the database still shows a tenant nothing of another's.
+
+The mistake is made on purpose: whatever is read asks for everybody's rows, and the engine takes
+every instance for the one's who asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from datetime import timedelta
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from tenuto.access.keys import Keys, KeyWish
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.engine.held import Held
+from tenuto.model.errors import NotFound
+from tenuto.model.json import JSON
+from tenuto.model.rehearsal import Rehearsal
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.access_protocol import AuditEntry, AuditQuery
+from tenuto.store.postgres import PostgresStore, pool, reads
+from tenuto.store.postgres.queries import Statement, page_of_instances, statement
+from tenuto.store.protocol import PastEvents
+from tenuto.workspace import Workspace
+from tests.engine.situations import steps
+from tests.kit.postgres_database import fresh_database
+from tests.tenants.calls import (
+    BY_DEAD_LETTER,
+    BY_EVENT,
+    BY_INSTANCE,
+    BY_SUBSCRIPTION,
+    BY_WEBHOOK,
+    OF_INSTANCE,
+    OfWorkspace,
+)
+from tests.tenants.rows import of_postgres
+from tests.tenants.town import LEFT, RIGHT, Mirrored, Town, app_on
+
+pytestmark = pytest.mark.asyncio
+
+_FILTER = re.compile(r"(?:\w+\.)?tenant (?:=|IS NOT DISTINCT FROM) (\$\d+)")
+_WRITES = re.compile(r"\b(?:INSERT|UPDATE|DELETE|NOTIFY)\b")
+SECRET = "hidden from everybody"
+"""What is in everything that the right tenant has and the left one has not."""
+SHOWING = (
+    "status of an instance",
+    "state of an instance",
+    "context of an instance",
+    "details of an instance",
+    "history of an instance",
+    "explain of an instance",
+    "undo_plan of an instance",
+    "instance",
+    "held",
+    "dead_letter",
+    "event",
+    "definition",
+    "task",
+    "webhooks.get",
+    "subscriptions.get",
+)
+"""Calls that show something and change nothing."""
+NOT_ONLY_READ = {"webhooks.remove", "subscriptions.remove"}
+
+
+def without_filter(sent: Statement) -> Statement:
+    if _WRITES.search(sent.sql):
+        return sent
+    return sent._replace(sql=_FILTER.sub(r"\1::text IS NOT NULL", sent.sql))
+
+
+@pytest_asyncio.fixture
+async def town() -> AsyncIterator[Town]:
+    url = await fresh_database()
+    async with app_on(url) as app:
+        yield Town(app, of_postgres(url))
+
+
+@contextmanager
+def mistaken(town: Town) -> Iterator[None]:
+    """The mistakes are made."""
+    engine = town.app.engine
+
+    async def taken_for_left(id: str) -> Held:
+        held = copy(await type(engine).state_of(engine, id))
+        held.tenant = LEFT
+        return held
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "statement", lambda *it: without_filter(statement(*it)))
+        patch.setattr(
+            reads, "page_of_instances", lambda *it: without_filter(page_of_instances(*it))
+        )
+        patch.setattr(engine, "state_of", taken_for_left)
+        yield
+
+
+@contextmanager
+def no_wall(town: Town) -> Iterator[None]:
+    store = town.app.engine.store
+    assert isinstance(store, PostgresStore)
+    assert store._walled is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_walled", None)
+        yield
+
+
+def calls_with(theirs: Mirrored) -> dict[str, Callable[[Workspace], Awaitable[object]]]:
+    """Whatever can be asked with an id of somebody else's."""
+    tables: list[tuple[dict[str, OfWorkspace], str]] = [
+        (BY_INSTANCE, theirs.waiting),
+        (BY_DEAD_LETTER, theirs.dead_letter),
+        (BY_EVENT, "hidden"),
+        (BY_WEBHOOK, theirs.webhook),
+        (BY_SUBSCRIPTION, theirs.subscription),
+        ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
+        ({"task": lambda mine, id: mine.task_definitions.get(id)}, "hidden"),
+    ]
+    named: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+        name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
+        for table, id in tables
+        for name, call in table.items()
+        if name not in NOT_ONLY_READ
+    }
+    of_instance: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+        f"{name} of an instance": lambda mine, call=call: call(mine.at(theirs.failed))  # type: ignore[misc]
+        for name, call in OF_INSTANCE.items()
+    }
+    return named | of_instance
+
+
+async def hide_something(town: Town) -> None:
+    """The right one has some of everything in which a word stands that the left one never wrote."""
+    right, engine = town.right, town.app.engine
+    await right.deploy(steps("a", id="hidden"))
+    await right.start("flow", {"is": SECRET}, correlation_id=SECRET)
+    await right.publish("hidden.pattern", {"is": SECRET}, id="hidden")
+    await right.task_definitions.add(TaskDefinition(id="hidden", kind="pull", description=SECRET))
+    root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)
+    keys = Keys(engine.store, engine.clock, engine.ids)
+    await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))
+    now = engine.clock.now()
+    await engine.store.append_audit(
+        [
+            AuditEntry(
+                id="a1",
+                at=now,
+                tenant=RIGHT,
+                actor=SECRET,
+                kind="local",
+                action="look",
+                target="",
+                outcome="done",
+            )
+        ]
+    )
+
+
+async def shown_to_left(town: Town) -> dict[str, str]:
+    """All lists, as the left tenant gets them."""
+    left, engine = town.left, town.app.engine
+    seen = engine.store.seen_by(LEFT)
+    since = engine.clock.now() - timedelta(hours=1)
+    found: dict[str, object] = {
+        "instances": await left.instances(),
+        "definitions": await left.newest(),
+        "definition_ids": await left.definition_ids(),
+        "dead letters": await left.dead_letters(10),
+        "webhooks": await left.webhooks.list(),
+        "subscriptions": await left.subscriptions.list(),
+        "tasks": await left.task_definitions.list(),
+        "keys": await Keys(engine.store, engine.clock, engine.ids).list(LEFT),
+        "audit": await seen.audit(AuditQuery(tenant=LEFT, limit=10)),
+        "events": await seen.latest_events(LEFT, None, since, limit=100),
+        "past events": await seen.past_events(PastEvents(tenant=LEFT, pattern=None, since=since)),
+        "tallies": await seen.tallies(LEFT, since, since, 1000),
+    }
+    return {name: _text(value) for name, value in found.items()}
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode() if value else ""
+
+
+@pytest.mark.slow
+async def test_a_lost_filter_shows_nothing_of_another_tenant(town: Town) -> None:
+    """Nor does it without the mistake; and without the wall the mistake would be seen."""
+    _, theirs = await town.furnish()
+    await hide_something(town)
+    await town.settle()
+    calls, listed = calls_with(theirs), await shown_to_left(town)
+    before = await town.digest_of(RIGHT)
+    with no_wall(town), mistaken(town):
+        leaking = await shown_to_left(town)
+        assert all([await calls[name](town.left) for name in SHOWING])
+    assert [name for name in listed if leaking[name] == listed[name]] == []
+    with mistaken(town):
+        assert await shown_to_left(town) == listed
+        for name, call in calls.items():
+            try:
+                answer: object = await call(town.left)
+            except NotFound:
+                continue
+            pytest.fail(f"{name} answered {answer}")
+    await town.settle()
+    assert await town.digest_of(RIGHT) == before
+
+
+async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: Town) -> None:
+    """Its events stand under a name that no tenant has."""
+    document: JSON = {
+        "id": "tried",
+        "steps": [
+            {
+                "stepId": "w",
+                "type": "EVENT_WAIT",
+                "eventPattern": "tried.on",
+                "eventCondition": "event.payload.n === 1",
+            }
+        ],
+    }
+    made = await town.left.rehearse(document, None, Rehearsal())
+    await town.left.publish_in_rehearsal(made.instance.id, {"pattern": "tried.on", "payload": {}})
+    [waiting] = await town.left.at(made.instance.id).waits()
+    assert isinstance(waiting, dict)
+    assert len(waiting["nearMisses"]) == 1  # type: ignore[arg-type]
+    with pytest.raises(NotFound):
+        await town.right.at(made.instance.id).waits()
