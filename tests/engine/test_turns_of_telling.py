@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from tenuto.engine.deliverer import Deliverer
+from tenuto.engine.outage import Outage
 from tenuto.engine.outbox import Drainer
 from tenuto.engine.telling import Telling
 from tenuto.ports import SystemClock
@@ -47,6 +48,7 @@ async def test_an_outbox_that_never_empties_keeps_nothing_from_being_sent() -> N
         drainer=cast("Drainer", Part(busy.drain)),
         deliverer=cast("Deliverer", Part(busy.deliver)),
         clock=SystemClock(),
+        outage=Outage(SystemClock()),
         process_id=lambda: "p",
         fenced=fenced,
     )
@@ -82,6 +84,7 @@ def test_where_nobody_listens_the_outbox_is_looked_into_now_and_then_only() -> N
             drainer=cast("Drainer", drainer),
             deliverer=None,
             clock=clock,
+            outage=Outage(clock),
             process_id=lambda: "p",
             fenced=fenced,
         )

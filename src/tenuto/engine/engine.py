@@ -525,6 +525,7 @@ class Engine:
             ),
             deliverer=deliverer,
             clock=self.clock,
+            outage=self._outage,
             process_id=lambda: self.process_id,
             fenced=self._heart.fenced,
         )

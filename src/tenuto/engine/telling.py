@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from tenuto.engine.deliverer import Deliverer
+from tenuto.engine.outage import Outage
 from tenuto.engine.outbox import Drainer
 from tenuto.model.errors import Overloaded, StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
@@ -29,6 +30,7 @@ class Telling:
         drainer: Drainer,
         deliverer: Deliverer | None,
         clock: Clock,
+        outage: Outage,
         process_id: Callable[[], str],
         fenced: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -37,6 +39,7 @@ class Telling:
         self.drainer = drainer
         self._deliverer = deliverer
         self._clock = clock
+        self._outage = outage
         self._fenced = fenced
         self._hint = asyncio.Event()
         self._passing = asyncio.Lock()
@@ -60,7 +63,10 @@ class Telling:
             except Fenced:
                 await self._fenced(process_id)
                 self._hint.set()
-            except (StoreUnavailable, Overloaded) as error:
+            except StoreUnavailable as error:
+                self._outage.met("outbox", error)
+                pause = BAD_WEATHER
+            except Overloaded as error:
                 log.warning("what there is to tell has to wait: %s", error)
                 pause = BAD_WEATHER
             await self._clock.wait(self._hint, pause)
