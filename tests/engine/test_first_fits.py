@@ -92,6 +92,30 @@ async def test_each_of_many_begins_where_its_own_event_is() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_is_read_is_read_in_pages_until_everybody_has_found_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tenuto.engine.first_fits.PAGE", 3)
+    pages: list[tuple[int, int]] = []
+
+    class Paged(MemoryStore):
+        async def past_texts(
+            self, *args: str, first: int, limit: int
+        ) -> list[tuple[int, str | None]]:
+            pages.append((first, limit))
+            return await super().past_texts(*args, first=first, limit=limit)
+
+    store = Paged((await stored(range(20))).disk)
+    questions = [asked(PastTerm("k", None, str(n))) for n in (0, 1, 2, 7)]
+    assert await first_fits(store, questions) == [1, 2, 3, 8]
+    assert pages == [(1, 3), (4, 3), (7, 3)]
+    assert await first_fits(store, [*questions, asked(PastTerm("k", "x", None))]) == [
+        *(1, 2, 3, 8),
+        None,
+    ]
+
+
+@pytest.mark.asyncio
 async def test_no_more_is_read_than_is_worth_it() -> None:
     count = 4
     store = await stored(["x"] * (MOST_EACH * count + 10))

@@ -10,7 +10,7 @@ import pytest
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Delivery, PastEvents, PastTerm
+from tenuto.store.protocol import MOST_READ, Delivery, PastEvents, PastTerm
 from tests.store.conftest import Handle
 from tests.store.situations import NOON, begin, event, moment, step, turn
 
@@ -83,7 +83,8 @@ async def test_what_came_first_is_told_for_each_that_asks(store: Handle) -> None
 
 
 async def test_what_stands_at_a_path_of_events_is_told_in_their_order(store: Handle) -> None:
-    payloads: list[JSON] = [{"a": {"b": "x"}}, {"a": {"b": 7}}, {"a": 1}, {"a": {"b": "y"}}, "z"]
+    large: JSON = {"a": {"b": "x"}, "c": "y" * MOST_READ}
+    payloads: list[JSON] = [{"a": {"b": "x"}}, {"a": {"b": 7}}, {"a": 1}, {"a": {"b": "y"}}, large]
     stored = [event(f"e{at}", payload=payload) for at, payload in enumerate(payloads)]
     other = event("other", pattern="order.shipped", payload={"a": {"b": "x"}})
     await store.commit(turn("t1", events=(*stored, other)))

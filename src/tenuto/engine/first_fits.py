@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from tenuto.store.protocol import PastEvents, PastTerm, Store
 
@@ -17,6 +17,8 @@ WORTHWHILE = 4
 """So many have to ask about the same before it is read for them."""
 MOST_EACH = 40
 """So many events are read for each that asks, at most."""
+PAGE = 1_000
+"""So many with one look: others wait for the store meanwhile."""
 _DIGITS = 8
 """Numbers that are alike in so many count as the same one."""
 _APART = 1e-7
@@ -33,58 +35,69 @@ async def first_fits(store: Store, asked: Sequence[PastEvents]) -> list[int | No
     for (tenant, pattern, path), places in alike.items():
         if len(places) >= WORTHWHILE:
             begins = {at: first for at in places if (first := firsts[at]) is not None}
-            limit = MOST_EACH * len(places)
-            first = min(begins.values())
-            texts = await store.past_texts(tenant, pattern, path, first=first, limit=limit)
-            for at, found in _narrowed(begins, asked, texts):
-                firsts[at] = found
-            if len(texts) == limit:
-                # What comes after it was not looked at.
-                after = texts[-1][0] + 1
-                firsts = [
-                    max(begins[at], after) if at in begins and found is None else found
-                    for at, found in enumerate(firsts)
-                ]
+            narrowing = _Narrowing(begins, asked)
+            left = MOST_EACH * len(places)
+            number, is_last = min(begins.values()), False
+            while narrowing.is_open and left and not is_last:
+                size = min(PAGE, left)
+                page = await store.past_texts(tenant, pattern, path, first=number, limit=size)
+                narrowing.look_at(page)
+                left, is_last = left - size, len(page) < size
+                number = page[-1][0] + 1 if page else number
+            for at in places:
+                # What comes behind the last that was looked at is not known.
+                nothing = None if is_last else max(begins[at], number)
+                firsts[at] = narrowing.found.get(at, nothing)
     return firsts
 
 
-def _narrowed(
-    begins: dict[int, int], asked: Sequence[PastEvents], texts: Sequence[tuple[int, str | None]]
-) -> Iterator[tuple[int, int | None]]:
-    """Who asks, and which of these events is the first that may fit; None: none of them."""
-    open_for: dict[str, dict[int, None]] = defaultdict(dict)
-    for at in begins:
-        open_for[_key(asked[at].terms[0])][at] = None
-    for number, text in texts:
-        for key in list(open_for) if text is None else _keys(text, open_for):
-            for at in [at for at in open_for.get(key, ()) if begins[at] <= number]:
-                yield at, number
-                del open_for[key][at]
-            if not open_for[key]:
-                del open_for[key]
-    for places in open_for.values():
-        for at in places:
-            yield at, None
+class _Narrowing:
+    """Finds, for each of several that ask, the first event that may fit."""
+
+    def __init__(self, begins: dict[int, int], asked: Sequence[PastEvents]) -> None:
+        self.found: dict[int, int] = {}
+        self._begins = begins
+        self._open_for: dict[str, dict[int, None]] = defaultdict(dict)
+        for at in begins:
+            self._open_for[_key(asked[at].terms[0])][at] = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has found nothing."""
+        return bool(self._open_for)
+
+    def look_at(self, texts: Sequence[tuple[int, str | None]]) -> None:
+        """What stands in the next of the events, beside their numbers."""
+        for number, text in texts:
+            # What cannot be told may be for anybody.
+            for key in list(self._open_for) if text is None else _keys(text, self._open_for):
+                self._settle(key, number)
+
+    def _settle(self, key: str, number: int) -> None:
+        waiting = self._open_for[key]
+        for at in [at for at in waiting if self._begins[at] <= number]:
+            self.found[at] = number
+            del waiting[at]
+        if not waiting:
+            del self._open_for[key]
 
 
 def _key(term: PastTerm) -> str:
     return f"={term.text}" if term.number is None else _rounded(float(term.number))
 
 
-def _keys(text: str, wanted: dict[str, dict[int, None]]) -> Iterator[str]:
+def _keys(text: str, wanted: Mapping[str, object]) -> list[str]:
     """Under which keys somebody may want what reads like this."""
-    if (key := f"={text}") in wanted:
-        yield key
+    as_text = [key] if (key := f"={text}") in wanted else []
     try:
         number = float(text)
     except ValueError:
-        return
+        return as_text
     if not math.isfinite(number):
         # Beyond what can be told apart.
-        yield from [key for key in wanted if not key.startswith("=")]
-        return
+        return as_text + [key for key in wanted if not key.startswith("=")]
     near = {_rounded(number * (1 + by)) for by in (-_APART, 0.0, _APART)}
-    yield from near & wanted.keys()
+    return as_text + sorted(near & wanted.keys())
 
 
 def _rounded(number: float) -> str:

@@ -257,6 +257,8 @@ class PastPage(NamedTuple):
     is_last: bool
 
 
+MOST_READ = 16_000
+"""So large a payload is looked into, where many are."""
 EARLIER_MS = 60_000
 """No clock is so far off: what was stored before an event of that age is older than it."""
 
@@ -764,7 +766,8 @@ class Store(
     ) -> list[tuple[int, str | None]]:
         """What stands at a path of events of a name, as text, beside their numbers, in their order.
 
-        None stands for what is not there, and for what a store cannot tell.
+        None stands for what is not there, and for what a store cannot tell, or not at little cost:
+        a payload of more than `MOST_READ` bytes.
         """
 
     async def latest_events(

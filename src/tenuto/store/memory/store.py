@@ -77,6 +77,7 @@ from tenuto.store.outbox_protocol import (
 )
 from tenuto.store.protocol import (
     BEAT_EVERY,
+    MOST_READ,
     NOTHING_KNOWN,
     WRONG_CLOCK,
     DeadLetterPlace,
@@ -960,7 +961,7 @@ class MemoryStore:
 
 
 def _text_at(payload: bytes, path: str) -> str | None:
-    found: JSON = _decode(payload)
+    found: JSON = _decode(payload) if len(payload) <= MOST_READ else None
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     if isinstance(found, str):

@@ -1320,7 +1320,10 @@ ORDER BY asked.place;
 -- What stands at a path of events of a name, in the order of storing.
 SELECT
     stored.number,
-    convert_from(stored.payload, 'UTF8')::json #>> string_to_array(:path, '.') AS found
+    CASE
+        WHEN octet_length(stored.payload) <= :most
+            THEN convert_from(stored.payload, 'UTF8')::json #>> string_to_array(:path, '.')
+    END AS found
 FROM tenuto.events AS stored
 WHERE stored.tenant = :tenant AND stored.pattern = :pattern AND stored.number >= :first
 ORDER BY stored.number LIMIT :limit;

@@ -31,6 +31,7 @@ from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.queries import Column, page_of_instances
 from tenuto.store.protocol import (
     EARLIER_MS,
+    MOST_READ,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
@@ -258,6 +259,7 @@ async def past_texts(  # noqa: PLR0917 - what the statement asks for
         "path": path,
         "first": first,
         "limit": limit,
+        "most": MOST_READ,
     }
     return [(number, text) for number, text in await pool.rows("past_texts", page)]
 

@@ -920,7 +920,7 @@ FROM (
     SELECT
         number,
         CASE
-            WHEN json_valid(CAST(payload AS TEXT))
+            WHEN length(payload) <= :most AND json_valid(CAST(payload AS TEXT))
                 THEN CAST(json_extract(CAST(payload AS TEXT), :path) AS TEXT)
         END AS found
     FROM events

@@ -34,6 +34,7 @@ from tenuto.store.job_protocol import JobKey, Lease
 from tenuto.store.pages import page_bounds
 from tenuto.store.protocol import (
     EARLIER_MS,
+    MOST_READ,
     DeadLetterPlace,
     DeadLetterRow,
     DefinitionRow,
@@ -215,6 +216,7 @@ def past_texts(  # noqa: PLR0917 - what the statement asks for
         "path": _path(path),
         "first": first,
         "limit": limit,
+        "most": MOST_READ,
     }
     return [(number, text) for number, text in session.packed("past_texts", page)]
 
