@@ -47,7 +47,7 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.executions import ClaimedTask, TaskReport
+from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
 from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
@@ -60,6 +60,8 @@ _READ_EVERY = 1.0
 """Seconds after which a changed declaration counts everywhere."""
 _SOON = 0.2
 """Seconds until an address is looked at again that may have to be sent more."""
+_FAREWELL = 3.0
+"""Seconds in which a process that stops gives back what was not answered."""
 _PATIENCE = 60.0
 """Seconds for which it is tried to tell other processes how an address answered."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.2
@@ -110,6 +112,9 @@ class PushOffice:
         self._name = f"push-{engine.ids.short()}"
         self._targets: dict[Key, _Target] = {}
         self._sent: set[asyncio.Task[None]] = set()
+        self._calls: set[Call] = set()
+        """Those that were not answered yet."""
+        self._is_finishing = False
         self._read_at = 0.0
         self.fault: BaseException | None = None
         """What ended pushing, though nobody had."""
@@ -162,9 +167,14 @@ class PushOffice:
         return max(min(soonest, self._read_at) - self._clock.ticks(), 0.0)
 
     async def finish(self, seconds: float) -> None:
-        """Let requests be answered that are under way; what is not comes back to others."""
+        """Let requests be answered that are under way; what is not is given back to others."""
         if self._sent:
-            _, left = await asyncio.wait(self._sent, timeout=seconds)
+            await asyncio.wait(self._sent, timeout=seconds)
+        self._is_finishing = True
+        for call in self._calls:
+            call.give_back()
+        if self._sent:
+            _, left = await asyncio.wait(self._sent, timeout=_FAREWELL)
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -263,6 +273,7 @@ class PushOffice:
         declared = target.task
         ticket = Ticket(key[0], task.execution_id, task.lease_token)
         call = Call(
+            ticket,
             asyncio.ensure_future(
                 self._caller.call(
                     declared.url or "",
@@ -271,17 +282,22 @@ class PushOffice:
                     seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
                     most=self._engine.settings.limits.output_bytes * 2,
                 )
-            )
+            ),
         )
+        self._calls.add(call)
+        if self._is_finishing:
+            call.give_back()
         holding = asyncio.ensure_future(hold(self._desk, self._clock, ticket, call))
         try:
-            outcome = await call.outcome(ticket)
+            outcome = await call.outcome()
+            self._calls.discard(call)
             # The lease is held until the end is known, so that nobody pushes it a second time.
             try:
                 await self._in_any_weather(partial(self._tell, ticket, outcome), holding)
             except TenutoError as error:
                 log.warning("a task of %s comes back later: %s", task.task_id, error)
         finally:
+            self._calls.discard(call)
             holding.cancel()
         target.under_way.pop(task.execution_id, None)
         count = partial(self._counted, target, declared, sent_at=sent_at, is_well=outcome.is_well)
@@ -306,8 +322,9 @@ class PushOffice:
 
     async def _tell(self, ticket: Ticket, outcome: Outcome) -> None:
         if outcome.report is None:
-            with suppress(Conflict, NotFound):
-                await self._desk.hand_over(*ticket)
+            if outcome.is_well:
+                with suppress(Conflict, NotFound):
+                    await self._desk.hand_over(*ticket)
             return
         error = await self._reported(ticket, outcome.report)
         if isinstance(error, InvalidInput):
@@ -315,8 +332,13 @@ class PushOffice:
         if error is not None and not isinstance(error, Conflict | NotFound):
             raise error
 
-    async def _reported(self, ticket: Ticket, report: TaskReport) -> TenutoError | None:
-        [reported] = await self._desk.report(ticket.tenant, [report])
+    async def _reported(
+        self, ticket: Ticket, report: TaskReport | ReleasedTask
+    ) -> TenutoError | None:
+        if isinstance(report, ReleasedTask):
+            [reported] = await self._desk.release(ticket.tenant, [report])
+        else:
+            [reported] = await self._desk.report(ticket.tenant, [report])
         return reported.error
 
     def _counted(
@@ -328,9 +350,7 @@ class PushOffice:
         sent_at: int,
         is_well: bool | None,
     ) -> TargetState:
-        now = self._now()
-        if is_well is not None:
-            state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=now)
+        state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=self._now())
         return self._said(target, state)
 
     # -- what all know
