@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, TypeVar
 
 from starlette.types import Receive
@@ -77,20 +77,29 @@ class Call(Generic[QueryT]):
         """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
         self.after: object = None
 
-    async def while_heard(self, work: asyncio.Future[T]) -> T:
-        """What comes of `work`, which is called off where nobody waits for it any more."""
+    async def while_heard(
+        self, work: asyncio.Future[T], unheard: Callable[[T], Awaitable[None]] | None = None
+    ) -> T:
+        """What comes of `work`, which is called off where nobody waits for it any more.
+
+        `unheard` is given what came of it all the same, where that goes to nobody.
+        """
         if self.receive is None:
             return await work
         gone = asyncio.ensure_future(_gone(self.receive))
+        is_heard = False
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+            if not work.done() or (unheard is not None and gone.done()):
                 raise ClientGone
+            is_heard = True
             return work.result()
         finally:
             for each in (work, gone):
                 each.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
+            [came, _] = await asyncio.gather(work, gone, return_exceptions=True)
+            if unheard is not None and not is_heard and not isinstance(came, BaseException):
+                await unheard(came)
 
     @property
     def traceparent(self) -> str | None:
