@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -64,6 +65,7 @@ _FAREWELL = 3.0
 """Seconds in which a process that stops gives back what was not answered."""
 _PATIENCE = 60.0
 """Seconds for which it is tried to tell other processes how an address answered."""
+_UNTIL_CALLED = math.inf
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.2
 _RANDOM = 1 << 64
 _PAGE = 1_000
@@ -78,9 +80,10 @@ Key = tuple[str, str]
 class _Target:
     """What this process knows of one address."""
 
-    def __init__(self, task: TaskDefinition) -> None:
+    def __init__(self, row: TaskRow, task: TaskDefinition) -> None:
+        self.row = row
         self.task = task
-        self.due = 0.0
+        self.due = _UNTIL_CALLED
         """By `ticks`: when to look whether there is something for it."""
         self.under_way: dict[str, asyncio.Task[None]] = {}
         self.reserved = 0
@@ -116,6 +119,8 @@ class PushOffice:
         """Those that were not answered yet."""
         self._is_finishing = False
         self._read_at = 0.0
+        self._ask_at = 0.0
+        """When to ask for jobs that other processes have offered, which bring no hint."""
         self.fault: BaseException | None = None
         """What ended pushing, though nobody had."""
         self._called = asyncio.Event()
@@ -151,6 +156,9 @@ class PushOffice:
         if now >= self._read_at:
             await self._read()
             self._read_at = now + _READ_EVERY
+        if now >= self._ask_at:
+            await self._ask()
+            self._ask_at = now + self._engine.settings.jobs_every
         refused: list[TenutoError] = []
         for key, target in list(self._targets.items()):
             if target.due > now:
@@ -163,8 +171,8 @@ class PushOffice:
                 refused.append(error)
         if refused:
             log.warning("%d addresses are sent nothing now: %s", len(refused), refused[0])
-        soonest = min((each.due for each in self._targets.values()), default=now + _READ_EVERY)
-        return max(min(soonest, self._read_at) - self._clock.ticks(), 0.0)
+        soonest = min((each.due for each in self._targets.values()), default=_UNTIL_CALLED)
+        return max(min(soonest, self._read_at, self._ask_at) - self._clock.ticks(), 0.0)
 
     async def finish(self, seconds: float) -> None:
         """Let requests be answered that are under way; what is not is given back to others."""
@@ -202,24 +210,41 @@ class PushOffice:
 
     async def _read(self) -> None:
         """Who is pushed to, as it is declared now."""
-        after, found = ("", ""), dict[Key, TaskDefinition]()
+        after, found = ("", ""), dict[Key, TaskRow]()
         while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
-            found |= {(row.tenant, row.id): task for row in page if (task := _read_task(row))}
+            found |= {(row.tenant, row.id): row for row in page}
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:
                 break
         for key in self._targets.keys() - found.keys():
             del self._targets[key]
-        for key, task in found.items():
-            target = self._targets.setdefault(key, _Target(task))
-            if target.task != task:
-                target.task = task
+        for key, row in found.items():
+            target = self._targets.get(key)
+            if target is not None and target.row == row:
+                continue
+            task = _read_task(row)
+            if task is None:
+                self._targets.pop(key, None)
+            elif target is None:
+                self._targets[key] = _Target(row, task)
+                self._ask_at = 0.0
+            else:
+                target.row, target.task, target.due = row, task, 0.0
+
+    async def _ask(self) -> None:
+        """Have those looked at for which there is something, and those that may answer again."""
+        now = self._now()
+        wanted = set(await self._store.pushed_with_jobs())
+        for key, target in self._targets.items():
+            is_of_interest = key in wanted or breaker_state(target.known, now) != "closed"
+            if is_of_interest and target.due == _UNTIL_CALLED:
                 target.due = 0.0
 
     # -- sending
 
     async def _serve(self, key: Key, target: _Target) -> None:
         tenant, task_id = key
+        target.due = _UNTIL_CALLED  # from here on whoever calls is heard
         state, _ = await self._known(key)
         target.known = state
         room = allowed(state, target.task, self._name, target.mine, self._now())
@@ -228,9 +253,8 @@ class PushOffice:
             tasks = await self._desk.claim(tenant, self._name, [task_id], most=room, lease=LEASE)
         if tasks:
             await self._send_reserved(key, target, tasks)
-        is_full = len(tasks) == room
-        pause = _SOON if is_full else self._engine.settings.jobs_every
-        target.due = self._clock.ticks() + pause
+        if len(tasks) == room:
+            target.due = min(target.due, self._clock.ticks() + _SOON)
 
     async def _send_reserved(self, key: Key, target: _Target, tasks: list[ClaimedTask]) -> None:
         """Send what there is room for, once all processes know that it is taken.
