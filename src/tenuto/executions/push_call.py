@@ -36,7 +36,8 @@ class Call:
         self._end(Outcome(None, is_well=None))
 
     def _end(self, outcome: Outcome) -> None:
-        if not self._calling.done():
+        # Why it was ended first is why: it takes a moment to be over.
+        if not self._calling.done() and self._ended_as is None:
             self._ended_as = outcome
             self._calling.cancel()
 
