@@ -96,3 +96,23 @@ def test_what_was_sent_before_it_opened_keeps_it_open_no_longer() -> None:
     state = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
     late = ended(state, task(failures=1), sent_at=0, is_well=False, now=900)
     assert late.open_until == 1000
+
+
+def test_an_address_that_takes_its_time_closes_its_breaker_with_any_probe() -> None:
+    opened = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
+    probed = taken(opened, task(), "p1", count=1, mine=1, now=1000)
+    again = taken(probed, task(), "p2", count=1, mine=1, now=61_000)
+    well = ended(again, task(), sent_at=1000, is_well=True, now=91_000)
+    assert (breaker_state(well, 91_000), well.failures) == ("closed", 0)
+    assert allowed(well, task(10), "p1", 0, 91_000) == 10
+
+
+def test_a_probe_that_is_called_off_makes_room_for_another() -> None:
+    opened = ended(NEW, task(failures=1), sent_at=0, is_well=False, now=0)
+    probed = taken(opened, task(), "p1", count=1, mine=1, now=1000)
+    called_off = ended(probed, task(), sent_at=1000, is_well=None, now=1100)
+    assert breaker_state(called_off, 1100) == "half-open"
+    assert allowed(called_off, task(), "p2", 0, 1100) == 1
+    again = taken(called_off, task(), "p2", count=1, mine=1, now=1200)
+    assert ended(again, task(), sent_at=1000, is_well=None, now=1300) == again
+    assert ended(NEW, task(), sent_at=0, is_well=None, now=0) == NEW

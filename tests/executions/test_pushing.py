@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import pairwise
@@ -230,3 +231,52 @@ def test_what_was_accepted_is_the_services_until_the_time_out() -> None:
         await over(pushers)
 
     Stage().play(story)
+
+
+def test_what_is_declared_costs_nothing_while_there_is_nothing_to_push() -> None:
+    async def story(stage: Stage) -> None:
+        address = Address(stage.clock)
+        engine, pushers = await two(stage, address)
+        for number in range(20):
+            await declare(engine, TaskLimits(), id=f"idle{number}")
+        await declare(engine, TaskLimits())
+        asked: Counter[str] = Counter()
+        for verb in ("claim_for_worker", "target", "pushed_with_jobs"):
+            counted(engine, verb, asked)
+        await stage.clock.sleep(20)
+        assert 8 <= asked["pushed_with_jobs"] <= 12
+        assert asked.total() == asked["pushed_with_jobs"], "one question for all of them"
+        id = await stage.started(pushers[1][0], FLOW)
+        assert (await engine.final_state(id)).state.status == "COMPLETED"
+        await over(pushers)
+
+    Stage().play(story)
+
+
+def test_what_another_process_has_offered_is_pushed() -> None:
+    async def story(stage: Stage) -> None:
+        address = Address(stage.clock)
+        engine, [(pusher, pushing), (_, gone)] = await two(stage, address)
+        gone.cancel()
+        other, _ = await stage.opened(shared=True)
+        early = await stage.started(other, FLOW)
+        await declare(engine, TaskLimits())
+        assert (await other.final_state(early)).state.status == "COMPLETED"
+        id = await stage.started(other, FLOW)
+        before = stage.clock.ticks()
+        assert (await other.final_state(id)).state.status == "COMPLETED"
+        assert stage.clock.ticks() - before < 5
+        await over([(pusher, pushing)])
+
+    Stage().play(story)
+
+
+def counted(engine: Engine, verb: str, asked: Counter[str]) -> None:
+    """Count how often a verb of the store is asked for."""
+    real = getattr(engine.store, verb)
+
+    async def noted(*given: object, **named: object) -> object:
+        asked[verb] += 1
+        return await real(*given, **named)
+
+    setattr(engine.store, verb, noted)

@@ -33,11 +33,15 @@ class Office:
 
     async def begin(self) -> Office:
         self.engine, self.desk = await self.stage.opened(shared=True)
-        self.office = PushOffice(self.engine, self.desk, self.address, lambda: "http://here")
-        self.pushing = asyncio.get_running_loop().create_task(self.office.run())
+        self.again()
         await declare(self.engine, TaskLimits())
         await self.stage.clock.sleep(2)
         return self
+
+    def again(self) -> None:
+        """Another process's share, after the one before."""
+        self.office = PushOffice(self.engine, self.desk, self.address, lambda: "http://here")
+        self.pushing = asyncio.get_running_loop().create_task(self.office.run())
 
     async def end(self) -> None:
         await over([(self.engine, self.pushing)])

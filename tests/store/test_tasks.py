@@ -13,7 +13,7 @@ from tenuto.store.job_protocol import Beat
 from tenuto.store.task_columns import mark_of
 from tenuto.store.task_protocol import TargetRow, TaskRow
 from tests.store.conftest import Handle, Place
-from tests.store.situations import NOON, moment
+from tests.store.situations import NOON, aside, moment, turn
 from tests.store.test_jobs_of_workers import LEASE, claim, job, leases, offer
 
 pytestmark = pytest.mark.asyncio
@@ -109,6 +109,34 @@ async def test_who_asks_for_any_task_is_not_granted_what_is_pushed(place: Place)
     assert [lease.key.instance_id for lease in any_task] == ["i2"]
     named = leases(await store.claim_for_worker(claim("ship"), NOON))
     assert [lease.key.instance_id for lease in named] == ["i1"]
+
+
+async def test_pushed_tasks_that_have_jobs_are_named(place: Place) -> None:
+    store = await place.opened("p1")
+    for each in ("bill", "sail", "ship"):
+        await store.put_task(task(each, is_pushed=True))
+    await store.put_task(task("ship", is_pushed=True, tenant="other"))
+    await store.put_task(task("pulled"))
+    assert await store.pushed_with_jobs() == []
+    await offer(
+        store,
+        job("i1", 1),
+        job("i2", 2),
+        job("i3", 3, tenant="other"),
+        job("i4", 4, "pulled"),
+        job("i5", 5, "bill", tenant="other"),
+        job("i6", 6, "sail"),
+    )
+    called_off = aside("i6", jobs_called_off=(job("i6").key,))
+    await store.commit(turn("off", called_off, process_id="p1"))
+    assert await store.pushed_with_jobs() == [("default", "ship"), ("other", "ship")]
+    await store.claim_for_worker(claim("ship", limit=1), NOON)
+    await store.claim_for_worker(claim("ship", tenant="other"), NOON)
+    assert await store.pushed_with_jobs() == [("default", "ship")]
+    [second] = await store.claim_for_worker(claim("ship"), NOON)
+    assert await store.pushed_with_jobs() == []
+    await store.put_back_jobs([second.lease])
+    assert await store.pushed_with_jobs() == [("default", "ship")]
 
 
 async def test_what_is_handed_over_goes_on_without_a_word(place: Place) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import msgspec
 
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.desk import ExecutionDesk, Reported
 from tenuto.model.errors import (
     Conflict,
     InvalidInput,
@@ -37,6 +37,17 @@ STATUSES: dict[type[TenutoError], int] = {
 
 def status_of(error: TenutoError | None) -> int:
     return 200 if error is None else STATUSES.get(type(error), 500)
+
+
+def _answers(reported: Sequence[Reported]) -> list[ReportAnswer]:
+    return [
+        ReportAnswer(
+            execution_id=each.execution_id,
+            status=status_of(each.error),
+            error=None if each.error is None else {"code": each.error.code},
+        )
+        for each in reported
+    ]
 
 
 class LocalDesk:
@@ -99,22 +110,17 @@ class LocalDesk:
         if self.most_bytes is not None and len(msgspec.json.encode(reports)) > self.most_bytes:
             raise TooLarge("too much at once")
         self.batches.append(len(reports))
-        answers = [
-            ReportAnswer(
-                execution_id=each.execution_id,
-                status=status_of(each.error),
-                error=None if each.error is None else {"code": each.error.code},
-            )
-            for each in await self.desk.report(self._tenant, reports)
-        ]
+        answers = _answers(await self.desk.report(self._tenant, reports))
         if self.loses_answers:
             self.loses_answers = False
             raise StoreUnavailable("the answer got lost")
         return answers
 
-    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
+    async def release(
+        self, tasks: Sequence[ReleasedTask], *, patience: float
+    ) -> list[ReportAnswer]:
         self._reach()
-        await self.desk.release(self._tenant, tasks)
+        return _answers(await self.desk.release(self._tenant, tasks))
 
     async def close(self) -> None: ...
 

@@ -88,8 +88,7 @@ async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
 
     async def release(request: web.Request) -> web.Response:
         given = msgspec.json.decode(await request.read(), type=_Released)
-        await local.release(given.tasks)
-        return _json([{"executionId": each.execution_id, "status": 200} for each in given.tasks])
+        return _json(await local.release(given.tasks, patience=1))
 
     app = web.Application(middlewares=[_problems])
     app.router.add_post("/api/v1/executions/claim", claim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from starlette.types import Receive
@@ -77,21 +77,35 @@ class Call(Generic[QueryT]):
         """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
         self.after: object = None
 
-    async def while_heard(self, work: asyncio.Future[T], seconds: float | None = None) -> None:
+    async def while_heard(
+        self,
+        work: asyncio.Future[T],
+        *,
+        seconds: float | None = None,
+        unheard: Callable[[T], Awaitable[None]] | None = None,
+    ) -> None:
         """Wait until `work` is done; it is called off where nobody waits for it any more.
 
-        That is a ClientGone, or TimeoutError after so many seconds.
+        That is a ClientGone, or TimeoutError after so many seconds. `unheard` is given what came of
+        it all the same, where that goes to nobody.
         """
         gone = None if self.receive is None else asyncio.ensure_future(_gone(self.receive))
         waiting: list[asyncio.Future[Any]] = [work] if gone is None else [work, gone]
+        is_heard = False
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            has_left = gone is not None and gone.done()
             if not work.done():
-                raise ClientGone if gone is not None and gone.done() else TimeoutError
+                raise ClientGone if has_left else TimeoutError
+            if has_left and unheard is not None:
+                raise ClientGone
+            is_heard = True
         finally:
             for each in waiting:
                 each.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+            came = (await asyncio.gather(*waiting, return_exceptions=True))[0]
+            if unheard is not None and not is_heard and not isinstance(came, BaseException):
+                await unheard(came)
 
     @property
     def traceparent(self) -> str | None:

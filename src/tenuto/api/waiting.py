@@ -20,7 +20,7 @@ async def ended_within(call: Call[QueryT], id: str, seconds: float) -> Held | No
     end = asyncio.ensure_future(service.app.engine.final_state(id))
     service.waiting.add(end)
     try:
-        await call.while_heard(end, 0.0 if service.stopping.is_set() else seconds)
+        await call.while_heard(end, seconds=0.0 if service.stopping.is_set() else seconds)
     except (ClientGone, TimeoutError):
         return None
     finally:

@@ -30,7 +30,7 @@ from tenuto.executions.tokens import KEPT_AS, Tokens, execution_id, key_of
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
-from tenuto.store.job_protocol import Beat, Extension, Grant, JobKey, Lease, WorkerClaim
+from tenuto.store.job_protocol import Beat, Extension, Grant, Lease, WorkerClaim
 from tenuto.store.protocol import CommitUnknown, InstanceQuery
 
 log = logging.getLogger("tenuto.executions")
@@ -58,7 +58,7 @@ class ExecutionDesk:
         self._rounds: asyncio.Task[None] | None = None
         self._tokens: Tokens | None = None
         self._is_closed = False
-        self._made = ClaimsMade()
+        self.claims_made = ClaimsMade()
         self._beats: Together[Beat, Extension | None] = Together(self._extend)
 
     @property
@@ -104,8 +104,11 @@ class ExecutionDesk:
             self._stop_listening()
 
     async def put_back(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
-        """Have tasks that were claimed and not begun as if they had not been."""
-        if leases := self._leases(tenant, tasks):
+        """Have tasks that were claimed and not begun as if they had not been.
+
+        But for those that were handed out again, to a claim that repeats the one that brought them.
+        """
+        if leases := self.claims_made.unheard(self._leases(tenant, tasks)):
             await self._put_back(leases)
 
     def close(self) -> None:
@@ -115,13 +118,11 @@ class ExecutionDesk:
 
     async def _granted_before(self, wanted: _Wanted) -> list[ClaimedTask]:
         """What an earlier claim of this id brought and the worker still has, for another while."""
-        leases = () if wanted.key is None else self._made.granted(wanted.key)
+        leases = () if wanted.key is None else self.claims_made.repeated(wanted.key)
         if not leases:
             return []
-        extended = await self._store.extend_for_workers(
-            [Beat(lease) for lease in leases], self._clock.now()
-        )
-        grants = [Grant(lease, extended[lease].until) for lease in leases if lease in extended]
+        found = zip(leases, await self._extend([Beat(lease) for lease in leases]), strict=True)
+        grants = [Grant(lease, each.until) for lease, each in found if each is not None]
         return await self._handed_out(wanted, grants) if grants else []
 
     async def _wait(self, waiting: Waiting, wanted: _Wanted, until: float) -> list[ClaimedTask]:
@@ -138,17 +139,23 @@ class ExecutionDesk:
         """One look; what it is granted is put back where nobody hears of it any more."""
         look = self._engine.errand(self._granted(wanted))
         try:
-            return await asyncio.shield(look)
+            found = await asyncio.shield(look)
         except asyncio.CancelledError:
             if look.cancelled():
                 raise StoreUnavailable("the engine has stopped") from None
             look.add_done_callback(partial(self._not_heard, wanted.claim.tenant))
             raise
+        if wanted.key is not None and found.leases:
+            # Only now, when it is heard: what is put back is handed to nobody who asks again. Of
+            # what is not among the tasks, nothing is extended or handed out then.
+            seconds = wanted.claim.lease.total_seconds()
+            self.claims_made.remember(wanted.key, found.leases, seconds, self._clock.ticks())
+        return found.tasks
 
-    def _not_heard(self, tenant: str, look: asyncio.Task[list[ClaimedTask]]) -> None:
+    def _not_heard(self, tenant: str, look: asyncio.Task[_Found]) -> None:
         if look.cancelled() or look.exception() is not None:
             return
-        if leases := self._leases(tenant, look.result()):
+        if leases := self._leases(tenant, look.result().tasks):
             with suppress(StoreUnavailable):
                 _ = self._engine.errand(self._put_back(leases))
 
@@ -156,7 +163,7 @@ class ExecutionDesk:
         found = (self._lease(tenant, task.execution_id, task.lease_token) for task in tasks)
         return [lease for lease in found if lease is not None]
 
-    async def _granted(self, wanted: _Wanted) -> list[ClaimedTask]:
+    async def _granted(self, wanted: _Wanted) -> _Found:
         await self._signing()
         now = self._clock.now()
         try:
@@ -165,13 +172,9 @@ class ExecutionDesk:
             # What it brought, if anything, comes back when its leases lapse.
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
         if not grants:
-            return []
+            return _Found([], [])
         self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
-        tasks = await self._handed_out(wanted, grants)
-        if wanted.key is not None:
-            # Of what is not among them, nothing is extended or handed out when it asks again.
-            self._made.remember(wanted.key, [each.lease for each in grants])
-        return tasks
+        return _Found(await self._handed_out(wanted, grants), [each.lease for each in grants])
 
     async def _handed_out(self, wanted: _Wanted, grants: Sequence[Grant]) -> list[ClaimedTask]:
         tokens = await self._signing()
@@ -250,6 +253,12 @@ class ExecutionDesk:
 
     async def _extend(self, beats: Sequence[Beat]) -> list[Extension | None]:
         extended = await self._store.extend_for_workers(beats, self._clock.now())
+        now = self._clock.ticks()
+        for lease, _ in beats:
+            if lease in extended:
+                self.claims_made.extended(lease, now)
+            else:
+                self.claims_made.forget(lease)
         return [extended.get(beat.lease) for beat in beats]
 
     # -- reports
@@ -276,7 +285,7 @@ class ExecutionDesk:
             future = self._engine.report(lease.key.instance_id, outcome, lease.token)
         except TenutoError as error:
             return error
-        return _Sent(lease.key, outcome, future)
+        return _Sent(lease, outcome, future)
 
     async def _outcome(
         self, tenant: str, report: TaskReport, sent: _Sent | TenutoError | None
@@ -287,14 +296,16 @@ class ExecutionDesk:
             if sent is None:
                 raise await self._disproved(tenant, report.execution_id)
             answer = await sent.future
+            # Whether it counts or came too late: it is nobody's any more.
+            self.claims_made.forget(sent.lease)
             if answer.rejection is None:
                 return None
             # It may have been accepted before, and only the answer got lost.
-            if await is_recorded(self._store, sent.key, sent.outcome):
+            if await is_recorded(self._store, sent.lease.key, sent.outcome):
                 return None
         except TenutoError as error:
             return error
-        return _over(execution_id(sent.key), answer.rejection.message)
+        return _over(execution_id(sent.lease.key), answer.rejection.message)
 
     async def release(self, tenant: str, tasks: Sequence[ReleasedTask]) -> list[Reported]:
         """Take back what a worker gives back; what became of each, in their order.
@@ -306,6 +317,7 @@ class ExecutionDesk:
         for task in tasks:
             try:
                 lease = await self._proven(tenant, task.execution_id, task.lease_token)
+                self.claims_made.forget(lease)
                 ended.append(self._stopped(lease) if task.has_begun else None)
             except TenutoError as error:
                 ended.append(error)
@@ -383,10 +395,17 @@ class _Wanted(NamedTuple):
     with_outputs: bool
 
 
+class _Found(NamedTuple):
+    """What a look brought: the leases, and what there is to do under them."""
+
+    tasks: list[ClaimedTask]
+    leases: list[Lease]
+
+
 class _Sent(NamedTuple):
     """A report on its way."""
 
-    key: JobKey
+    lease: Lease
     outcome: TaskSucceeded | TaskFailed
     future: asyncio.Future[Answer]
 

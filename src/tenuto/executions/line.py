@@ -28,6 +28,13 @@ class Waiting:
             return False
         return mine is None or theirs is None or not set(mine).isdisjoint(theirs)
 
+    def wants_all_of(self, other: WorkerClaim) -> bool:
+        """Whether there is no job that the other alone could be granted."""
+        mine, theirs = self.wanted.task_ids, other.task_ids
+        if self.wanted.tenant != other.tenant:
+            return False
+        return mine is None or (theirs is not None and set(mine).issuperset(theirs))
+
 
 class Line:
     """Everybody who waits, in the order in which they came."""
@@ -40,11 +47,15 @@ class Line:
         return len(self._waiting)
 
     def join(self, wanted: WorkerClaim) -> Waiting:
-        """Stand at the end; whoever has no competitor before it may look at once."""
+        """Stand at the end; may look at once, unless somebody before it wants all that it wants.
+
+        Whoever waits has looked: of what two of them want there is nothing, and what there is of
+        the rest need not wait.
+        """
         if len(self._waiting) >= self._most:
             raise Overloaded(f"{len(self._waiting)} workers are waiting for tasks")
         new = Waiting(wanted)
-        if not any(each.competes_with(wanted) for each in self._waiting):
+        if not any(each.wants_all_of(wanted) for each in self._waiting):
             new.called.set()
         self._waiting[new] = None
         return new

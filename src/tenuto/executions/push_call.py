@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from tenuto.executions.desk import ExecutionDesk
-from tenuto.executions.push_wire import Outcome, Ticket, called_off, outcome_of
+from tenuto.executions.push_wire import Outcome, Ticket, called_off, given_back, outcome_of
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.ports import Clock, Page
 
@@ -16,30 +16,39 @@ BEAT_EVERY = 5.0
 
 
 class Call:
-    """A request under way, which may be called off."""
+    """A request under way, which may be ended before it is answered."""
 
-    def __init__(self, calling: asyncio.Future[Page]) -> None:
+    def __init__(self, ticket: Ticket, calling: asyncio.Future[Page]) -> None:
+        self._ticket = ticket
         self._calling = calling
-        self._is_called_off = False
+        self._ended_as: Outcome | None = None
 
     def call_off(self) -> None:
         """The instance wants no more of it: the address sees that nobody listens."""
-        if not self._calling.done():
-            self._is_called_off = True
-            self._calling.cancel()
+        self._end(called_off(self._ticket))
+
+    def give_back(self) -> None:
+        """This process stops: others push it again."""
+        self._end(given_back(self._ticket))
 
     def let_go(self) -> None:
         """Whatever is answered now does not count."""
-        self._calling.cancel()
+        self._end(Outcome(None, is_well=None))
 
-    async def outcome(self, ticket: Ticket) -> Outcome:
+    def _end(self, outcome: Outcome) -> None:
+        # Why it was ended first is why: it takes a moment to be over.
+        if not self._calling.done() and self._ended_as is None:
+            self._ended_as = outcome
+            self._calling.cancel()
+
+    async def outcome(self) -> Outcome:
         """What comes of it."""
         try:
-            return outcome_of(await self._calling, ticket)
+            return outcome_of(await self._calling, self._ticket)
         except asyncio.CancelledError:
-            if self._is_called_off:
-                return called_off(ticket)
-            raise
+            if self._ended_as is None:
+                raise
+            return self._ended_as
 
 
 async def hold(desk: ExecutionDesk, clock: Clock, ticket: Ticket, call: Call) -> None:

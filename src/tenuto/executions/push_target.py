@@ -43,7 +43,7 @@ class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a row."""
     open_until: int | None = None
     probe_at: int | None = None
-    """When a request was sent to see whether the address answers again: which one it is."""
+    """When the last request was sent to see whether the address answers again: which one it is."""
 
 
 def breaker_state(state: TargetState, now: int) -> BreakerState:
@@ -104,17 +104,24 @@ def shared(state: TargetState, process: str, mine: int, now: int) -> TargetState
 
 
 def ended(
-    state: TargetState, task: TaskDefinition, *, sent_at: int, is_well: bool, now: int
+    state: TargetState, task: TaskDefinition, *, sent_at: int, is_well: bool | None, now: int
 ) -> TargetState:
     """A request was answered, or was not: the breaker closes, counts, or opens.
 
-    Once it has opened only the probe tells how the address is: what was sent before tells how it
-    was.
+    Once it has opened only probes tell how the address is: what was sent before tells how it was.
+    Any of them closes it, however long it took; of failures that of the last one counts. None: it
+    was called off, which tells nothing, and another probe need not wait for it.
     """
-    if state.open_until is not None and state.probe_at != sent_at:
+    is_last_probe = state.probe_at == sent_at
+    if is_well is None:
+        return replace(state, probe_at=None) if is_last_probe else state
+    # Nothing is sent while it is open: what was sent later is a probe.
+    if state.open_until is not None and sent_at < state.open_until:
         return state
     if is_well:
         return replace(state, failures=0, open_until=None, probe_at=None)
+    if state.open_until is not None and not is_last_probe:
+        return state
     failures = state.failures + 1
     if state.open_until is not None or failures >= task.breaker.failures:
         until = now + int(task.breaker.open_for)

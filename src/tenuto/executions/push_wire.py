@@ -9,7 +9,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.model.errors import TenutoError
-from tenuto.model.executions import ClaimedTask, ReportedError, TaskContext, TaskReport
+from tenuto.model.executions import (
+    ClaimedTask,
+    ReleasedTask,
+    ReportedError,
+    TaskContext,
+    TaskReport,
+)
 from tenuto.model.failure import CANCELLED, TIMEOUT
 from tenuto.model.json import JSON
 from tenuto.ports import Page
@@ -109,8 +115,8 @@ def request_of(task: ClaimedTask, url: str) -> bytes:
 class Outcome(NamedTuple):
     """What an answer means for the attempt, and for the address."""
 
-    report: TaskReport | None
-    """None: it is done later."""
+    report: TaskReport | ReleasedTask | None
+    """None: it is done later, or is no business of this process any more."""
     is_well: bool | None
     """Whether the address does what it is there for; None: that was not found out."""
 
@@ -141,6 +147,12 @@ def called_off(ticket: Ticket) -> Outcome:
     """The instance wants no more of it, and its address was let go: that ends it."""
     error = ReportedError(code=CANCELLED, message="the task was called off", retryable=False)
     return Outcome(_failed(ticket, error), is_well=None)
+
+
+def given_back(ticket: Ticket) -> Outcome:
+    """It was not answered before this process stopped, which is neither a failure nor a loss."""
+    released = ReleasedTask(execution_id=ticket.execution_id, lease_token=ticket.lease_token)
+    return Outcome(released, is_well=None)
 
 
 def not_storable(ticket: Ticket, why: TenutoError) -> TaskReport:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -47,7 +48,7 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.executions import ClaimedTask, TaskReport
+from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
 from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
@@ -60,8 +61,11 @@ _READ_EVERY = 1.0
 """Seconds after which a changed declaration counts everywhere."""
 _SOON = 0.2
 """Seconds until an address is looked at again that may have to be sent more."""
+_FAREWELL = 3.0
+"""Seconds in which a process that stops gives back what was not answered."""
 _PATIENCE = 60.0
 """Seconds for which it is tried to tell other processes how an address answered."""
+_UNTIL_CALLED = math.inf
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.2
 _RANDOM = 1 << 64
 _PAGE = 1_000
@@ -76,9 +80,10 @@ Key = tuple[str, str]
 class _Target:
     """What this process knows of one address."""
 
-    def __init__(self, task: TaskDefinition) -> None:
+    def __init__(self, row: TaskRow, task: TaskDefinition) -> None:
+        self.row = row
         self.task = task
-        self.due = 0.0
+        self.due = _UNTIL_CALLED
         """By `ticks`: when to look whether there is something for it."""
         self.under_way: dict[str, asyncio.Task[None]] = {}
         self.reserved = 0
@@ -110,7 +115,12 @@ class PushOffice:
         self._name = f"push-{engine.ids.short()}"
         self._targets: dict[Key, _Target] = {}
         self._sent: set[asyncio.Task[None]] = set()
+        self._calls: set[Call] = set()
+        """Those that were not answered yet."""
+        self._is_finishing = False
         self._read_at = 0.0
+        self._ask_at = 0.0
+        """When to ask for jobs that other processes have offered, which bring no hint."""
         self.fault: BaseException | None = None
         """What ended pushing, though nobody had."""
         self._called = asyncio.Event()
@@ -146,6 +156,9 @@ class PushOffice:
         if now >= self._read_at:
             await self._read()
             self._read_at = now + _READ_EVERY
+        if now >= self._ask_at:
+            await self._ask()
+            self._ask_at = now + self._engine.settings.jobs_every
         refused: list[TenutoError] = []
         for key, target in list(self._targets.items()):
             if target.due > now:
@@ -158,13 +171,18 @@ class PushOffice:
                 refused.append(error)
         if refused:
             log.warning("%d addresses are sent nothing now: %s", len(refused), refused[0])
-        soonest = min((each.due for each in self._targets.values()), default=now + _READ_EVERY)
-        return max(min(soonest, self._read_at) - self._clock.ticks(), 0.0)
+        soonest = min((each.due for each in self._targets.values()), default=_UNTIL_CALLED)
+        return max(min(soonest, self._read_at, self._ask_at) - self._clock.ticks(), 0.0)
 
     async def finish(self, seconds: float) -> None:
-        """Let requests be answered that are under way; what is not comes back to others."""
+        """Let requests be answered that are under way; what is not is given back to others."""
         if self._sent:
-            _, left = await asyncio.wait(self._sent, timeout=seconds)
+            await asyncio.wait(self._sent, timeout=seconds)
+        self._is_finishing = True
+        for call in self._calls:
+            call.give_back()
+        if self._sent:
+            _, left = await asyncio.wait(self._sent, timeout=_FAREWELL)
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -192,24 +210,41 @@ class PushOffice:
 
     async def _read(self) -> None:
         """Who is pushed to, as it is declared now."""
-        after, found = ("", ""), dict[Key, TaskDefinition]()
+        after, found = ("", ""), dict[Key, TaskRow]()
         while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
-            found |= {(row.tenant, row.id): task for row in page if (task := _read_task(row))}
+            found |= {(row.tenant, row.id): row for row in page}
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:
                 break
         for key in self._targets.keys() - found.keys():
             del self._targets[key]
-        for key, task in found.items():
-            target = self._targets.setdefault(key, _Target(task))
-            if target.task != task:
-                target.task = task
+        for key, row in found.items():
+            target = self._targets.get(key)
+            if target is not None and target.row == row:
+                continue
+            task = _read_task(row)
+            if task is None:
+                self._targets.pop(key, None)
+            elif target is None:
+                self._targets[key] = _Target(row, task)
+                self._ask_at = 0.0
+            else:
+                target.row, target.task, target.due = row, task, 0.0
+
+    async def _ask(self) -> None:
+        """Have those looked at for which there is something, and those that may answer again."""
+        now = self._now()
+        wanted = set(await self._store.pushed_with_jobs())
+        for key, target in self._targets.items():
+            is_of_interest = key in wanted or breaker_state(target.known, now) != "closed"
+            if is_of_interest and target.due == _UNTIL_CALLED:
                 target.due = 0.0
 
     # -- sending
 
     async def _serve(self, key: Key, target: _Target) -> None:
         tenant, task_id = key
+        target.due = _UNTIL_CALLED  # from here on whoever calls is heard
         state, _ = await self._known(key)
         target.known = state
         room = allowed(state, target.task, self._name, target.mine, self._now())
@@ -218,9 +253,8 @@ class PushOffice:
             tasks = await self._desk.claim(tenant, self._name, [task_id], most=room, lease=LEASE)
         if tasks:
             await self._send_reserved(key, target, tasks)
-        is_full = len(tasks) == room
-        pause = _SOON if is_full else self._engine.settings.jobs_every
-        target.due = self._clock.ticks() + pause
+        if len(tasks) == room:
+            target.due = min(target.due, self._clock.ticks() + _SOON)
 
     async def _send_reserved(self, key: Key, target: _Target, tasks: list[ClaimedTask]) -> None:
         """Send what there is room for, once all processes know that it is taken.
@@ -263,6 +297,7 @@ class PushOffice:
         declared = target.task
         ticket = Ticket(key[0], task.execution_id, task.lease_token)
         call = Call(
+            ticket,
             asyncio.ensure_future(
                 self._caller.call(
                     declared.url or "",
@@ -271,17 +306,22 @@ class PushOffice:
                     seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
                     most=self._engine.settings.limits.output_bytes * 2,
                 )
-            )
+            ),
         )
+        self._calls.add(call)
+        if self._is_finishing:
+            call.give_back()
         holding = asyncio.ensure_future(hold(self._desk, self._clock, ticket, call))
         try:
-            outcome = await call.outcome(ticket)
+            outcome = await call.outcome()
+            self._calls.discard(call)
             # The lease is held until the end is known, so that nobody pushes it a second time.
             try:
                 await self._in_any_weather(partial(self._tell, ticket, outcome), holding)
             except TenutoError as error:
                 log.warning("a task of %s comes back later: %s", task.task_id, error)
         finally:
+            self._calls.discard(call)
             holding.cancel()
         target.under_way.pop(task.execution_id, None)
         count = partial(self._counted, target, declared, sent_at=sent_at, is_well=outcome.is_well)
@@ -306,8 +346,9 @@ class PushOffice:
 
     async def _tell(self, ticket: Ticket, outcome: Outcome) -> None:
         if outcome.report is None:
-            with suppress(Conflict, NotFound):
-                await self._desk.hand_over(*ticket)
+            if outcome.is_well:
+                with suppress(Conflict, NotFound):
+                    await self._desk.hand_over(*ticket)
             return
         error = await self._reported(ticket, outcome.report)
         if isinstance(error, InvalidInput):
@@ -315,8 +356,13 @@ class PushOffice:
         if error is not None and not isinstance(error, Conflict | NotFound):
             raise error
 
-    async def _reported(self, ticket: Ticket, report: TaskReport) -> TenutoError | None:
-        [reported] = await self._desk.report(ticket.tenant, [report])
+    async def _reported(
+        self, ticket: Ticket, report: TaskReport | ReleasedTask
+    ) -> TenutoError | None:
+        if isinstance(report, ReleasedTask):
+            [reported] = await self._desk.release(ticket.tenant, [report])
+        else:
+            [reported] = await self._desk.report(ticket.tenant, [report])
         return reported.error
 
     def _counted(
@@ -328,9 +374,7 @@ class PushOffice:
         sent_at: int,
         is_well: bool | None,
     ) -> TargetState:
-        now = self._now()
-        if is_well is not None:
-            state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=now)
+        state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=self._now())
         return self._said(target, state)
 
     # -- what all know

@@ -69,6 +69,12 @@ class TaskStore(Protocol):
     ) -> list[TaskRow]:
         """The tasks of all tenants that are pushed, behind one of them, by tenant and id."""
 
+    async def pushed_with_jobs(self) -> list[tuple[str, str]]:
+        """Of the tasks of all tenants that are pushed those that have jobs which nobody works on.
+
+        By tenant and id. A hint: what of them can be claimed is found out by claiming.
+        """
+
     async def all_tasks(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

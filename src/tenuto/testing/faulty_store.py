@@ -404,6 +404,9 @@ class FaultyStore:
     ) -> list[TaskRow]:
         return await self._read(lambda: self._inner.pushed_tasks(after=after, limit=limit))
 
+    async def pushed_with_jobs(self) -> list[tuple[str, str]]:
+        return await self._read(self._inner.pushed_with_jobs)
+
     async def all_tasks(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

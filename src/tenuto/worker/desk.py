@@ -58,8 +58,13 @@ class Desk(Protocol):
         """Tell how tasks ended; what became of each, in their order."""
         ...
 
-    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
-        """Give tasks back, so that others have them at once and nobody counts them as lost."""
+    async def release(
+        self, tasks: Sequence[ReleasedTask], *, patience: float
+    ) -> list[ReportAnswer]:
+        """Give tasks back, so that others have them at once and nobody counts them as lost.
+
+        What became of each, in their order; the server has `patience` seconds to say so.
+        """
         ...
 
     async def close(self) -> None: ...

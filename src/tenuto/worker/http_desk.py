@@ -113,12 +113,13 @@ class HttpDesk:
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         answers = await self._post("report", {"results": reports}, list[ReportAnswer])
-        if [each.execution_id for each in answers] != [each.execution_id for each in reports]:
-            raise StoreUnavailable("the server answered to other reports than it was sent")
-        return answers
+        return _each_once(answers, reports)
 
-    async def release(self, tasks: Sequence[ReleasedTask]) -> None:
-        await self._post("release", {"tasks": tasks}, list[ReportAnswer])
+    async def release(
+        self, tasks: Sequence[ReleasedTask], *, patience: float = _PATIENCE
+    ) -> list[ReportAnswer]:
+        answers = await self._post("release", {"tasks": tasks}, list[ReportAnswer], patience)
+        return _each_once(answers, tasks)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -188,6 +189,14 @@ class HttpDesk:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_WITHIN),
             )
         return self._session
+
+
+def _each_once(
+    answers: list[ReportAnswer], asked: Sequence[TaskReport] | Sequence[ReleasedTask]
+) -> list[ReportAnswer]:
+    if [each.execution_id for each in answers] != [each.execution_id for each in asked]:
+        raise StoreUnavailable("the server answered to other tasks than it was asked about")
+    return answers
 
 
 def _problem(status: int, content: bytes) -> TenutoError:

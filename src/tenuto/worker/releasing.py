@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ReleasedTask
@@ -16,6 +16,10 @@ from tenuto.worker.held_task import HeldTask
 log = logging.getLogger("tenuto.worker")
 
 _MOST_AT_ONCE = 500
+_PAUSE = 0.1
+_OK = 200
+_OVER = (404, 409)
+"""Statuses of what is this worker's no more: somebody else has it, or will."""
 
 
 async def release(
@@ -34,21 +38,67 @@ async def release(
         )
         for each in held
     ]
+    giving = _GivingBack(desk, clock, tasks, seconds)
     is_told = asyncio.Event()
-    telling = asyncio.get_running_loop().create_task(_tell(desk, tasks))
+    telling = asyncio.get_running_loop().create_task(giving.run())
     telling.add_done_callback(lambda _: is_told.set())
     try:
         await clock.wait(is_told, seconds)
     finally:
         telling.cancel()
-        [ended] = await asyncio.gather(telling, return_exceptions=True)
-    if ended is None:
-        log.warning("%d tasks are given back", len(tasks))
-    else:
-        reason = ended if isinstance(ended, TenutoError) else "the server does not answer"
-        log.warning("%d tasks come back when their leases are over: %s", len(tasks), reason)
+        await asyncio.gather(telling, return_exceptions=True)
+        giving.say()
 
 
-async def _tell(desk: Desk, tasks: list[ReleasedTask]) -> None:
-    for at in range(0, len(tasks), _MOST_AT_ONCE):
-        await desk.release(tasks[at : at + _MOST_AT_ONCE])
+class _GivingBack:
+    """What a server has heard of, and what it has not."""
+
+    def __init__(
+        self, desk: Desk, clock: Clock, tasks: Sequence[ReleasedTask], seconds: float
+    ) -> None:
+        self._desk = desk
+        self._clock = clock
+        self._left = list(tasks)
+        self._patience = seconds / 2
+        """How long one address has to answer, so that there is time to ask the next."""
+        self._given_back = 0
+        self._over = 0
+        self._reason: object = "the server does not answer"
+
+    async def run(self) -> None:
+        """Tell the server, again and again until it has heard of all."""
+        while self._left:
+            batch, self._left = self._left[:_MOST_AT_ONCE], self._left[_MOST_AT_ONCE:]
+            unheard = batch
+            try:
+                unheard = await self._tell(batch)
+            except TenutoError as error:
+                self._reason = error
+            finally:
+                self._left += unheard
+            if unheard:
+                await self._clock.sleep(_PAUSE)
+
+    async def _tell(self, batch: Sequence[ReleasedTask]) -> list[ReleasedTask]:
+        """What the server could not take back."""
+        unheard: list[ReleasedTask] = []
+        answers = await self._desk.release(batch, patience=self._patience)
+        for task, answer in zip(batch, answers, strict=True):
+            if answer.status == _OK:
+                self._given_back += 1
+            elif answer.status in _OVER:
+                self._over += 1
+            else:
+                unheard.append(task)
+                self._reason = answer.error or f"it answered {answer.status}"
+        return unheard
+
+    def say(self) -> None:
+        """What became of them."""
+        if self._given_back:
+            log.warning("%d tasks are given back", self._given_back)
+        if self._over:
+            log.warning("%d tasks were this worker's no more", self._over)
+        if self._left:
+            left = len(self._left)
+            log.warning("%d tasks come back when their leases are over: %s", left, self._reason)

@@ -156,10 +156,13 @@ class Worker:
         ready = {held.key for held in self._ready}
         fresh = {key for key in self._held if key in ready or self._runner.is_queued(key)}
         await self._runner.drain(0.0)
-        left = grace - (self._clock.ticks() - began)
+        told_at = self._clock.ticks()
+        left = grace - (told_at - began)
         await self._reporter.finish(_HURRY if self._is_hurried else max(left, _FAREWELL))
         if self._held:
-            seconds = _HURRY if self._is_hurried else _FAREWELL
+            # A server that has not heard of results is not waited for as long again.
+            spent = self._clock.ticks() - told_at
+            seconds = _HURRY if self._is_hurried else max(_FAREWELL - spent, _HURRY)
             await release(self._desk, self._clock, self._held.values(), fresh, seconds)
             self._held.clear()
 

@@ -47,6 +47,7 @@ IN_INDEX_ORDER = {
     ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
     ("claim_jobs", "jobs_leased"): "as many as are being worked on",
     ("next_lapse", "jobs_leased"): "from its beginning, and stops at the first that holds",
+    ("pushed_with_jobs", "task_definitions_pushed"): "has those alone, and looks each up",
     ("leases_of", "jobs_leased"): "as many as are being worked on",
     ("forget_processes", "jobs_leased"): "as many as are being worked on, once for each process",
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",

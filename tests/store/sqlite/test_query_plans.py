@@ -31,6 +31,7 @@ IN_INDEX_ORDER = {
     "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
     "lapsed_jobs": "reads the partial index of leases: as many as are being worked on",
+    "pushed_with_jobs": "reads the partial index of tasks that are pushed, and looks each up",
     "first_timers": "reads the first rows of the index of due times, and stops at its limit",
     "unlooked_waits": "reads the partial index of waits that have not looked back",
     "unmatched_events": "reads the partial index of events that are not matched",

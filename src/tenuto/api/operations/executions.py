@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
@@ -114,7 +115,8 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     refuse_bad_ids(workerId=body.worker_id)
     for at, id in enumerate(body.task_ids or ()):
         refuse_bad_ids(**{f"taskIds[{at}]": id})
-    claim = call.service.desk.claim(
+    desk = call.service.desk
+    claim = desk.claim(
         call.principal.tenant,
         body.worker_id,
         body.task_ids,
@@ -127,7 +129,8 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     if not body.wait:
         return ClaimAnswer(tasks=await claim)
     claiming = asyncio.ensure_future(claim)
-    await call.while_heard(claiming)
+    put_back = partial(desk.put_back, call.principal.tenant)
+    await call.while_heard(claiming, unheard=put_back)
     return ClaimAnswer(tasks=claiming.result())
 
 

@@ -98,6 +98,15 @@ def claim_for_worker(
     return granted
 
 
+def pushed_with_jobs(disk: MemoryDisk) -> list[tuple[str, str]]:
+    offered = {
+        (job.tenant, job.task_id)
+        for job in (unpack(Job, row) for row in disk.jobs.values())
+        if job.is_free
+    }
+    return [(row.tenant, row.id) for row in pushed_tasks(disk) if (row.tenant, row.id) in offered]
+
+
 def extend_for_workers(disk: MemoryDisk, beats: Sequence[Beat], now: int) -> dict[Lease, Extension]:
     extended: dict[Lease, Extension] = {}
     with disk.transaction():

@@ -716,6 +716,9 @@ class MemoryStore:
     ) -> list[TaskRow]:
         return tasks.pushed_tasks(self.disk, after)[:limit]
 
+    async def pushed_with_jobs(self) -> list[tuple[str, str]]:
+        return jobs.pushed_with_jobs(self.disk)
+
     async def all_tasks(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

@@ -2943,6 +2943,20 @@ SELECT tenant, id, version, document, is_pushed, created_at, updated_at
 FROM tenuto.task_definitions
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
+-- name: pushed_with_jobs
+-- The tasks of all tenants that are pushed and have jobs that nobody works on.
+SELECT task.tenant, task.id
+FROM tenuto.task_definitions AS task
+CROSS JOIN LATERAL (
+    SELECT 1 FROM tenuto.jobs AS job
+    WHERE
+        job.leased_by IS NULL AND job.tenant = task.tenant AND job.task_id = task.id
+        AND NOT job.is_called_off
+    ORDER BY job.offered_at LIMIT 1
+) AS first
+WHERE task.is_pushed
+ORDER BY task.tenant, task.id;
+
 -- name: all_tasks
 -- The tasks of all tenants.
 SELECT tenant, id, version, document, is_pushed, created_at, updated_at

@@ -748,6 +748,9 @@ class PostgresStore:
     ) -> list[TaskRow]:
         return await tasks.pushed_tasks(self._connections, after, limit)
 
+    async def pushed_with_jobs(self) -> list[tuple[str, str]]:
+        return await tasks.pushed_with_jobs(self._connections)
+
     async def all_tasks(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

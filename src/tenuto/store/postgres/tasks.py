@@ -31,6 +31,10 @@ async def pushed_tasks(pool: Pool, after: tuple[str, str], limit: int) -> list[T
     return [task_row(TaskColumns._make(row)) for row in await pool.rows("pushed_tasks", which)]
 
 
+async def pushed_with_jobs(pool: Pool) -> list[tuple[str, str]]:
+    return [(tenant, id) for tenant, id in await pool.rows("pushed_with_jobs", {})]
+
+
 async def all_tasks(pool: Pool, after: tuple[str, str], limit: int) -> list[TaskRow]:
     which: dict[str, Column] = {"tenant": after[0], "id": after[1], "limit": limit}
     return [task_row(TaskColumns._make(row)) for row in await pool.rows("all_tasks", which)]

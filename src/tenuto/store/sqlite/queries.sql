@@ -1734,6 +1734,19 @@ SELECT tenant, id, version, document, is_pushed, created_at, updated_at
 FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
 
+-- name: pushed_with_jobs
+-- The tasks of all tenants that are pushed and have jobs that nobody works on.
+SELECT task.tenant, task.id
+FROM task_definitions AS task INDEXED BY task_definitions_pushed
+WHERE
+    task.is_pushed AND EXISTS (
+        SELECT 1 FROM jobs AS job INDEXED BY jobs_of_tenant
+        WHERE
+            job.leased_by IS NULL AND job.tenant = task.tenant AND job.task_id = task.id
+            AND NOT job.is_called_off
+    )
+ORDER BY task.tenant, task.id;
+
 -- name: all_tasks
 -- The tasks of all tenants.
 SELECT tenant, id, version, document, is_pushed, created_at, updated_at

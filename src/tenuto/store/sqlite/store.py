@@ -674,6 +674,9 @@ class SqliteStore:
     ) -> list[TaskRow]:
         return await self._look(lambda session: tasks.pushed_tasks(session, after, limit))
 
+    async def pushed_with_jobs(self) -> list[tuple[str, str]]:
+        return await self._look(tasks.pushed_with_jobs)
+
     async def all_tasks(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:

@@ -30,6 +30,10 @@ def pushed_tasks(session: Session, after: tuple[str, str], limit: int) -> list[T
     return [task_row(TaskColumns._make(row)) for row in found]
 
 
+def pushed_with_jobs(session: Session) -> list[tuple[str, str]]:
+    return [(tenant, id) for tenant, id in session.rows("pushed_with_jobs")]
+
+
 def all_tasks(session: Session, after: tuple[str, str], limit: int) -> list[TaskRow]:
     found = session.rows("all_tasks", (*after, limit))
     return [task_row(TaskColumns._make(row)) for row in found]

@@ -1,0 +1,27 @@
+"""A request to an address that is ended before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenuto.executions.push_call import Call
+from tenuto.executions.push_wire import Ticket, called_off
+from tenuto.ports import Page
+
+TICKET = Ticket("default", "e", "t")
+
+
+@pytest.mark.asyncio
+async def test_why_a_request_was_ended_first_is_what_comes_of_it() -> None:
+    async def silent() -> Page:
+        await asyncio.Event().wait()
+        raise AssertionError("it has answered")
+
+    call = Call(TICKET, asyncio.ensure_future(silent()))
+    outcome = asyncio.ensure_future(call.outcome())
+    call.call_off()
+    call.give_back()
+    call.let_go()
+    assert await outcome == called_off(TICKET)
