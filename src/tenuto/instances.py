@@ -353,19 +353,15 @@ async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = Fals
 def instance_view(held: Held) -> Object:
     """An instance in JSON, with the names of the specification."""
     state = held.state
-    completed = state.status is Status.COMPLETED
     view: Object = {
         "id": state.id,
         "workflowDefinitionId": state.definition_id,
         "definitionVersion": state.definition_version,
-        "status": state.status.value,
+        **outcome_view(held),
         "state": state_of(held.plan, state),
         "input": state.input,
-        "output": output_of(held.plan, state) if completed else None,
         "version": state.version,
         "correlationId": state.correlation_id,
-        "lastError": error_view(state.last_error) if state.last_error else None,
-        "cancellation": msgspec.to_builtins(state.cancellation),
         "compensationState": compensation_view(state.compensation),
         **({"parentId": state.parent.id} if state.parent else {}),
         "rootId": state.parent.root_id if state.parent else state.id,
@@ -380,6 +376,17 @@ def instance_view(held: Held) -> Object:
     if state.rerun_of is not None:
         view["rerunOf"] = state.rerun_of
     return view
+
+
+def outcome_view(held: Held) -> Object:
+    """What became of an instance so far, for those who want to know nothing else."""
+    state = held.state
+    return {
+        "status": state.status.value,
+        "output": output_of(held.plan, state) if state.status is Status.COMPLETED else None,
+        "lastError": error_view(state.last_error) if state.last_error else None,
+        "cancellation": msgspec.to_builtins(state.cancellation),
+    }
 
 
 def history_view(row: LogRow) -> Object:

@@ -21,7 +21,7 @@ from tenuto.api.shapes import (
 )
 from tenuto.api.waiting import ended_within
 from tenuto.engine.requests import Answer as Asked
-from tenuto.instances import instance_view
+from tenuto.instances import outcome_view
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
@@ -187,7 +187,7 @@ async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     if held is None:
         call.status = 202
         return StartAnswer(instance_id=reference.id, status=await reference.status())
-    view = instance_view(held)
+    view = outcome_view(held)
     return StartAnswer(
         instance_id=reference.id,
         status=Status(str(view["status"])),
