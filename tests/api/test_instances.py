@@ -287,8 +287,9 @@ async def test_a_service_that_stops_answers_who_waits(serve: Serve) -> None:
             return bool((await call.get("/instances")).json["items"])
 
         await until(has_begun)
-        call.gate.service.stopping.set()
-        assert (await waiting).status == 202
+        async with asyncio.timeout(30):
+            await call.gate.service.stop()
+            assert (await waiting).status == 202
         assert (await call.get("/health/ready")).json == {"status": "stopping"}
 
 
