@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto
 from tenuto.api.variables import value_at
+from tenuto.core import searchable
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object, are_the_same
+from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
@@ -212,6 +214,42 @@ async def test_only_what_changed_of_a_workflow_that_lists_something_is_written()
         await at_rest(app)
         [written] = [each for each in store.noted if each is not None]
         assert {term.name for term in written.terms} == {"input", "seen"}
+
+
+async def test_of_a_value_that_stays_nothing_is_worked_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be large, and an instance may be written often."""
+    made: list[str] = []
+
+    def noted(name: str, value: JSON) -> SearchTerm | None:
+        made.append(name)
+        return term_of(name, value)
+
+    monkeypatch.setattr(searchable, "term_of", noted)
+    async with app_on(MemoryStore()) as app:
+        await app.deploy(FOUND)
+        reference = await app.start("found", {"seen": ["x"] * 900, "waits": True, "n": 1})
+        await until_waiting(app, 1, "pay")
+        await reference.pause()
+        await reference.resume()
+        await app.publish("paid", {"n": 1})
+        await reference.result(30)
+        assert sorted(made) == ["input", "paid", "seen"]
+        for name in ("input", "seen"):
+            held = await app.workspace("default", "eve").held(reference.id)
+            value = value_at(held.plan, held.state, name)
+            assert await app.instances(workflow="found", variables={name: value})
+
+
+async def test_what_is_larger_than_is_indexed_is_not_found_and_looking_for_it_is_refused() -> None:
+    async with app_on(MemoryStore()) as app:
+        await app.deploy(FOUND)
+        await (await app.start("found", {"a": 1, "seen": "x" * LARGEST})).result(30)
+        assert await app.instances(workflow="found", variables={"input.a": 1})
+        with pytest.raises(InvalidInput) as refused:
+            await app.instances(workflow="found", variables={"seen": "x" * LARGEST})
+        assert "larger than 16 KB" in refused.value.problems[0].message
 
 
 async def test_where_a_running_instance_is_not_listed_yet_it_is_soon() -> None:
