@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import apsw
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
@@ -24,8 +23,7 @@ from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
 from tenuto.workspace import Start, Workspace
 from tests.engine.situations import at_rest, until, until_waiting
-from tests.kit.postgres_database import connected, fresh_database
-from tests.kit.turns import turns
+from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
 
 pytestmark = pytest.mark.asyncio
@@ -291,47 +289,3 @@ async def test_a_rerun_and_a_batch_are_found_by_their_own_values() -> None:
         for seen, id in ((1, first.id), (2, again.id)):
             [only] = await app.instances(workflow="found", variables={"seen": seen})
             assert only.id == id
-
-
-def in_a_file(url: str) -> None:
-    connection = apsw.Connection(url.removeprefix("sqlite:///"))
-    connection.execute("DROP TABLE workflow_searchable_values")
-    connection.execute("UPDATE schema_info SET version = 17, oldest_program = 17")
-    connection.close()
-
-
-async def in_a_database(url: str) -> None:
-    async with connected(url) as connection:
-        await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
-        await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
-        await connection.execute("UPDATE tenuto.schema_info SET version = 17, oldest_program = 16")
-
-
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
-async def test_what_was_there_before_it_was_indexed_is_found_once_it_has_taken_its_letter(
-    store: str, tmp_path: Path
-) -> None:
-    """Also what has ended, to which nothing else will ever happen."""
-    is_file = store == "sqlite"
-    url = f"sqlite:///{tmp_path / 'store.db'}" if is_file else await fresh_database()
-    async with app_on(url) as app:
-        await app.deploy(FOUND)
-        await app.deploy(FOUND | {"id": "not-found", "options": {}})
-        for workflow in ("found", "not-found"):
-            await (await app.start(workflow, {"seen": 1})).result(30)
-            await app.start(workflow, {"seen": 1, "waits": True, "n": 1})
-        await until_waiting(app, 2, "pay")
-        before = [each.id for each in await app.instances(workflow="found")]
-    if is_file:
-        in_a_file(url)
-    else:
-        await in_a_database(url)
-    async with app_on(url) as app:
-
-        async def is_found() -> bool:
-            found = await app.instances(workflow="found", variables={"seen": 1})
-            return [each.id for each in found] == before
-
-        while not await is_found():
-            await turns(1)
-        assert (await app.engine.store.depths(app.engine.clock.now())).mail == 0

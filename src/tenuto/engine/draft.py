@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import assert_never
 
 import msgspec
@@ -16,7 +17,7 @@ from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
 from tenuto.engine.held import Held, Place
 from tenuto.engine.obligations import Obligations
-from tenuto.engine.requests import Answer, LookAgain, OfferJob, Request
+from tenuto.engine.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
@@ -148,6 +149,21 @@ class Draft(Struct, eq=False):
             self.answers.append((request, self._answer(self.state, refusal)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
+
+    def index_again(self, request: Request, now: datetime) -> None:
+        """Write by what it is found; an owner elsewhere does, who knows what it has written."""
+        self.note(request)
+        owed = self._obligations  # with any there is a write
+        if self.held.owner_elsewhere is not None:
+            owed.mail_sent.append(
+                Mail(
+                    id=f"index/{self.instance_id}",
+                    instance_id=self.instance_id,
+                    input=_encode(IndexAgain()),
+                    created_at=now,
+                    for_owner=True,
+                )
+            )
 
     def offer(self, request: Request, order: OfferJob) -> None:
         """Leave an attempt to others, if it is still owed."""
@@ -435,6 +451,8 @@ class Draft(Struct, eq=False):
         state = self.state
         if not state.version or (self.rows and not self._shows_in_lists):
             return None
+        if self.held.owner_elsewhere is not None and not self.rows:
+            return None  # nothing tells its owner that another wrote
         known = self.held.found_by
         self._found_by = found_by(self.held.plan, state, known)
         if known is not None and self._found_by.by_name == known.by_name:
