@@ -15,7 +15,7 @@ from tenuto.engine.reindexing import Reindexer
 from tenuto.model.errors import NotFound, StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Mail, Turn, TurnResult
+from tenuto.store.protocol import InstanceWrite, Mail, Turn, TurnResult
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.engine.test_searching import FOUND, app_on
 from tests.kit.postgres_database import connected, fresh_database
@@ -88,8 +88,10 @@ async def test_what_was_there_before_it_was_indexed_is_found_when_it_is_written_
         assert await letters(app) == 0
 
 
-async def test_what_another_process_owns_is_indexed_by_that_one() -> None:
-    """Whoever else wrote would do so behind its back."""
+async def test_what_another_process_owns_is_indexed_by_that_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever else wrote would do so behind its back: it writes what it knows to have changed."""
     url = await fresh_database()
     begun, may_end = asyncio.Event(), asyncio.Event()
     serving = Tenuto(url, settings=Settings(mail_every=0.1, project_every=3600))
@@ -105,7 +107,17 @@ async def test_what_another_process_owns_is_indexed_by_that_one() -> None:
         reference = await serving.start("found", {"a": 1, "seen": 1})
         await begun.wait()
         assert await found(guest, **{"input.a": 1}) == []
+        written: list[InstanceWrite] = []
+        commit = guest.engine.store.commit
+
+        async def noted(turn: Turn, lane: int = 0) -> TurnResult:
+            written.extend(turn.writes)
+            return await commit(turn, lane)
+
+        monkeypatch.setattr(guest.engine.store, "commit", noted)
         assert await reindexed(guest) == [1]
+        assert [each.searchable for each in written] == [None]
+        assert [letter.for_owner for each in written for letter in each.mail_sent] == [True]
 
         async def is_found() -> bool:
             return await found(guest, **{"input.a": 1}) == [reference.id]
