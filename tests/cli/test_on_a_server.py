@@ -299,7 +299,7 @@ def test_a_store_and_a_server_are_not_named_together(do: Do, server: str, tmp_pa
     assert do("run", "--outstanding").code == 2
 
 
-@pytest.mark.parametrize("command", ["verify", "migrate", "prune"])
+@pytest.mark.parametrize("command", ["verify", "migrate", "reindex", "prune"])
 def test_what_works_on_a_store_alone_refuses_a_server(
     do: Do, server: str, tmp_path: Path, command: str
 ) -> None:

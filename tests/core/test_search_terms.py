@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from random import Random
 
 from tenuto.model.json import JSON, are_the_same
-from tenuto.model.search_terms import LONGEST, MOST_DEPTH, term_of
+from tenuto.model.search_terms import LARGEST, LONGEST, MOST_DEPTH, SearchTerm, term_of
 
 PLAIN: list[JSON] = [
     None, True, False, 0, 1, 1.0, -0.0, 0.5, 2**53, 2.0**53, 2**53 + 1, 1e300, "", "1", "true",
@@ -55,3 +56,40 @@ def test_what_is_nested_deeper_than_anybody_asks_for_has_no_text() -> None:
         value = [value]
     assert term_of("x", value) is not None
     assert term_of("x", {"a": value}) is None
+
+
+def test_what_is_larger_than_anybody_asks_for_has_no_text() -> None:
+    room = LARGEST - len('""')
+    values: list[tuple[JSON, JSON]] = [
+        ("x" * room, "x" * (room + 1)),
+        (["x" * (room - 2)], ["x" * (room - 1)]),
+        ("é" * (room // 2), "é" * room),
+        ([1] * (room // 2), [1] * (room // 2 + 2)),
+        ({str(number): number for number in range(1_000)}, {"x": {"y": "x" * LARGEST}}),
+    ]
+    for fits, does_not in values:
+        assert term_of("x", fits) is not None
+        assert term_of("x", does_not) is None
+    # Equal values are found alike, however long they were written.
+    whole = term_of("x", [1] * 5_000)
+    assert isinstance(whole, SearchTerm)
+    assert term_of("x", [1.0] * 5_000) == whole
+
+
+class _Endless(list[JSON]):
+    """Notes how many of its items are looked at."""
+
+    seen = 0
+
+    def __iter__(self) -> Iterator[JSON]:
+        while True:
+            self.seen += 1
+            yield 1
+
+
+def test_of_a_large_value_only_as_much_is_looked_at_as_there_is_room_for() -> None:
+    endless = _Endless([1])
+    assert term_of("x", {"items": endless}) is None
+    assert endless.seen <= LARGEST
+    many: JSON = {str(number): 1 for number in range(LARGEST)}
+    assert term_of("x", many) is None

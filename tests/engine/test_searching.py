@@ -8,22 +8,22 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import apsw
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto
 from tenuto.api.variables import value_at
+from tenuto.core import searchable
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object, are_the_same
+from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
 from tenuto.workspace import Start, Workspace
 from tests.engine.situations import at_rest, until, until_waiting
-from tests.kit.postgres_database import connected, fresh_database
-from tests.kit.turns import turns
+from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
 
 pytestmark = pytest.mark.asyncio
@@ -214,6 +214,42 @@ async def test_only_what_changed_of_a_workflow_that_lists_something_is_written()
         assert {term.name for term in written.terms} == {"input", "seen"}
 
 
+async def test_of_a_value_that_stays_nothing_is_worked_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be large, and an instance may be written often."""
+    made: list[str] = []
+
+    def noted(name: str, value: JSON) -> SearchTerm | None:
+        made.append(name)
+        return term_of(name, value)
+
+    monkeypatch.setattr(searchable, "term_of", noted)
+    async with app_on(MemoryStore()) as app:
+        await app.deploy(FOUND)
+        reference = await app.start("found", {"seen": ["x"] * 900, "waits": True, "n": 1})
+        await until_waiting(app, 1, "pay")
+        await reference.pause()
+        await reference.resume()
+        await app.publish("paid", {"n": 1})
+        await reference.result(30)
+        assert sorted(made) == ["input", "paid", "seen"]
+        for name in ("input", "seen"):
+            held = await app.workspace("default", "eve").held(reference.id)
+            value = value_at(held.plan, held.state, name)
+            assert await app.instances(workflow="found", variables={name: value})
+
+
+async def test_what_is_larger_than_is_indexed_is_not_found_and_looking_for_it_is_refused() -> None:
+    async with app_on(MemoryStore()) as app:
+        await app.deploy(FOUND)
+        await (await app.start("found", {"a": 1, "seen": "x" * LARGEST})).result(30)
+        assert await app.instances(workflow="found", variables={"input.a": 1})
+        with pytest.raises(InvalidInput) as refused:
+            await app.instances(workflow="found", variables={"seen": "x" * LARGEST})
+        assert "larger than 16 KB" in refused.value.problems[0].message
+
+
 async def test_where_a_running_instance_is_not_listed_yet_it_is_soon() -> None:
     """A row follows its instance, and what it is found by goes with the row."""
     begun, may_end = asyncio.Event(), asyncio.Event()
@@ -253,47 +289,3 @@ async def test_a_rerun_and_a_batch_are_found_by_their_own_values() -> None:
         for seen, id in ((1, first.id), (2, again.id)):
             [only] = await app.instances(workflow="found", variables={"seen": seen})
             assert only.id == id
-
-
-def in_a_file(url: str) -> None:
-    connection = apsw.Connection(url.removeprefix("sqlite:///"))
-    connection.execute("DROP TABLE workflow_searchable_values")
-    connection.execute("UPDATE schema_info SET version = 17, oldest_program = 17")
-    connection.close()
-
-
-async def in_a_database(url: str) -> None:
-    async with connected(url) as connection:
-        await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
-        await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
-        await connection.execute("UPDATE tenuto.schema_info SET version = 17, oldest_program = 16")
-
-
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
-async def test_what_was_there_before_it_was_indexed_is_found_once_it_has_taken_its_letter(
-    store: str, tmp_path: Path
-) -> None:
-    """Also what has ended, to which nothing else will ever happen."""
-    is_file = store == "sqlite"
-    url = f"sqlite:///{tmp_path / 'store.db'}" if is_file else await fresh_database()
-    async with app_on(url) as app:
-        await app.deploy(FOUND)
-        await app.deploy(FOUND | {"id": "not-found", "options": {}})
-        for workflow in ("found", "not-found"):
-            await (await app.start(workflow, {"seen": 1})).result(30)
-            await app.start(workflow, {"seen": 1, "waits": True, "n": 1})
-        await until_waiting(app, 2, "pay")
-        before = [each.id for each in await app.instances(workflow="found")]
-    if is_file:
-        in_a_file(url)
-    else:
-        await in_a_database(url)
-    async with app_on(url) as app:
-
-        async def is_found() -> bool:
-            found = await app.instances(workflow="found", variables={"seen": 1})
-            return [each.id for each in found] == before
-
-        while not await is_found():
-            await turns(1)
-        assert (await app.engine.store.depths(app.engine.clock.now())).mail == 0

@@ -69,6 +69,7 @@ app.command()(instance_commands.decide)
 app.command()(instance_commands.rerun)
 app.command()(upkeep_commands.verify)
 app.command()(upkeep_commands.migrate)
+app.command()(upkeep_commands.reindex)
 app.command()(upkeep_commands.prune)
 app.command()(looking_commands.explain)
 app.command()(looking_commands.doctor)
@@ -84,5 +85,5 @@ app.add_typer(config, name="config")
 offer_servers(
     app,
     not_for=frozenset({"serve", "dev", "config show"}),
-    refused_by=frozenset({"verify", "migrate", "prune"}),
+    refused_by=frozenset({"verify", "migrate", "reindex", "prune"}),
 )

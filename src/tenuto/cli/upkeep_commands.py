@@ -1,4 +1,4 @@
-"""`tenuto verify`, `migrate` and `prune`, and their options."""
+"""`tenuto verify`, `migrate`, `reindex` and `prune`, and their options."""
 
 from __future__ import annotations
 
@@ -25,6 +25,25 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
     from tenuto.cli.migrating import migrate_store
 
     perform(lambda: migrate_store(store, is_json=output == "json"), output)
+
+
+def reindex(
+    *,
+    workflow: Annotated[
+        str | None,
+        typer.Option("--workflow", metavar="ID", help="Only instances of this definition."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Have instances found by their searchable values that older programs wrote.
+
+    Of every tenant. Once, after an upgrade to the first version with that index, when the last
+    process is a new one; it may run beside them, and may be stopped and begun again.
+    """
+    from tenuto.cli.reindexing import reindex as reindex_it
+
+    perform(lambda: reindex_it(store, workflow, is_json=output == "json"), output)
 
 
 def prune(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Seen, Sight
@@ -21,17 +22,36 @@ def seen_at(plan: Plan, state: InstanceState, keys: Sequence[str | int]) -> Seen
     return value
 
 
-def search_terms(plan: Plan, state: InstanceState) -> tuple[SearchTerm, ...]:
-    """One for each name that has a value; one without is found by none."""
-    found: list[SearchTerm] = []
-    for name, keys in plan.searchable:
-        value = seen_at(plan, state, keys)
-        if isinstance(value, Undefined | Lazy):
-            continue
-        term = term_of(name, value)
-        if term is not None:
-            found.append(term)
-    return tuple(found)
+class FoundBy(NamedTuple):
+    """By what an instance is found: for each name of its plan the value, and its term if any."""
+
+    values: tuple[Seen, ...]
+    by_name: tuple[SearchTerm | None, ...]
+
+    @property
+    def terms(self) -> tuple[SearchTerm, ...]:
+        """One for each name that has a value; one without is found by none."""
+        return tuple(term for term in self.by_name if term is not None)
+
+
+def found_by(plan: Plan, state: InstanceState, known: FoundBy | None = None) -> FoundBy:
+    """By what it is found now; of a value that it had as it was `known` no term is made anew.
+
+    Values are never changed, only replaced: the same object is the same value.
+    """
+    values = tuple(seen_at(plan, state, keys) for _, keys in plan.searchable)
+    names = [name for name, _ in plan.searchable]
+    if known is None:
+        return FoundBy(values, tuple(map(_term, names, values)))
+    each = zip(names, values, *known, strict=True)
+    return FoundBy(
+        values,
+        tuple(term if value is old else _term(name, value) for name, value, old, term in each),
+    )
+
+
+def _term(name: str, value: Seen) -> SearchTerm | None:
+    return None if isinstance(value, Undefined | Lazy) else term_of(name, value)
 
 
 def _inside(value: Seen, key: str | int) -> Seen:

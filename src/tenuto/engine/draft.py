@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import assert_never
 
 import msgspec
@@ -11,12 +12,12 @@ from msgspec.structs import replace
 
 from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
-from tenuto.core.searchable import search_terms
+from tenuto.core.searchable import FoundBy, found_by
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
 from tenuto.engine.held import Held, Place
 from tenuto.engine.obligations import Obligations
-from tenuto.engine.requests import Answer, LookAgain, OfferJob, Request
+from tenuto.engine.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
 from tenuto.model.effects import (
     ClearTimer,
     CloseWait,
@@ -36,7 +37,6 @@ from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
 from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
-from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.job_protocol import JobRow
 from tenuto.store.outbox_protocol import Lifecycle
@@ -113,7 +113,7 @@ class Draft(Struct, eq=False):
     _bytes: int = 0
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
-    _terms: tuple[SearchTerm, ...] | None = None
+    _found_by: FoundBy | None = None
     """What it is found by once the write is durable, where that was worked out."""
 
     @classmethod
@@ -149,6 +149,21 @@ class Draft(Struct, eq=False):
             self.answers.append((request, self._answer(self.state, refusal)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
+
+    def index_again(self, request: Request, now: datetime) -> None:
+        """Write by what it is found; an owner elsewhere does, who knows what it has written."""
+        self.note(request)
+        owed = self._obligations  # with any there is a write
+        if self.held.owner_elsewhere is not None:
+            owed.mail_sent.append(
+                Mail(
+                    id=f"index/{self.instance_id}",
+                    instance_id=self.instance_id,
+                    input=_encode(IndexAgain()),
+                    created_at=now,
+                    for_owner=True,
+                )
+            )
 
     def offer(self, request: Request, order: OfferJob) -> None:
         """Leave an attempt to others, if it is still owed."""
@@ -267,8 +282,8 @@ class Draft(Struct, eq=False):
         held = self.held
         held.is_projected = not self.rows or self._shows_in_lists
         held.state = self.state
-        if self._terms is not None:
-            held.searchable = self._terms
+        if self._found_by is not None:
+            held.found_by = self._found_by
         if held.jobs or (self._owed is not None and self._owed.jobs):
             self._keep_jobs()
         held.is_owned = self._needs_owner and held.owner_elsewhere is None
@@ -436,14 +451,17 @@ class Draft(Struct, eq=False):
         state = self.state
         if not state.version or (self.rows and not self._shows_in_lists):
             return None
-        self._terms = search_terms(self.held.plan, state)
-        if self._terms == self.held.searchable:
+        if self.held.owner_elsewhere is not None and not self.rows:
+            return None  # nothing tells its owner that another wrote
+        known = self.held.found_by
+        self._found_by = found_by(self.held.plan, state, known)
+        if known is not None and self._found_by.by_name == known.by_name:
             return None
         return Searchable(
             tenant=self.held.tenant,
             definition_id=state.definition_id,
             created_at=state.created_at,
-            terms=self._terms,
+            terms=self._found_by.terms,
         )
 
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:

@@ -356,6 +356,8 @@ def _take_note(draft: Draft, request: Request, now: datetime) -> None:
         draft.take(request, _given_up(draft, request.input, request.refusal, now))
     elif isinstance(request.input, OfferJob):
         draft.offer(request, request.input)
+    elif isinstance(request.input, IndexAgain):
+        draft.index_again(request, now)
     else:
         draft.note(request)
 

@@ -37,7 +37,15 @@ from tenuto.engine.postmaster import Postmaster
 from tenuto.engine.recovery import Recovery
 from tenuto.engine.rehearsals import Rehearsals
 from tenuto.engine.rehearsed import mocked
-from tenuto.engine.requests import Answer, EventRequest, OfferJob, Request, StartFacts
+from tenuto.engine.requests import (
+    Answer,
+    EventRequest,
+    IndexAgain,
+    Matter,
+    OfferJob,
+    Request,
+    StartFacts,
+)
 from tenuto.engine.resolver import Resolver
 from tenuto.engine.retention import Pruner
 from tenuto.engine.settings import Settings
@@ -395,6 +403,14 @@ class Engine:
         self._refuse_as_guest()
         return await self._ask(instance_id, input, None)
 
+    async def index_again(self, instance_id: str) -> None:
+        """Have written by what an instance is found; returns once that is durable.
+
+        Where another process owns it, a letter to that one is: it knows what it has written.
+        """
+        self._refuse_when_closed()
+        await self._ask(instance_id, IndexAgain(), None)
+
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record whom it is for; answered once that is durable."""
         self._refuse_when_closed()
@@ -632,7 +648,7 @@ class Engine:
     def _stop_job(self, key: JobKey) -> None:
         self.runner.stop(*key)
 
-    async def _ask(self, instance_id: str, input: Input, start: StartFacts | None) -> Answer:
+    async def _ask(self, instance_id: str, input: Matter, start: StartFacts | None) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
+from tenuto.core.searchable import FoundBy
 from tenuto.model.rehearsal import inbox_of
-from tenuto.model.search_terms import SearchTerm
 
 Place: TypeAlias = tuple[str, str, int]
 """Node, iteration, attempt."""
@@ -21,6 +21,7 @@ class Held:
     """One instance; advances only with an acknowledged commit."""
 
     __slots__ = (
+        "found_by",
         "is_fresh",
         "is_owned",
         "is_projected",
@@ -28,7 +29,6 @@ class Held:
         "owner_elsewhere",
         "performed",
         "plan",
-        "searchable",
         "shown_in",
         "snapshot_bytes",
         "state",
@@ -56,7 +56,7 @@ class Held:
         """Of one that was read anew: the state up to which this process did what it owed."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
-        self.searchable: tuple[SearchTerm, ...] | None = None
+        self.found_by: FoundBy | None = None
         """What it is found by; None: this process has not written it."""
         self.shown_in = 0
         """The stretch of time in which its row was last brought up to date, or made."""

@@ -42,9 +42,10 @@ class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
 
 
 class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
-    """A letter that a migration leaves: by what the instance is found has to be written.
+    """By what the instance is found has to be written, since nobody may have yet.
 
-    What takes a letter writes what follows from the state, and that is all it is for.
+    A write has what follows from the state, and that there is one is all it is for. To an owner
+    elsewhere it is a letter.
     """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object, json_problem
-from tenuto.model.search_terms import MOST_DEPTH, SearchTerm, term_of
+from tenuto.model.search_terms import LARGEST, MOST_DEPTH, SearchTerm, term_of
 
 NOT_SEARCHABLE = "TEN-2615"
 WRONG_VALUE = "TEN-2031"
@@ -42,7 +42,8 @@ async def terms_for(
         if term is not None:
             terms.append(term)
             continue
-        path, what = misfit or ("", f"it is nested more than {MOST_DEPTH} deep")
+        bounds = f"it is larger than {LARGEST // 1024} KB, or nested more than {MOST_DEPTH} deep"
+        path, what = misfit or ("", bounds)
         problems.append(
             Problem(
                 code=WRONG_VALUE,

@@ -14,6 +14,11 @@ LONGEST: Final = 400
 MOST_DEPTH: Final = 32
 """How deeply arrays and objects may be nested in a value that instances are found by."""
 
+LARGEST: Final = 16_384
+"""Bytes of JSON; nobody looks for a larger value, and hashing it would hold up everybody else."""
+_SMALLEST_MEMBER: Final = 4
+"""Bytes of a member of an object at least, such as `"":1`."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -25,42 +30,74 @@ class SearchTerm(NamedTuple):
 
 
 def term_of(name: str, value: JSON) -> SearchTerm | None:
-    """What finds instances whose variable has this value; None where it is nested too deeply.
+    """What finds instances whose variable has this value; None where it is too large or too deep.
 
     As in JSON 1 is 1.0, and true is not 1. Arrays are equal when their items are, in their order;
     objects when the same names have equal values, in any order.
     """
+    text = _Text()
     try:
-        return SearchTerm(_bounded(name), _bounded(_text(value, MOST_DEPTH)))
-    except _TooDeep:
+        text.write(value, MOST_DEPTH)
+    except _NotLookedFor:
         return None
+    return SearchTerm(_bounded(name), _bounded("".join(text.parts)))
 
 
-class _TooDeep(Exception):
+class _NotLookedFor(Exception):
     """Nobody looks for such a value."""
 
 
-def _text(value: JSON, depth: int) -> str:
-    match value:
-        case str():
-            return _encode(value).decode()
-        case None | bool():
-            return {None: "null", True: "true", False: "false"}[value]
-        case int():
-            return str(value)
-        case float():
-            # The whole number that it stands for, which an int may be too.
-            return str(int(value)) if value.is_integer() else repr(value)
-        case _ if not depth:
-            raise _TooDeep
-        case dict():
-            # In the order of their names, whoever wrote them in which.
-            names = sorted(value)
-            members = (f"{_text(name, 0)}:{_text(value[name], depth - 1)}" for name in names)
-            return f"{{{','.join(members)}}}"
-        case _:
-            # A list; what a program in process gave may be a tuple until it is read again.
-            return f"[{','.join(_text(item, depth - 1) for item in value)}]"
+class _Text:
+    """Writes a value down; gives up as soon as there is no room, however large the value is."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._room = LARGEST
+
+    def write(self, value: JSON, depth: int) -> None:
+        match value:
+            case str():
+                self._require(len(value))
+                encoded = _encode(value)
+                self._put(encoded.decode(), len(encoded))
+            case None | bool():
+                self._put({None: "null", True: "true", False: "false"}[value])
+            case int():
+                self._put(str(value))
+            case float():
+                # The whole number that it stands for, which an int may be too.
+                self._put(str(int(value)) if value.is_integer() else repr(value))
+            case _ if not depth:
+                raise _NotLookedFor
+            case dict():
+                # Before they are sorted, which takes the longer the more there are.
+                self._require(_SMALLEST_MEMBER * len(value))
+                lead = "{"
+                # In the order of their names, whoever wrote them in which.
+                for name in sorted(value):
+                    self._put(lead)
+                    self.write(name, 0)
+                    self._put(":")
+                    self.write(value[name], depth - 1)
+                    lead = ","
+                self._put("}" if value else "{}")
+            case _:
+                # A list; what a program in process gave may be a tuple until it is read again.
+                lead = "["
+                for item in value:
+                    self._put(lead)
+                    self.write(item, depth - 1)
+                    lead = ","
+                self._put("]" if value else "[]")
+
+    def _put(self, text: str, size: int | None = None) -> None:
+        self._require(len(text) if size is None else size)
+        self._room -= len(text) if size is None else size
+        self.parts.append(text)
+
+    def _require(self, size: int) -> None:
+        if size > self._room:
+            raise _NotLookedFor
 
 
 def _bounded(text: str) -> str:
