@@ -25,6 +25,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import json_problems, raise_rejection, refuse_unfit
+from tenuto.engine.whose import held_by, refuse_foreign
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
@@ -35,6 +36,7 @@ from tenuto.model.errors import (
     NotFound,
     WorkflowCancelled,
     WorkflowFailed,
+    not_there,
 )
 from tenuto.model.inputs import (
     CancelAsked,
@@ -49,7 +51,7 @@ from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.store.protocol import InstanceRow
 from tenuto.widgets import read_config, shape
 
 EMBEDDED = "app"
@@ -326,28 +328,8 @@ class InstanceRef:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        await _refuse_foreign(self._engine, self._tenant, self.id)
+        await refuse_foreign(self._engine, self._tenant, self.id)
         self._is_known = True
-
-
-def not_there(id: str) -> NotFound:
-    """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
-    return NotFound(f"there is no instance {id}")
-
-
-async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = False) -> Held:
-    """A tenant's instance as its log says it is now; NotFound when there is none.
-
-    Another tenant's is not even loaded: how long that takes would tell that it is there. And an
-    engine holds those of all tenants in memory, so that the store, which may have a wall between
-    them, is asked, unless it `is_known` to be this one's.
-    """
-    if not is_known:
-        await _refuse_foreign(engine, tenant, id)
-    held = await engine.state_of(id)
-    if held.tenant != tenant:
-        raise not_there(id)
-    return held
 
 
 def instance_view(held: Held) -> Object:
@@ -398,13 +380,6 @@ def history_view(row: LogRow) -> Object:
         "errorMessage": row.error_message,
         "at": iso(from_epoch_ms(row.at_ms)),
     }
-
-
-async def _refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
-    """NotFound unless it is the tenant's: nothing but that is read."""
-    query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
-    if not (await engine.store.seen_by(tenant).instances(query)).items:
-        raise not_there(id)
 
 
 async def begin_rerun(

@@ -29,8 +29,9 @@ from tenuto.engine.starting import (
     refuse_unfit,
 )
 from tenuto.engine.taking import Taking
+from tenuto.engine.whose import held_by
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
-from tenuto.instances import EMBEDDED, InstanceRef, Summary, held_by, not_there
+from tenuto.instances import EMBEDDED, InstanceRef, Summary
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
@@ -42,6 +43,7 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
     may_be_written,
+    not_there,
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
@@ -211,7 +213,7 @@ class Workspace:
         instances of it still run, so that who broke off before they were cancelled can go on.
         """
         plans = self.engine.plans
-        there = await self.engine.store.definition(self.tenant, id)
+        there = await self._seen.definition(self.tenant, id)
         if there is not None and is_hidden(there) and (await self._open_of(id, limit=1)).items:
             return None
         removed = await plans.hide(self.tenant, id)

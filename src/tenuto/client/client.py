@@ -19,9 +19,9 @@ from tenuto.client.pages import every
 from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
-from tenuto.instances import Summary, not_there
+from tenuto.instances import Summary
 from tenuto.model.checks import aware
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
