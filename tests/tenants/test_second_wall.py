@@ -20,11 +20,14 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.engine.held import Held
-from tenuto.model.errors import NotFound
+from tenuto.executions.tokens import execution_id
+from tenuto.model.errors import Conflict, NotFound
+from tenuto.model.executions import TaskReport
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import Rehearsal
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.access_protocol import AuditEntry, AuditQuery
+from tenuto.store.job_protocol import JobKey
 from tenuto.store.postgres import PostgresStore, pool, reads
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
 from tenuto.store.protocol import PastEvents
@@ -235,6 +238,37 @@ async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
         async with call.gate.service.live.follow(RIGHT, theirs.id):
             with mistaken(town):
                 assert "TEN-3001" in await streamed(call, theirs.id)
+
+
+@pytest.mark.slow
+async def test_what_is_read_by_the_way_is_read_behind_the_wall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What led to a dead letter, whose execution it is, and which definition is taken away."""
+    url = await fresh_database()
+    app = app_on(url)
+    async with served(app=app, admission=Door(eve=LEFT)) as call:
+        store, town = app.engine.store, Town(app, of_postgres(url))
+        ours, _ = await town.furnish()
+        past_it: list[str] = []
+        for name in ("entries", "instances", "definition"):
+
+            def seen(*given: object, name: str = name, **more: object) -> object:
+                past_it.append(name)
+                return getattr(PostgresStore, name)(store, *given, **more)
+
+            monkeypatch.setattr(store, name, seen)
+        reply = await call("GET", f"/dead-letters/{ours.dead_letter}", headers=EVE)
+        assert reply.json["history"]
+        report = TaskReport(
+            execution_id=execution_id(JobKey(ours.failed, "broken", "", 1)), lease_token="guessed"
+        )
+        [reported] = await call.gate.service.desk.report(LEFT, [report])
+        assert isinstance(reported.error, Conflict)
+        assert past_it == []
+        await town.left.withdraw_definition("order")
+        # The engine's own look, before it writes.
+        assert past_it == ["definition"]
 
 
 async def streamed(call: Caller, id: str) -> str:
