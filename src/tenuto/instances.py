@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -56,6 +57,8 @@ from tenuto.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
+WORKFLOW_REMOVED = "its workflow was removed"
+"""Why an instance is cancelled whose definition is taken away."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -296,7 +299,7 @@ class InstanceRef:
 
         What completed and is neither that step nor after it is taken over; without `from_step`
         everything runs again. `input` and `version` replace those of this instance. At most one
-        instance is made under a `key`, as of starts.
+        instance is made under a `key`, as of starts. NotFound where its workflow was removed.
         """
         made = await begin_rerun(
             self._engine,
@@ -306,6 +309,7 @@ class InstanceRef:
             input=input,
             version=version,
             key=key,
+            by=self._by,
         )
         return InstanceRef(
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
@@ -391,10 +395,12 @@ async def begin_rerun(
     input: JSON | UnsetType = UNSET,
     version: int | None = None,
     key: str | None = None,
+    by: str = EMBEDDED,
 ) -> Answer:
     """Make a new instance of one and say what became of it, whether it was made before too."""
     refuse_bad_ids(key=key)
     content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
+    looked_at = engine.clock.ticks()
     try:
         earlier = await _to_rerun(engine, tenant, id)
         rerun = await plan_rerun(
@@ -412,7 +418,19 @@ async def begin_rerun(
         plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
     )
     raise_rejection(answer)
+    workflow = rerun.started.definition_id
+    if not answer.is_repeat and await engine.plans.went_meanwhile(tenant, workflow, looked_at):
+        made = InstanceRef(engine, answer.instance_id, tenant=tenant, by=by, is_known=True)
+        raise await crossed_by_removal(made, workflow)
     return answer
+
+
+async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
+    """Cancel what was started while its workflow was removed; what to say to who started it."""
+    # One that has ended meanwhile, or is not even there any more, needs no cancelling.
+    with suppress(Conflict, NotFound):
+        await instance.cancel(WORKFLOW_REMOVED)
+    return NotFound(f"there is no workflow {workflow}", code="TEN-2002")
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
