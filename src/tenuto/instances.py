@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -25,6 +26,7 @@ from tenuto.engine.held import Held
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import plan_rerun
 from tenuto.engine.starting import json_problems, raise_rejection, refuse_unfit
+from tenuto.engine.whose import held_by, refuse_foreign
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
@@ -35,6 +37,7 @@ from tenuto.model.errors import (
     NotFound,
     WorkflowCancelled,
     WorkflowFailed,
+    not_there,
 )
 from tenuto.model.inputs import (
     CancelAsked,
@@ -49,11 +52,13 @@ from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.store.protocol import InstanceRow
 from tenuto.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
+WORKFLOW_REMOVED = "its workflow was removed"
+"""Why an instance is cancelled whose definition is taken away."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,7 +299,7 @@ class InstanceRef:
 
         What completed and is neither that step nor after it is taken over; without `from_step`
         everything runs again. `input` and `version` replace those of this instance. At most one
-        instance is made under a `key`, as of starts.
+        instance is made under a `key`, as of starts. NotFound where its workflow was removed.
         """
         made = await begin_rerun(
             self._engine,
@@ -304,6 +309,7 @@ class InstanceRef:
             input=input,
             version=version,
             key=key,
+            by=self._by,
         )
         return InstanceRef(
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
@@ -326,28 +332,8 @@ class InstanceRef:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        await _refuse_foreign(self._engine, self._tenant, self.id)
+        await refuse_foreign(self._engine, self._tenant, self.id)
         self._is_known = True
-
-
-def not_there(id: str) -> NotFound:
-    """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
-    return NotFound(f"there is no instance {id}")
-
-
-async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = False) -> Held:
-    """A tenant's instance as its log says it is now; NotFound when there is none.
-
-    Another tenant's is not even loaded: how long that takes would tell that it is there. And an
-    engine holds those of all tenants in memory, so that the store, which may have a wall between
-    them, is asked, unless it `is_known` to be this one's.
-    """
-    if not is_known:
-        await _refuse_foreign(engine, tenant, id)
-    held = await engine.state_of(id)
-    if held.tenant != tenant:
-        raise not_there(id)
-    return held
 
 
 def instance_view(held: Held) -> Object:
@@ -407,13 +393,6 @@ def history_view(row: LogRow) -> Object:
     }
 
 
-async def _refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
-    """NotFound unless it is the tenant's: nothing but that is read."""
-    query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
-    if not (await engine.store.seen_by(tenant).instances(query)).items:
-        raise not_there(id)
-
-
 async def begin_rerun(
     engine: Engine,
     tenant: str,
@@ -423,10 +402,12 @@ async def begin_rerun(
     input: JSON | UnsetType = UNSET,
     version: int | None = None,
     key: str | None = None,
+    by: str = EMBEDDED,
 ) -> Answer:
     """Make a new instance of one and say what became of it, whether it was made before too."""
     refuse_bad_ids(key=key)
     content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
+    looked_at = engine.clock.ticks()
     try:
         earlier = await _to_rerun(engine, tenant, id)
         rerun = await plan_rerun(
@@ -444,7 +425,19 @@ async def begin_rerun(
         plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
     )
     raise_rejection(answer)
+    workflow = rerun.started.definition_id
+    if not answer.is_repeat and await engine.plans.went_meanwhile(tenant, workflow, looked_at):
+        made = InstanceRef(engine, answer.instance_id, tenant=tenant, by=by, is_known=True)
+        raise await crossed_by_removal(made, workflow)
     return answer
+
+
+async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
+    """Cancel what was started while its workflow was removed; what to say to who started it."""
+    # One that has ended meanwhile, or is not even there any more, needs no cancelling.
+    with suppress(Conflict, NotFound):
+        await instance.cancel(WORKFLOW_REMOVED)
+    return NotFound(f"there is no workflow {workflow}", code="TEN-2002")
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:

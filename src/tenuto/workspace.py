@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -29,8 +28,9 @@ from tenuto.engine.starting import (
     refuse_unfit,
 )
 from tenuto.engine.taking import Taking
+from tenuto.engine.whose import held_by
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
-from tenuto.instances import EMBEDDED, InstanceRef, Summary, held_by, not_there
+from tenuto.instances import EMBEDDED, InstanceRef, Summary, crossed_by_removal
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
@@ -42,6 +42,7 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
     may_be_written,
+    not_there,
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
@@ -67,9 +68,6 @@ from tenuto.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
 """So many instances are read together to pass over test runs."""
-
-WORKFLOW_REMOVED = "its workflow was removed"
-"""Why an instance is cancelled whose definition is taken away."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -211,7 +209,7 @@ class Workspace:
         instances of it still run, so that who broke off before they were cancelled can go on.
         """
         plans = self.engine.plans
-        there = await self.engine.store.definition(self.tenant, id)
+        there = await self._seen.definition(self.tenant, id)
         if there is not None and is_hidden(there) and (await self._open_of(id, limit=1)).items:
             return None
         removed = await plans.hide(self.tenant, id)
@@ -280,8 +278,7 @@ class Workspace:
             answer = await self._start(deployed, asked, instance_id)
             is_ours = not answer.is_repeat
             if is_ours and await plans.went_meanwhile(self.tenant, asked.workflow, looked_at):
-                await self._cancel(answer.instance_id)
-                raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
+                raise await crossed_by_removal(self._own(answer.instance_id), asked.workflow)
         if answer.is_repeat and instance_id not in (None, answer.instance_id):
             raise key_conflict(answer.instance_id)
         return answer
@@ -569,11 +566,6 @@ class Workspace:
         open_ones = tuple(each for each in Status if each not in FINAL)
         query = InstanceQuery(definition_id=id, statuses=open_ones, limit=limit)
         return await self.page(query)
-
-    async def _cancel(self, id: str) -> None:
-        # One that has ended meanwhile, or is not even there any more, needs no cancelling.
-        with suppress(Conflict, NotFound):
-            await self._own(id).cancel(WORKFLOW_REMOVED)
 
     async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
         answer = await self.engine.start(

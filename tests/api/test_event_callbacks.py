@@ -6,6 +6,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenuto.api.event_tickets import EventTickets
@@ -97,6 +98,22 @@ async def test_a_token_for_an_instance_ends_with_it(serve: Serve) -> None:
             asked = {**ASKED, "instanceId": id}
             made = await call("POST", "/events/callbacks", asked, headers=bearing(who))
             assert made.status == status, who
+
+
+async def test_a_token_of_another_version_is_read_as_far_as_it_is_understood(
+    serve: Serve,
+) -> None:
+    """It says nothing of what it does not use; who does not know of what it says lets nobody in."""
+    async with serve(admission=KEYS) as call:
+        path = await path_of(call)
+        said = urlsafe_b64decode(path.partition("=")[2] + "==")[32:]
+        assert len(msgspec.json.decode(said)) == 4, "as before there were tokens for an instance"
+        newer = msgspec.json.encode(["default", "shop", ["**"], 2**53, None, "unknown"])
+        tickets = EventTickets(call.app.engine.store, call.app.engine.ids)
+        token = urlsafe_b64encode(await tickets._signature(newer) + newer).decode().rstrip("=")
+        where, _, _ = path.partition("=")
+        reply = await call.post(f"{where}={token}", TOLD)
+        assert (reply.status, reply.json["code"]) == (401, "TEN-3064")
 
 
 async def test_a_token_that_was_not_given_out_or_is_over_opens_nothing(

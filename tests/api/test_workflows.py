@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Answer
 from tenuto.store.protocol import DefinitionRow
 from tenuto.workspace import Workspace
@@ -189,6 +190,48 @@ async def test_a_start_that_a_removal_did_not_see_is_cancelled(
         assert (refused.status, refused.json["code"]) == (404, "TEN-2002")
         [instance] = (await call.get("/instances")).json["items"]
         assert instance["status"] == "CANCELLED"
+
+
+@pytest.mark.asyncio
+async def test_nothing_that_has_ended_is_run_again_once_its_workflow_was_removed(
+    serve: Serve,
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        id = (await call.start("double", {"number": 1}, "?wait=30"))["instanceId"]
+        again = f"/instances/{id}/rerun"
+        made = await call.post(again, {}, idempotency_key="k")
+        await call.app.engine.final_state(made.json["instanceId"])
+        assert (await call("DELETE", "/workflows/double?force=true")).status == 202
+        for body in ({}, {"version": 1}, {"fromStep": "twice"}):
+            refused = await call.post(again, body)
+            assert (refused.status, refused.json["code"]) == (404, "TEN-2002")
+        repeated = await call.post(again, {}, idempotency_key="k")
+        assert (repeated.status, repeated.json["instanceId"]) == (200, made.json["instanceId"])
+        await call.post("/workflows", DOUBLE)
+        assert (await call.post(again, {})).status == 201
+
+
+@pytest.mark.asyncio
+async def test_a_rerun_that_a_removal_did_not_see_is_cancelled(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as call:
+        await call.post("/workflows", WAIT)
+        id = (await call.start("wait", {"orderId": 1}))["instanceId"]
+        await call.post(f"/instances/{id}/cancel", {})
+        await call.app.engine.final_state(id)
+        start = Engine.start
+
+        async def late_start(self: Engine, *of_what: Any, **how: Any) -> Answer:  # noqa: ANN401
+            assert (await call("DELETE", "/workflows/wait")).status == 204
+            return await start(self, *of_what, **how)
+
+        monkeypatch.setattr(Engine, "start", late_start)
+        refused = await call.post(f"/instances/{id}/rerun", {})
+        assert (refused.status, refused.json["code"]) == (404, "TEN-2002")
+        listed = (await call.get("/instances")).json["items"]
+        assert [each["status"] for each in listed] == ["CANCELLED", "CANCELLED"]
 
 
 @pytest.mark.asyncio

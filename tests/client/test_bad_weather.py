@@ -10,7 +10,7 @@ import pytest
 
 from tenuto import Client, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.client import connection
-from tenuto.client.connection import Answered, Ask
+from tenuto.client.connection import Answered, Ask, Connection
 from tests.api.conftest import DOUBLE, served
 from tests.client.strangers import (
     AWAY,
@@ -237,13 +237,15 @@ async def test_who_accepts_and_says_nothing_is_not_waited_for_where_others_may_b
 
     def answer(head: str, body: bytes) -> bytes:
         asked.append(head)
-        return reply(200, {})
+        return reply(200, STARTED)
 
     mute = await asyncio.start_server(silent, "127.0.0.1", 0)
     async with mute, answering(answer) as alive, asyncio.timeout(20):
         first = f"http://127.0.0.1:{mute.sockets[0].getsockname()[1]}"
         async with Client([first, alive], patience=0, next_after=0.05) as client:
-            assert (await client.connection.send(Ask("POST", "/health"))).server == alive
+            assert (await client.connection.send(Ask("GET", "/health"))).server == alive
+        async with Client([first, alive], patience=0, next_after=0.05) as client:
+            await client.start("double", {"number": 1})
         asked.clear()
         monkeypatch.setattr(connection, "_ANSWER_WITHIN", 0.2)
         async with Client([first, alive], patience=0, next_after=0.05) as client:
@@ -251,6 +253,35 @@ async def test_who_accepts_and_says_nothing_is_not_waited_for_where_others_may_b
                 await client.connection.send(ONCE)
         assert (unknown.value.code, asked) == ("TEN-4032", [])
         is_over.set()
+
+
+@pytest.mark.asyncio
+async def test_what_one_server_is_slow_to_do_is_not_asked_of_another_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other would refuse it, for that it is done already."""
+    silences: dict[str, float | None] = {}
+
+    async def once(_: Connection, ask: Ask, server: str, silence: float | None) -> Answered:
+        silences[ask.path.rpartition("/")[2]] = silence
+        return Answered(200, {}, json.dumps(STARTED).encode(), server)
+
+    monkeypatch.setattr(Connection, "_once", once)
+    async with Client(["http://a.example", "http://b.example"], next_after=7) as client:
+        instance = client.at("i-1")
+        await instance.resume()
+        await instance.pause()
+        await instance.cancel()
+        await instance.rerun()
+        await client.remove_definition("removed")
+        assert set(silences.values()) == {None}, silences
+        silences.clear()
+        await instance.explain()
+        await instance.rerun(key="k")
+        await instance.widget("number", {"path": "a"})
+        await client.start("double")
+        await client.connection.send(Ask("GET", "/health"))
+        assert set(silences.values()) == {7}, silences
 
 
 @pytest.mark.asyncio

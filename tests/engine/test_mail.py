@@ -7,18 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tenuto import Tenuto, WorkflowCancelled
 from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Request
 from tenuto.engine.settings import Settings
+from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.inputs import CancelAsked, Input, Started
+from tenuto.model.family import Parent
+from tenuto.model.inputs import CancelAsked, EventCause, Input, Started
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import NOTHING_KNOWN, Mail, StoredInstance
+from tenuto.store.protocol import NOTHING_KNOWN, InstanceQuery, Mail, StoredInstance
 from tests.cli.waiting import until, waits_for_event
+from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -120,6 +124,36 @@ async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> Non
         assert await engine._mailroom.run_once() == 1
         await idle(app)
         assert list(await store.load(["new"])) == ["new"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bool) -> None:
+    """An event that was matched before, and a rerun; a child was promised to its parent."""
+    store = Asked(shared=shared)
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        await engine.plans.hide("default", "wait")
+        start = Started(definition_id="wait", definition_version=1, input=None)
+        cause = EventCause(event_id="e", trigger=0, tenant="default")
+        parent = Parent(id=id, node="n", iteration="", root_id=id, depth=1)
+        await store.send(
+            [
+                letter(engine, "m1", "of-event", replace(start, cause=cause)),
+                letter(engine, "m2", "again", replace(start, rerun_of=id)),
+                letter(engine, "m3", "child", replace(start, parent=parent)),
+            ]
+        )
+        assert await engine._mailroom.run_once() == 3
+        sent = SendMail(
+            to="at-once", id="m4", at=engine.clock.now(), input=replace(start, cause=cause)
+        )
+        engine._mailroom.send(sent, "default")
+        await idle(app)
+        await turns(20)
+        await idle(app)
+        ids = {row.id for row in (await store.instances(InstanceQuery(limit=9))).items}
+        assert ids == {id, "child"}
+        assert await engine._mailroom.run_once() == 0
 
 
 async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it() -> None:

@@ -328,6 +328,21 @@ async def test_who_watches_what_is_erased_is_told_so(
                 await all_told(feed)
 
 
+@pytest.mark.asyncio
+async def test_what_is_another_tenants_is_not_even_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with app_on(MemoryStore()) as app:
+        hub = LiveHub(app.engine)
+        await app.deploy(FLOW)
+        instance = await app.start("flow")
+        await instance.result(20)
+        loaded: list[str] = []
+        monkeypatch.setattr(app.engine, "state_of", loaded.append)
+        with pytest.raises(NotFound, match="there is no instance"):
+            async with hub.follow("somebody-else", instance.id):
+                pass
+        assert loaded == []
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_another_engine_runs_is_told_also_after_it_was_killed(seed: int) -> None:
     """On a virtual clock: one runs it and is killed, the other takes over; a third one only

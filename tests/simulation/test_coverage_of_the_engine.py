@@ -15,7 +15,7 @@ ENGINE = ROOT / "src" / "tenuto" / "engine"
 LEAST = 90.0
 ANSWERS = (
     *("approving", "event_views", "explainer", "inspector", "near_misses", "signing", "taking"),
-    *("forgetting", "histogram", "rehearsals", "rehearsed", "turn_meter"),
+    *("forgetting", "histogram", "rehearsals", "rehearsed", "turn_meter", "whose"),
 )
 """Modules that answer who asks, measure, or forget what is over: nothing is lost in them."""
 

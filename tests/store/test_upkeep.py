@@ -50,7 +50,8 @@ async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Handle) -
         jobs_offered=(JOB,),
         mail_sent=(mail("m1", "i2"),),
     )
-    await store.commit(turn("t1", owing, ended("i2"), begin("i3", tenant="other")))
+    tried_out = begin("i4", definition_id="~test:i4")
+    await store.commit(turn("t1", owing, ended("i2"), begin("i3", tenant="other"), tried_out))
     await store.drained([], [posting("w1", "e1", at=4)])
     found = await store.depths(moment(10))
     letter = mail("m1", "i2").created_at

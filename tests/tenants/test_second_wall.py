@@ -20,15 +20,20 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.engine.held import Held
-from tenuto.model.errors import NotFound
+from tenuto.executions.tokens import execution_id
+from tenuto.model.errors import Conflict, NotFound
+from tenuto.model.executions import TaskReport
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import Rehearsal
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.access_protocol import AuditEntry, AuditQuery
+from tenuto.store.job_protocol import JobKey
 from tenuto.store.postgres import PostgresStore, pool, reads
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
 from tenuto.store.protocol import PastEvents
 from tenuto.workspace import Workspace
+from tests.api.conftest import Caller, served
+from tests.api.test_live import Door, said, socket_of
 from tests.engine.situations import steps
 from tests.kit.postgres_database import fresh_database
 from tests.tenants.calls import (
@@ -67,6 +72,7 @@ SHOWING = (
     "subscriptions.get",
 )
 """Calls that show something and change nothing."""
+EVE = {"authorization": "Bearer eve"}
 NOT_ONLY_READ = {"webhooks.remove", "subscriptions.remove"}
 
 
@@ -211,6 +217,73 @@ async def test_a_lost_filter_shows_nothing_of_another_tenant(town: Town) -> None
             pytest.fail(f"{name} answered {answer}")
     await town.settle()
     assert await town.digest_of(RIGHT) == before
+
+
+@pytest.mark.slow
+async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
+    url = await fresh_database()
+    app = app_on(url)
+    async with served(app=app, admission=Door(eve=LEFT)) as call:
+        town = Town(app, of_postgres(url))
+        await town.right.deploy(steps("a"))
+        theirs = await town.right.start("flow", {"is": SECRET})
+        await theirs.result(20)
+        with no_wall(town), mistaken(town):
+            assert SECRET in await streamed(call, theirs.id)
+            assert (await joined(call, theirs.id))["event"] == "workflow_run_joined"
+        with mistaken(town):
+            assert "TEN-3001" in await streamed(call, theirs.id)
+            assert (await joined(call, theirs.id))["code"] == "TEN-3001"
+        # Nor is there a way in where somebody whose it is has opened the room.
+        async with call.gate.service.live.follow(RIGHT, theirs.id):
+            with mistaken(town):
+                assert "TEN-3001" in await streamed(call, theirs.id)
+
+
+@pytest.mark.slow
+async def test_what_is_read_by_the_way_is_read_behind_the_wall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What led to a dead letter, whose execution it is, and which definition is taken away."""
+    url = await fresh_database()
+    app = app_on(url)
+    async with served(app=app, admission=Door(eve=LEFT)) as call:
+        store, town = app.engine.store, Town(app, of_postgres(url))
+        ours, _ = await town.furnish()
+        past_it: list[str] = []
+        for name in ("entries", "instances", "definition"):
+
+            def seen(*given: object, name: str = name, **more: object) -> object:
+                past_it.append(name)
+                return getattr(PostgresStore, name)(store, *given, **more)
+
+            monkeypatch.setattr(store, name, seen)
+        reply = await call("GET", f"/dead-letters/{ours.dead_letter}", headers=EVE)
+        assert reply.json["history"]
+        report = TaskReport(
+            execution_id=execution_id(JobKey(ours.failed, "broken", "", 1)), lease_token="guessed"
+        )
+        [reported] = await call.gate.service.desk.report(LEFT, [report])
+        assert isinstance(reported.error, Conflict)
+        assert past_it == []
+        await town.left.withdraw_definition("order")
+        # The engine's own look, before it writes.
+        assert past_it == ["definition"]
+
+
+async def streamed(call: Caller, id: str) -> str:
+    """What the left tenant is told of an instance as server-sent events."""
+    url = f"{call.url}/api/v1/instances/{id}/stream?untilEnd=true"
+    async with call.session.get(url, headers=EVE) as stream:
+        return await stream.text()
+
+
+async def joined(call: Caller, id: str) -> dict[str, str]:
+    """What the left tenant hears first when it joins an instance on a socket."""
+    async with socket_of(call, **EVE) as socket:
+        await socket.send_json({"event": "workflow_run_join", "runId": id})
+        answer: dict[str, str] = await said(socket)
+        return answer
 
 
 async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: Town) -> None:

@@ -1,9 +1,11 @@
 """Who may hand in events without a credential of their own: by a ticket in a URL, which is signed.
 
 A ticket says for which tenant, as whom, of which events, until when, and for which instance if it
-is for one alone. It is signed with a secret
-that all processes of a store share, so that whoever serves the request can tell it from a guess
-without reading anything.
+is for one alone. It is signed with a secret that all processes of a store share, so that whoever
+serves the request can tell it from a guess without reading anything.
+
+Processes of several versions may share a store. A ticket says nothing of what it does not use, so
+that all of them can read it; who does not know of something that it does say lets nobody in by it.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from tenuto.events.patterns import fits
 from tenuto.model.durations import epoch_ms
@@ -26,8 +28,8 @@ _SIGNATURE_BYTES = 32
 _LONGEST = 8_192
 
 
-class EventTicket(NamedTuple):
-    """What its holder may hand in."""
+class EventTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What its holder may hand in. A field that is added comes last, and is None by default."""
 
     tenant: str
     subscriber_id: str
@@ -53,7 +55,7 @@ class EventTickets:
 
     async def token(self, ticket: EventTicket) -> str:
         """The ticket as it stands in a URL."""
-        said = msgspec.json.encode(ticket)
+        said = msgspec.json.encode(_used(ticket))
         return urlsafe_b64encode(await self._signature(said) + said).decode().rstrip("=")
 
     async def ticket(self, token: str) -> EventTicket | None:
@@ -67,10 +69,22 @@ class EventTickets:
         signature, said = whole[:_SIGNATURE_BYTES], whole[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, await self._signature(said)):
             return None
-        return msgspec.json.decode(said, type=EventTicket)
+        try:
+            return msgspec.json.decode(said, type=EventTicket)
+        except msgspec.MsgspecError:
+            # Ours, and of another version: it says something that is not understood here.
+            return None
 
     async def _signature(self, said: bytes) -> bytes:
         if self._secret is None:
             proposed = "".join(self._ids.short() for _ in range(4)).encode()
             self._secret = await self._store.keep_secret(_KEPT_AS, proposed)
         return hmac.digest(self._secret, said, "sha256")
+
+
+def _used(ticket: EventTicket) -> list[object]:
+    """Its fields, up to the last that says something."""
+    fields: list[object] = list(msgspec.structs.astuple(ticket))
+    while fields[-1] is None:
+        del fields[-1]
+    return fields

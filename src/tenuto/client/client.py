@@ -19,9 +19,9 @@ from tenuto.client.pages import every
 from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
-from tenuto.instances import Summary, not_there
+from tenuto.instances import Summary
 from tenuto.model.checks import aware
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
@@ -34,9 +34,10 @@ class Client:
     """A service elsewhere, with the names that `Tenuto` has.
 
     Use it as `async with Client("https://tenuto.example", key="tnt_…") as client:`. Several
-    addresses of one service may be given: where one does not answer, the next is asked, and what
-    may be asked twice as soon as one has said nothing for `next_after` seconds. What fails on the
-    way is tried again for `patience` seconds, where that cannot do anything twice.
+    addresses of one service may be given: where one does not answer, the next is asked; by what
+    only reads, and by starts and events, which have a key, as soon as one has said nothing for
+    `next_after` seconds. What fails on the way is tried again for `patience` seconds, where that
+    cannot do anything twice.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class Client:
             f"/workflows/{part(workflow)}/start",
             body=_body(asked),
             headers={"idempotency-key": key or self._own_key()},
+            may_overlap=True,
         )
         started = await self._connection.ask(ask, StartResult)
         return self.at(started.instance_id or "")
@@ -179,7 +181,7 @@ class Client:
             }
             for each in asked
         ]
-        ask = Ask("POST", "/instances/batch", body={"items": items})
+        ask = Ask("POST", "/instances/batch", body={"items": items}, may_overlap=True)
         answer = await self._connection.ask(ask, dict[str, list[StartResult]])
         return [
             self.at(each.instance_id or "") if each.error is None else error_of(each.error)

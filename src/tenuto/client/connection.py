@@ -62,6 +62,10 @@ class Ask(NamedTuple):
     headers: Mapping[str, str] = {}
     is_repeatable: bool = True
     """Whether doing it twice is the same as doing it once."""
+    may_overlap: bool = False
+    """Whether it may be asked elsewhere while the first is perhaps still at it: it only reads, as
+    every GET does, or something in it tells it from a new one. The second of two others might be
+    refused for what the first has done."""
     wait: float = 0.0
     """Seconds that the server was asked to wait."""
 
@@ -210,7 +214,8 @@ class Connection:
         Only while an address is left that was not asked yet, and may be: the last has its time.
         """
         has_others = tried < len(self.urls)
-        return self._next_after + ask.wait if has_others and ask.is_repeatable else None
+        may_go_on = ask.is_repeatable and (ask.may_overlap or ask.method == "GET")
+        return self._next_after + ask.wait if has_others and may_go_on else None
 
     async def _once(self, ask: Ask, server: str, silence: float | None) -> Answered:
         try:

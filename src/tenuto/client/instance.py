@@ -87,7 +87,7 @@ class RemoteInstance:
         """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
         asked = {"widgetType": widget_type, "widgetConfig": config}
         return await self._connection.ask(
-            Ask("POST", f"{self._path}/widget", body=asked), dict[str, Any]
+            Ask("POST", f"{self._path}/widget", body=asked, may_overlap=True), dict[str, Any]
         )
 
     async def history(self, after: int = 0) -> list[Object]:
@@ -165,6 +165,7 @@ class RemoteInstance:
             body=body,
             headers={} if key is None else {"idempotency-key": key},
             is_repeatable=key is not None,
+            may_overlap=True,
         )
         made = await self._connection.ask(ask, Stands)
         return RemoteInstance(self._connection, made.instance_id)

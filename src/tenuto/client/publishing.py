@@ -47,7 +47,8 @@ class Publishing:
 
     async def _send(self, document: object, answer: type[Any], *, dry_run: bool) -> Any:  # noqa: ANN401 - as asked
         query = {"dryRun": True} if dry_run else {}
-        answered = await self._connection.send(Ask("POST", f"{API}/events", query, document))
+        ask = Ask("POST", f"{API}/events", query, document, may_overlap=True)
+        answered = await self._connection.send(ask)
         return self._connection.decoded(answered, answer)
 
     def _named(self, event: Any) -> Any:  # noqa: ANN401 - whatever was given

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tenuto.model.log import LogRow
-from tenuto.store.protocol import DeadLetterRow, Store
+from tenuto.store.protocol import DeadLetterRow
+from tenuto.store.tenant_protocol import TenantReads
 
 MOST_READ = 500
 """So many entries before the letter are looked through: a log may be of any length."""
 
 
-async def entries_behind(store: Store, letter: DeadLetterRow) -> list[LogRow]:
+async def entries_behind(store: TenantReads, letter: DeadLetterRow) -> list[LogRow]:
     """The entries of its step, in its iteration, up to when it was given up; oldest first."""
     # A letter is named after the entry that it was kept with.
     seq = int(letter.id.rpartition(":")[2])

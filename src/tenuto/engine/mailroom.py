@@ -79,11 +79,10 @@ class Mailroom:
             self._report(Request(letter.to, letter.input, mail_id=letter.id))
             return
         request = Request(letter.to, letter.input, mail_id=letter.id)
-        known = self._plans.known(
-            tenant, letter.input.definition_id, letter.input.definition_version
-        )
-        if known is None:
-            self._errand(self._start_later(request, letter.input, tenant))
+        started = letter.input
+        known = self._plans.known(tenant, started.definition_id, started.definition_version)
+        if known is None or self._plans.was_hidden(tenant, started.definition_id):
+            self._errand(self._start_later(request, started, tenant))
         else:
             request.start = StartFacts(plan=known.plan, tenant=tenant)
             self._report(request)
@@ -238,10 +237,10 @@ class Mailroom:
 
     async def _start(self, request: Request, started: Started, tenant: str) -> None:
         """Start an instance by letter, or have it refused where its workflow is gone."""
+        # A child was promised to its parent; whatever else comes after a removal comes too late.
+        found = self._plans.for_start if started.parent is not None else self._plans.for_new
         try:
-            deployed = await self._plans.for_start(
-                tenant, started.definition_id, started.definition_version
-            )
+            deployed = await found(tenant, started.definition_id, started.definition_version)
         except StoreUnavailable:
             raise
         except NotFound as error:

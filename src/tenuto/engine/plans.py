@@ -154,7 +154,7 @@ class Plans:
     async def for_new(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version that somebody asks for now; NotFound also where the definition was removed.
 
-        Its versions stay for those that have them: what was promised of one, and its reruns.
+        Its versions stay for those that have them, and for the children that those were promised.
         """
         if version is not None and not await self._is_offered(tenant, id):
             advice = await self._advice(tenant, id)
@@ -289,6 +289,10 @@ class Plans:
         self._hidden.add((tenant, id))
         return newest
 
+    def was_hidden(self, tenant: str, id: str) -> bool:
+        """Whether this process has hidden a definition that nobody has saved again since."""
+        return (tenant, id) in self._hidden
+
     async def starts_settled(self) -> None:
         """Return when all that saw a definition before it was hidden has started.
 
@@ -304,7 +308,7 @@ class Plans:
         waits before they look for its instances, so that a start that was quick need not ask.
         """
         if not self._store.is_shared:
-            return (tenant, id) in self._hidden
+            return self.was_hidden(tenant, id)
         if self._clock.ticks() - looked_at < _LATE:
             return False
         newest = await self._newest_row(tenant, id)

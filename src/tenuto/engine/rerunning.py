@@ -42,12 +42,13 @@ async def plan_rerun(
     """The start that reruns `earlier`, which stays as it is.
 
     Without `from_step` nothing is taken over; without `input` and `version` those of the earlier
-    instance hold. Its deadline does not: that was about the earlier one.
+    instance hold. Its deadline does not: that was about the earlier one. NotFound where its
+    workflow was removed: nothing starts of that any more.
     """
     _refuse_arguments(from_step, version)
     state = earlier.state
     chosen = state.definition_version if version is None else version
-    deployed = await plans.for_start(earlier.tenant, state.definition_id, chosen)
+    deployed = await plans.for_new(earlier.tenant, state.definition_id, chosen)
     deployed.refuse_unavailable()
     reused: tuple[Reused, ...] = ()
     if from_step is not None:

@@ -369,7 +369,7 @@ class ExecutionDesk:
         if key is not None:
             # Its row is enough: whoever guesses has nothing large read.
             asked = InstanceQuery(ids=(key.instance_id,), tenant=tenant, limit=1)
-            if (await self._store.instances(asked)).items:
+            if (await self._store.seen_by(tenant).instances(asked)).items:
                 return _over(id)
         return NotFound(f"there is no execution {id}")
 

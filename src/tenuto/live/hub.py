@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
+from tenuto.engine.whose import held_by, refuse_foreign
 from tenuto.live.feed import Feed
 from tenuto.live.room import Room
-from tenuto.model.errors import NotFound, StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
 
 log = logging.getLogger("tenuto.live")
@@ -65,14 +66,16 @@ class LiveHub:
         The feed gives messages and, where it breaks off, one `Dropped` at its end. With
         `until_end` it ends with the instance; else it goes on until it is left.
         """
+        # Also where others are in its room already: what a process has at hand is everybody's.
+        await refuse_foreign(self._engine, tenant, instance_id)
         if self._is_closed:
             raise StoreUnavailable("this process stops and tells nothing more")
-        place = self._places.get(instance_id) or self._opened(instance_id)
+        place = self._places.get(instance_id) or self._opened(tenant, instance_id)
         place.people += 1
         try:
             room, whose = await asyncio.shield(place.opening)
             if whose != tenant:
-                raise NotFound(f"there is no instance {instance_id}")
+                raise not_there(instance_id)
             yield Feed(room, max(since, 0), until_end=until_end)
         finally:
             place.people -= 1
@@ -85,24 +88,26 @@ class LiveHub:
         for instance_id, place in list(self._places.items()):
             self._leave(instance_id, place)
 
-    def _opened(self, instance_id: str) -> _Place:
+    def _opened(self, tenant: str, instance_id: str) -> _Place:
         # First listen, then look: nothing that happens in between is missed.
-        place = self._places[instance_id] = _Place(asyncio.ensure_future(self._open(instance_id)))
+        opening = asyncio.ensure_future(self._open(tenant, instance_id))
+        place = self._places[instance_id] = _Place(opening)
         if self._stop_listening is None:
             self._stop_listening = self._engine.listen(self._heard)
             self._asking = asyncio.ensure_future(self._ask_again_and_again())
         return place
 
-    async def _open(self, instance_id: str) -> tuple[Room, str]:
+    async def _open(self, tenant: str, instance_id: str) -> tuple[Room, str]:
+        """A room for an instance that the store says is this tenant's."""
         engine = self._engine
-        held = await engine.state_of(instance_id)
-        room = Room(engine.store, engine.clock, held.plan, held.state)
+        held = await held_by(engine, tenant, instance_id, is_known=True)
+        room = Room(engine.store.seen_by(tenant), engine.clock, held.plan, held.state)
         place = self._places.get(instance_id)
         if place is None:
             room.close()
         else:
             room.hint(place.hinted)
-        return room, held.tenant
+        return room, tenant
 
     def _leave(self, instance_id: str, place: _Place) -> None:
         if self._places.get(instance_id) is place:

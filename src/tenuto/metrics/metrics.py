@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from msgspec.structs import replace
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -19,7 +18,6 @@ from tenuto.metrics.loop_lag import LoopLag
 from tenuto.metrics.names import Names
 from tenuto.metrics.requests import RequestCounts
 from tenuto.metrics.steps import StepCounts
-from tenuto.metrics.tried_out import active_test_runs
 from tenuto.model.errors import TenutoError
 from tenuto.store.upkeep_protocol import Depths
 
@@ -63,13 +61,7 @@ class Metrics:
             self._looked_at, self._depths = ticks, None
             with suppress(TenutoError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
-                    self._depths = await self._found()
-
-    async def _found(self) -> Depths:
-        store, now = self._engine.store, self._engine.clock.now()
-        depths = await store.depths(now)
-        tried_out = await active_test_runs(store, now)
-        return replace(depths, active=max(depths.active - tried_out, 0))
+                    self._depths = await self._engine.store.depths(self._engine.clock.now())
 
     def _families(self, tenant: str) -> Iterator[Metric]:
         yield from self._of_instances(tenant)

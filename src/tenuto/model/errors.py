@@ -136,6 +136,11 @@ class StoreUnavailable(TenutoError):
     code = "TEN-4001"
 
 
+def not_there(id: str) -> NotFound:
+    """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
+    return NotFound(f"there is no instance {id}")
+
+
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
     """For what must not be taken for refused: the store may have it, and nobody knows."""
     return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)

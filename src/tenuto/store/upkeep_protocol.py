@@ -15,7 +15,7 @@ class Depths(Struct, frozen=True, gc=False, kw_only=True):
     """How much waits in a store, of all tenants, and for how long; counts end at `COUNTED`."""
 
     active: int = 0
-    """Instances that have not ended."""
+    """Instances that have not ended, without those that are only tried out (`~test:`)."""
     waits: int = 0
     """Open waits and triggers."""
     mail: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -55,6 +56,53 @@ async def test_a_migration_gives_up_and_names_who_is_in_the_way(
     assert caplog.text.count(f"waits for pid {pid}") == 1
     assert await everything(bare_url) == before
     assert len(await PostgresStore(bare_url).migrate()) == len(MIGRATIONS) - 4
+
+
+async def test_a_migration_waits_for_all_tables_together_no_longer_than_for_one(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers of several tables end one after the other, each soon enough for itself alone: who
+    uses the tables that the migration has already would wait for all of them.
+    """
+    monkeypatch.setattr(migrations, "_LOCK_PATIENCE", 0.5)
+    # The nineteenth changes nearly all tables.
+    await migrated(bare_url, 18)
+    before = await everything(bare_url)
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(connected(bare_url)) for _ in range(3)]
+        for reader, table in zip(readers, ("bulk_operations", "events", "listeners"), strict=True):
+            await reader.execute(f"BEGIN; SELECT count(*) FROM tenuto.{table}")
+        migrating = asyncio.create_task(PostgresStore(bare_url).migrate())
+        await waits_for_lock(bare_url)
+        for reader in readers:
+            await reader.execute("SELECT pg_sleep(0.3)")
+            await reader.execute("COMMIT")
+        with pytest.raises(StoreUnavailable) as refused:
+            await migrating
+    assert refused.value.code == "TEN-4016"
+    assert await everything(bare_url) == before
+    assert len(await PostgresStore(bare_url).migrate()) == 1
+
+
+async def test_what_one_migration_has_waited_the_next_does_not_wait_again(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are of one transaction: what the first has changed nobody else may use meanwhile."""
+    monkeypatch.setattr(migrations, "_LOCK_PATIENCE", 1.0)
+    monkeypatch.setattr(blockers, "LOOK_EVERY", 0.05)
+    # The seventeenth has new indexes made of the first table, the nineteenth changes the other.
+    await migrated(bare_url, 16)
+    async with connected(bare_url) as writer, connected(bare_url) as reader:
+        await writer.execute("BEGIN; DELETE FROM tenuto.webhook_deliveries")
+        await reader.execute("BEGIN; SELECT count(*) FROM tenuto.events")
+        migrating = asyncio.create_task(PostgresStore(bare_url).migrate())
+        await waits_for_lock(bare_url)
+        for other in (writer, reader):
+            await other.execute("SELECT pg_sleep(0.9)")
+            await other.execute("COMMIT")
+        with pytest.raises(StoreUnavailable) as refused:
+            await migrating
+    assert refused.value.code == "TEN-4016"
 
 
 async def test_a_prepared_transaction_is_named_with_what_ends_it(

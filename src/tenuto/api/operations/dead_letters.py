@@ -97,7 +97,8 @@ async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
 async def get_dead_letter(call: Call[NoQuery]) -> Object:
     row = await call.workspace.dead_letter(call.path["id"])
     item: Object = msgspec.to_builtins(_item(row))
-    entries = await entries_behind(call.workspace.engine.store, row)
+    seen = call.workspace.engine.store.seen_by(call.workspace.tenant)
+    entries = await entries_behind(seen, row)
     return {**item, "history": [history_view(each) for each in entries]}
 
 

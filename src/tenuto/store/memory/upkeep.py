@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
+from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import FINAL
 from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns
 from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
@@ -26,7 +27,8 @@ def depths(disk: MemoryDisk, now: datetime) -> Depths:
     mail = [unpack(MailColumns, row).created_at for row in disk.mail.values()]
     return Depths(
         active=sum(
-            unpack(InstanceColumns, row).status not in FINAL for row in disk.instances.values()
+            each.status not in FINAL and not is_rehearsed(each.definition_id)
+            for each in (unpack(InstanceColumns, row) for row in disk.instances.values())
         ),
         waits=sum(map(len, disk.waits.values())),
         mail=len(mail),

@@ -72,6 +72,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.last: list[Blocker] = []
+        self.waited = 0.0
+        """Seconds for which it was seen to wait, in all."""
 
     @property
     def shown(self) -> str:
@@ -109,6 +111,7 @@ async def _look(server: Server, pid: int, watch: Watch, over: asyncio.Event) -> 
             found = [Blocker(*row) for row in await session.rows("blockers", {"pid": pid})]
             # What it waited for at last is what it gave up for: an answer from afterwards is empty.
             watch.last = found or watch.last
+            watch.waited += LOOK_EVERY if found else 0.0
             if (now := {(each.pid, each.gid) for each in found}) - told:
                 told |= now
                 log.warning("the migration of %s waits for %s", server.shown, watch.shown)

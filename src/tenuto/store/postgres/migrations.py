@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
@@ -130,9 +130,15 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
         # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
         lock = statement("lock_schema", session.schema)
         await transaction.run_script(lock.sql, patience=_PATIENCE)
-        await transaction.rows("lock_patience", {"patience": f"{_LOCK_PATIENCE}s"})
+        before = watch.waited
+
+        async def lock_patience() -> None:
+            # Others wait for what the scripts before have changed while this one waits.
+            left = max(_LOCK_PATIENCE - (watch.waited - before), _LOCK_PATIENCE / 10)
+            await transaction.rows("lock_patience", {"patience": f"{round(left * 1000)}ms"})
+
         try:
-            return await _apply(session, transaction, newest)
+            return await _apply(session, transaction, newest, lock_patience)
         except Exception as error:
             if sqlstate(error) != LOCKED:
                 raise
@@ -144,7 +150,14 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
             ) from error
 
 
-async def _apply(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
+async def _apply(
+    session: Session,
+    transaction: Transaction,
+    newest: int,
+    lock_patience: Callable[[], Awaitable[None]],
+) -> list[Migration]:
+    """Run the scripts that are needed; `lock_patience` says how long the next may wait."""
+    await lock_patience()
     if not await transaction.rows("has_schema", {"schema": session.schema}):
         await transaction.rows("create_schema")
     # Another process may have migrated while this one waited.
@@ -152,6 +165,7 @@ async def _apply(session: Session, transaction: Transaction, newest: int) -> lis
     version = info[0][0] if info else 0
     needed = [each for each in MIGRATIONS if version < each.version <= newest]
     for migration in needed:
+        await lock_patience()
         await transaction.run_script(in_schema(migration.sql, session.schema), patience=_PATIENCE)
     if needed:
         last = needed[-1]

@@ -13,6 +13,9 @@ CREATE FUNCTION tenuto.raise_wall(reader name DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
+    given text := current_setting('lock_timeout');
+    deadline timestamptz;
+    tables oid[];
     guarded record;
     sees text;
 BEGIN
@@ -35,25 +38,42 @@ BEGIN
         ),
         reader
     );
+    SELECT array_agg(class.oid) INTO tables
+    FROM pg_catalog.pg_class AS class
+    WHERE
+        class.relkind = 'r'
+        AND class.relnamespace = (
+            SELECT relnamespace FROM pg_catalog.pg_class
+            WHERE oid = 'tenuto.schema_info'::regclass
+        )
+        AND (
+            class.relname IN ('workflow_execution_history', 'webhook_deliveries')
+            OR EXISTS (
+                SELECT 1 FROM pg_catalog.pg_attribute AS attribute
+                WHERE
+                    attribute.attrelid = class.oid AND attribute.attname = 'tenant'
+                    AND attribute.attnum > 0 AND NOT attribute.attisdropped
+            )
+        );
+    -- All of them first, and by one deadline: everybody else waits for those that are had already while
+    -- the next is waited for, and the server counts the time of each anew.
+    deadline := clock_timestamp() + CASE given WHEN '0' THEN interval '5s' ELSE given::interval END;
+    FOR guarded IN
+        SELECT class.oid::regclass AS name FROM pg_catalog.pg_class AS class
+        WHERE class.oid = ANY(tables) ORDER BY class.relname
+    LOOP
+        PERFORM set_config(
+            'lock_timeout',
+            greatest(1, ceil(extract(epoch FROM deadline - clock_timestamp()) * 1000))::integer::text,
+            true
+        );
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', guarded.name);
+    END LOOP;
+    PERFORM set_config('lock_timeout', given, true);
     FOR guarded IN
         SELECT class.oid::regclass AS name, class.relname AS short_name
         FROM pg_catalog.pg_class AS class
-        WHERE
-            class.relkind = 'r'
-            AND class.relnamespace = (
-                SELECT relnamespace FROM pg_catalog.pg_class
-                WHERE oid = 'tenuto.schema_info'::regclass
-            )
-            AND (
-                class.relname IN ('workflow_execution_history', 'webhook_deliveries')
-                OR EXISTS (
-                    SELECT 1 FROM pg_catalog.pg_attribute AS attribute
-                    WHERE
-                        attribute.attrelid = class.oid AND attribute.attname = 'tenant'
-                        AND attribute.attnum > 0 AND NOT attribute.attisdropped
-                )
-            )
-        ORDER BY class.relname
+        WHERE class.oid = ANY(tables) ORDER BY class.relname
     LOOP
         -- IS TRUE, so that it is a check of rows that were found and never a way to find them: a plan is
         -- kept, and one that was made for a tenant with three rows would read all rows of another. A
