@@ -265,8 +265,9 @@ async def test_a_service_that_stops_is_first_not_ready_then_tells_who_waits(serv
         assert reply.headers["connection"] == "close"
         assert (await caller.get("/workflows")).status == 200, "it goes on answering"
         assert not waiting.done()
-        service.stopping.set()
-        assert (await waiting)["status"] == "WAITING_FOR_EVENT"
+        async with asyncio.timeout(30):
+            await service.stop()
+            assert (await waiting)["status"] == "WAITING_FOR_EVENT"
 
 
 @pytest.mark.asyncio

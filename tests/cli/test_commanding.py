@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
+from subprocess import Popen
 
+import apsw
 import pytest
 
 from tenuto import Tenuto
@@ -91,9 +94,30 @@ def test_a_run_that_is_cancelled_from_outside_exits_1(terminal: Terminal) -> Non
     assert "cancelled by cli: no" in err
 
 
+def stop_between_writes(process: Popen[str], terminal: Terminal) -> None:
+    """Have it stand still, and not where nobody else can write to its file."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        if not terminal.store.startswith("sqlite") or _is_writable(terminal):
+            return
+        process.send_signal(signal.SIGCONT)
+
+
+def _is_writable(terminal: Terminal) -> bool:
+    connection = apsw.Connection(str(terminal.folder / "store.db"))
+    try:
+        connection.execute("BEGIN IMMEDIATE; ROLLBACK")
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
 def test_ctrl_c_while_a_command_is_waited_for_says_that_it_is_stored(terminal: Terminal) -> None:
     with in_use(terminal) as process:
-        process.send_signal(signal.SIGSTOP)
+        stop_between_writes(process, terminal)
         try:
             with terminal.start("cancel", "@last") as asking:
                 told(asking, "and waiting")
