@@ -15,6 +15,7 @@ from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import WAITING
 from tenuto import Tenuto
+from tenuto.cli.serving import fast_loop
 from tenuto.engine.draft import Draft
 from tenuto.instances import InstanceRef
 from tenuto.model.status import Status
@@ -61,12 +62,12 @@ def burst(report: Report) -> None:
 
     async def on_sqlite() -> float:
         async with new_app(WAITING) as (app, _):
-            return await _drain(app, await _wait(app, BURST))
+            return await _drain(app, await _at_rest(app, BURST))
 
     async def recorded_on_sqlite() -> list[float]:
         async with new_app(WAITING) as (app, _):
             statements, stop = recorded(app)
-            waiting = await _wait(app, BURST)
+            waiting = await _at_rest(app, BURST)
             before = sum(sql.startswith("COMMIT") for sql, _ in statements)
             await _drain(app, waiting)
             stop()
@@ -74,22 +75,23 @@ def burst(report: Report) -> None:
 
     async def on_postgres(url: str) -> float:
         async with open_app(url, WAITING) as app:
-            return await _drain(app, await _wait(app, BURST))
+            return await _drain(app, await _at_rest(app, BURST))
 
     async def recorded_on_postgres(url: str) -> tuple[Recording, int]:
         async with open_app(url, WAITING) as app:
             recording = record(app)
-            waiting = await _wait(app, BURST)
+            waiting = await _at_rest(app, BURST)
             before = len(recording.statements)
             await _drain(app, waiting)
             sent = len(recording.statements)
         del recording.statements[sent:]
         return recording, before
 
-    report.add(_drained("SQLite"), BURST / asyncio.run(on_sqlite()))
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        report.add(_drained("SQLite"), BURST / runner.run(on_sqlite()))
     report.add(_bare("SQLite"), BURST / sum(asyncio.run(recorded_on_sqlite())))
-    with new_database() as url:
-        report.add(_drained("PostgreSQL"), BURST / asyncio.run(on_postgres(url)))
+    with new_database() as url, asyncio.Runner(loop_factory=fast_loop()) as runner:
+        report.add(_drained("PostgreSQL"), BURST / runner.run(on_postgres(url)))
     with new_database() as url:
         recording, before = asyncio.run(recorded_on_postgres(url))
     with new_database() as url:
@@ -127,6 +129,14 @@ async def _wait(app: Tenuto, count: int, first: int = 0) -> list[tuple[int, str]
         numbers = range(begin, min(begin + _AT_ONCE, first + count))
         started = await asyncio.gather(*(app.start("waiting", {"order": n}) for n in numbers))
         waiting += zip(numbers, (instance.id for instance in started), strict=True)
+    return waiting
+
+
+async def _at_rest(app: Tenuto, count: int) -> list[tuple[int, str]]:
+    """The same, once all of them have looked back at what came before."""
+    waiting = await _wait(app, count)
+    while await app.engine.store.unlooked_waits(1):
+        await app.engine.clock.sleep(0.01)
     return waiting
 
 
