@@ -155,6 +155,9 @@ async def test_internal_names_are_no_fields(serve: Serve) -> None:
                 "/workflows/double/start", {"input": {"number": 1}, name: "other"}
             )
             assert reply.status == 422, name
+        # Of a list it is a filter, and no way to be somebody else.
+        await call.start("double", {"number": 1})
+        assert (await call.get("/instances?tenant=other")).json["items"] == []
 
 
 @pytest.mark.asyncio

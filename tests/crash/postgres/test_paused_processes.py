@@ -14,7 +14,7 @@ from tenuto.store.postgres.driver import Connection
 from tests.crash.load import read
 from tests.crash.postgres.aftermath import failures, judged
 from tests.crash.postgres.clients import Clients
-from tests.crash.postgres.crew import Member, crew, until
+from tests.crash.postgres.crew import Crew, Member, crew, until
 from tests.crash.postgres.registers import is_buried, owned_by
 from tests.crash.postgres.worker import Orders
 from tests.kit.postgres_database import connected, empty_database
@@ -22,6 +22,7 @@ from tests.kit.postgres_database import connected, empty_database
 PAUSES = 10
 A_PAUSE_EVERY = 25
 """So many workflows end between two pauses."""
+SEVERAL, PATIENT_TRIES = 4, 30
 
 
 @pytest.mark.slow
@@ -30,7 +31,7 @@ async def test_a_paused_process_comes_back_as_another_and_its_late_results_count
     tmp_path: Path,
 ) -> None:
     late = await _pause_under_load(tmp_path, PAUSES, random.Random(10))
-    assert late >= PAUSES // 2, "vacuous: hardly a result came late"
+    assert late >= PAUSES, "vacuous: hardly a result came late"
 
 
 @pytest.mark.soak
@@ -54,7 +55,7 @@ async def _pause_under_load(folder: Path, pauses: int, chance: random.Random) ->
         for pause in range(pauses):
             clients.begin(A_PAUSE_EVERY)
             await clients.has_ended(pause * A_PAUSE_EVERY)
-            await _pause(await members.anybody(), connection)
+            await _pause(members, connection)
         await clients.all_ended()
         await members.stop_all()
     run = await judged(url, folder, book=clients.book, faults=["SIGSTOP"] * pauses)
@@ -69,14 +70,9 @@ async def _pause_under_load(folder: Path, pauses: int, chance: random.Random) ->
     return len(late)
 
 
-async def _pause(member: Member, connection: Connection) -> None:
+async def _pause(members: Crew, connection: Connection) -> None:
     """SIGSTOP while it has work, until everything that it owned is others'; then SIGCONT."""
-    while True:
-        name = str((await member.ask("who"))["process"])
-        member.signal(signal.SIGSTOP)
-        if await owned_by(connection, name):
-            break
-        member.signal(signal.SIGCONT)
+    member, name = await _stopped_at_work(members, connection)
     await until(lambda: is_buried(connection, name))
     member.signal(signal.SIGCONT)
 
@@ -84,3 +80,16 @@ async def _pause(member: Member, connection: Connection) -> None:
         return bool((await member.ask("who"))["process"] != name)
 
     await until(has_another_name)
+
+
+async def _stopped_at_work(members: Crew, connection: Connection) -> tuple[Member, str]:
+    """One that has several in hand, so that some end late; on a slow machine one at least."""
+    tries = 0
+    while True:
+        member = await members.anybody()
+        name = str((await member.ask("who"))["process"])
+        member.signal(signal.SIGSTOP)
+        if await owned_by(connection, name) >= (SEVERAL if tries < PATIENT_TRIES else 1):
+            return member, name
+        member.signal(signal.SIGCONT)
+        tries += 1
