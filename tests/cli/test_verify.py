@@ -21,9 +21,10 @@ from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
+from tenuto.store.parts.turns import StoredInstance
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.session import Session
-from tenuto.store.protocol import Store, StoredInstance
+from tenuto.store.protocol import Store
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.waiting import until
 from tests.kit.postgres_database import empty_database
@@ -143,7 +144,7 @@ class Counted:
 
     async def load(self, ids: Sequence[str]) -> dict[str, StoredInstance]:
         self.calls["load"] += 1
-        given = Portion(await self._store.load(ids))
+        given = Portion(await self._store.turns.load(ids))
         self._given.append(ref(given))
         kept = [each for given in self._given if (each := given()) is not None]
         self.most_instances = max(self.most_instances, sum(len(each) for each in kept))
@@ -152,7 +153,7 @@ class Counted:
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
         self.calls["entries"] += 1
-        rows = await self._store.entries(instance_id, after=after, limit=limit)
+        rows = await self._store.instances.entries(instance_id, after=after, limit=limit)
         self.most_rows = max(self.most_rows, size_of_rows(rows))
         return rows
 

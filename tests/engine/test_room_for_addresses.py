@@ -63,7 +63,7 @@ def test_who_failed_before_is_known_to_the_next_process() -> None:
         await quiet(app, 1)
         deliverer = app.engine.telling._deliverer
         assert deliverer is not None
-        [listener] = await app.engine.store.listeners("default")
+        [listener] = await app.engine.store.listeners.of("default")
         assert listener.id in deliverer._failures
 
     world.life(fail)

@@ -17,7 +17,7 @@ from tenuto.executions.pushing import PushOffice
 from tenuto.model.status import Status
 from tenuto.model.task_definition import BreakerPolicy, TaskDefinition, TaskLimits
 from tenuto.ports import Page
-from tenuto.store.task_protocol import TaskRow
+from tenuto.store.parts.tasks import TaskRow
 from tenuto.testing.virtual_clock import VirtualClock
 from tests.executions.stage import Stage
 from tests.kit.workload.drawing import document, node
@@ -71,8 +71,8 @@ async def declare(
         breaker=BreakerPolicy(failures=2, open_for=10_000),
     )
     now = engine.clock.now()
-    there = await engine.store.task("default", id)
-    assert await engine.store.put_task(
+    there = await engine.store.tasks.get("default", id)
+    assert await engine.store.tasks.put(
         TaskRow(
             tenant="default",
             id=id,
@@ -99,13 +99,13 @@ async def two(
 
 def write_late(engine: Engine, clock: VirtualClock) -> None:
     """Let what is known of addresses be old by the time at which it is changed."""
-    put = engine.store.put_target
+    put = engine.store.tasks.put_target
 
     async def late(*of_what: Any) -> bool:  # noqa: ANN401
         await clock.sleep(LATE)
         return await put(*of_what)
 
-    engine.store.put_target = late  # type: ignore[assignment, method-assign]
+    engine.store.tasks.put_target = late  # type: ignore[assignment, method-assign]
 
 
 async def over(pushers: list[tuple[Engine, asyncio.Task[None]]]) -> None:

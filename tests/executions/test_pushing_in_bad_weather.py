@@ -118,14 +118,14 @@ def test_an_address_that_cannot_be_served_keeps_no_other_waiting() -> None:
         here = await Office(stage).begin()
         await declare(here.engine, TaskLimits(), id="zebra")
         await stage.clock.sleep(2)
-        real = here.engine.store.target
+        real = here.engine.store.tasks.target
 
         async def unreadable(tenant: str, task_id: str) -> object:
             if task_id == "charge":
                 raise TenutoError("a row that cannot be read")
             return await real(tenant, task_id)
 
-        here.engine.store.target = unreadable  # type: ignore[method-assign, assignment]
+        here.engine.store.tasks.target = unreadable  # type: ignore[method-assign, assignment]
         flow = document("z", [node("a", "task", taskId="zebra")], [])
         id = await stage.started(here.engine, flow)
         assert (await here.engine.final_state(id)).state.status == "COMPLETED"
@@ -160,7 +160,7 @@ def test_pushing_that_dies_is_told() -> None:
         async def broken(**_: object) -> object:
             raise AssertionError("a bug")
 
-        here.engine.store.pushed_tasks = broken  # type: ignore[method-assign, assignment]
+        here.engine.store.tasks.pushed = broken  # type: ignore[method-assign, assignment]
         await here.pushing
         assert isinstance(here.office.fault, AssertionError)
         await here.end()
@@ -177,7 +177,7 @@ def test_those_who_change_a_row_at_the_same_time_give_way() -> None:
             before.append(stage.clock.ticks())
             return False
 
-        here.engine.store.put_target = late  # type: ignore[method-assign, assignment]
+        here.engine.store.tasks.put_target = late  # type: ignore[method-assign, assignment]
         await stage.started(here.engine, FLOW)
         await stage.clock.sleep(5)
         assert 5 < len(before) < 500

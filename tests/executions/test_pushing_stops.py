@@ -39,7 +39,7 @@ def test_orderly_stops_poison_no_task_that_is_being_pushed() -> None:
         await stopped(here)
         here.again()
         assert (await here.engine.final_state(id)).state.status == "COMPLETED"
-        payloads = [row.payload or b"" for row in await here.engine.store.entries(id)]
+        payloads = [row.payload or b"" for row in await here.engine.store.instances.entries(id)]
         assert sum(b"STOPPED" in each for each in payloads) == rounds
         assert not any(b"LOST" in each for each in payloads)
         await here.end()

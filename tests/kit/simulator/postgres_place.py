@@ -11,9 +11,9 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
+from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.protocol import BEAT_EVERY
-from tenuto.testing.faulty_store import Handle
+from tenuto.store.protocol import Store
 from tests.kit.postgres_database import connected, fresh_database
 from tests.kit.simulator.tables import OWED
 from tests.store.postgres_place import TestedStore, let_time_pass
@@ -104,11 +104,11 @@ class InPostgres(PostgresTables):
         super().__init__(_run(fresh_database("tenuto_simulated")))
         self._gone: list[str] = []
 
-    def store(self) -> Handle:
-        return cast("Handle", _Blocking(TestedStore(self.url, self._gone)))
+    def store(self) -> Store:
+        return cast("Store", _Blocking(TestedStore(self.url, self._gone)))
 
-    def reader(self) -> Handle:
-        return cast("Handle", _Blocking(PostgresStore.reader(self.url)))
+    def reader(self) -> Store:
+        return cast("Store", _Blocking(PostgresStore.reader(self.url)))
 
     def bury(self, process_id: str) -> None:
         _run(let_time_pass(self.url, process_id))
