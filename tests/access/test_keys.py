@@ -35,7 +35,7 @@ def keys(store: CountingStore, clock: HandClock) -> Keys:
 
 @pytest.fixture
 def gate(store: CountingStore, clock: HandClock) -> Gatekeeper:
-    return Gatekeeper(store, clock)
+    return Gatekeeper(store.access, clock)
 
 
 async def made(keys: Keys, role: str = "operator", **wish: object) -> NewKey:
@@ -198,7 +198,7 @@ async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
 async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
     keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
 ) -> None:
-    elsewhere = Gatekeeper(store, clock)
+    elsewhere = Gatekeeper(store.access, clock)
     here = Keys(store, clock, SystemIds(), changed=gate.ring.forget)
     new = await made(keys)
     for each in (gate, elsewhere):
@@ -231,7 +231,7 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
     async def used() -> list[float | None]:
         return [
             None if row.last_used_at is None else (row.last_used_at - BEGIN).total_seconds()
-            for row in sorted(await store.keys("acme"), key=lambda row: row.id != one.row.id)
+            for row in sorted(await store.access.keys("acme"), key=lambda row: row.id != one.row.id)
         ]
 
     await gate.admit(f"Bearer {one.text}", clock.now())
@@ -254,7 +254,7 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
 async def test_the_admin_key_opens_every_tenant_and_no_other_names_one(
     keys: Keys, store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store, clock, admin_key="a long secret".replace(" ", "-"))
+    gate = Gatekeeper(store.access, clock, admin_key="a long secret".replace(" ", "-"))
     now = clock.now()
     admin = await gate.admit("Bearer a-long-secret", now)
     assert (admin.tenant, admin.role, admin.kind) == ("default", Role.ADMIN, "system")
@@ -277,7 +277,7 @@ async def test_a_local_user_names_no_other_tenant(gate: Gatekeeper, clock: HandC
 async def test_where_auth_is_required_nobody_is_local(
     store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store, clock, is_required=True)
+    gate = Gatekeeper(store.access, clock, is_required=True)
     assert (await refusal(gate, None, clock)).code == "TEN-5010"
 
 

@@ -25,7 +25,7 @@ async def _is_revoked_everywhere(here: Store, there: Store) -> None:
     await here.open("p1", BEGIN)
     await there.open("p2", BEGIN)
     try:
-        gates = [Gatekeeper(here, clock), Gatekeeper(there, clock)]
+        gates = [Gatekeeper(here.access, clock), Gatekeeper(there.access, clock)]
         keys = Keys(there, clock, SystemIds(), changed=gates[1].ring.forget)
         assert [await gate.admit(None, clock.now()) for gate in gates] == [LOCAL, LOCAL]
         new = await keys.create(LOCAL, KeyWish(name="build", role="viewer"))

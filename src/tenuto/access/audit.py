@@ -19,7 +19,7 @@ from tenuto.access.strangers import Strangers
 from tenuto.engine.together import Together
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
-from tenuto.store.access_protocol import AccessStore, AuditEntry, AuditOutcome, AuditRow
+from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,11 @@ _MOST = 200
 class AuditLog:
     """Writes lines; those that come at the same time are written together."""
 
-    def __init__(self, store: AccessStore, clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Audit, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
-        self._together: Together[AuditEntry, AuditRow] = Together(store.append_audit, _MOST)
-        self._backlog = Backlog(store.append_audit, clock)
+        self._together: Together[AuditEntry, AuditRow] = Together(store.append, _MOST)
+        self._backlog = Backlog(store.append, clock)
         self._strangers = Strangers(clock, self._refused_more)
         self._unwaited: set[asyncio.Task[None]] = set()
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tenuto.ports import Clock
-from tenuto.store.access_protocol import AccessStore, KeyRow
+from tenuto.store.parts.access import Access, KeyRow
 
 FRESH = 0.5
 """Seconds for which what was read counts, from when it was asked for."""
@@ -36,7 +36,7 @@ class _LookForAny(NamedTuple):
 class KeyRing:
     """Asks the store for each key at most every half second, however many ask here."""
 
-    def __init__(self, store: AccessStore, clock: Clock) -> None:
+    def __init__(self, store: Access, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._known: dict[str, _Read] = {}

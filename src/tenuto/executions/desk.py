@@ -30,8 +30,9 @@ from tenuto.executions.tokens import KEPT_AS, Tokens, execution_id, key_of
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
-from tenuto.store.job_protocol import Beat, Extension, Grant, Lease, WorkerClaim
-from tenuto.store.protocol import CommitUnknown, InstanceQuery
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
 
 log = logging.getLogger("tenuto.executions")
 
@@ -167,7 +168,7 @@ class ExecutionDesk:
         await self._signing()
         now = self._clock.now()
         try:
-            grants = await self._store.claim_for_worker(wanted.claim, now)
+            grants = await self._store.jobs.claim_for_worker(wanted.claim, now)
         except CommitUnknown as error:
             # What it brought, if anything, comes back when its leases lapse.
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
@@ -210,7 +211,7 @@ class ExecutionDesk:
 
     async def _put_back(self, leases: Sequence[Lease]) -> None:
         try:
-            await self._store.put_back_jobs(leases)
+            await self._store.jobs.put_back(leases)
         except StoreUnavailable as error:
             log.warning("%d tasks come back when their leases lapse: %s", len(leases), error)
 
@@ -252,7 +253,7 @@ class ExecutionDesk:
         return Heartbeat(cancelled=extension.is_called_off, lease_until=extension.until)
 
     async def _extend(self, beats: Sequence[Beat]) -> list[Extension | None]:
-        extended = await self._store.extend_for_workers(beats, self._clock.now())
+        extended = await self._store.jobs.extend_for_workers(beats, self._clock.now())
         now = self._clock.ticks()
         for lease, _ in beats:
             if lease in extended:
@@ -327,7 +328,7 @@ class ExecutionDesk:
         not_put_back: TenutoError | None = None
         if fresh:
             try:
-                await self._store.put_back_jobs(fresh)
+                await self._store.jobs.put_back(fresh)
             except StoreUnavailable as error:
                 not_put_back = error
             self._line.call_first()
@@ -346,7 +347,7 @@ class ExecutionDesk:
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
         """Let a lease go on until the attempt's time-out; False: it is over."""
         lease = await self._proven(tenant, execution_id, lease_token)
-        return bool(await self._store.hand_over([lease], self._clock.now()))
+        return bool(await self._store.jobs.hand_over([lease], self._clock.now()))
 
     # -- proof
 
@@ -369,7 +370,7 @@ class ExecutionDesk:
         if key is not None:
             # Its row is enough: whoever guesses has nothing large read.
             asked = InstanceQuery(ids=(key.instance_id,), tenant=tenant, limit=1)
-            if (await self._store.seen_by(tenant).instances(asked)).items:
+            if (await self._store.seen_by(tenant).instances.page(asked)).items:
                 return _over(id)
         return NotFound(f"there is no execution {id}")
 
@@ -383,7 +384,7 @@ class ExecutionDesk:
         if self._tokens is None:
             ids = self._engine.ids
             proposed = "".join(ids.short() for _ in range(4)).encode()
-            self._tokens = Tokens(await self._store.keep_secret(KEPT_AS, proposed))
+            self._tokens = Tokens(await self._store.access.keep_secret(KEPT_AS, proposed))
         return self._tokens
 
 

@@ -52,7 +52,7 @@ from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
 from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
-from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.parts.tasks import TargetRow, TaskRow
 
 log = logging.getLogger("tenuto.push")
 
@@ -211,7 +211,7 @@ class PushOffice:
     async def _read(self) -> None:
         """Who is pushed to, as it is declared now."""
         after, found = ("", ""), dict[Key, TaskRow]()
-        while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
+        while page := await self._store.tasks.pushed(after=after, limit=_PAGE):
             found |= {(row.tenant, row.id): row for row in page}
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:
@@ -234,7 +234,7 @@ class PushOffice:
     async def _ask(self) -> None:
         """Have those looked at for which there is something, and those that may answer again."""
         now = self._now()
-        wanted = set(await self._store.pushed_with_jobs())
+        wanted = set(await self._store.tasks.pushed_with_jobs())
         for key, target in self._targets.items():
             is_of_interest = key in wanted or breaker_state(target.known, now) != "closed"
             if is_of_interest and target.due == _UNTIL_CALLED:
@@ -398,7 +398,7 @@ class PushOffice:
         return epoch_ms(self._clock.now())
 
     async def _known(self, key: Key) -> tuple[TargetState, int]:
-        row = await self._store.target(*key)
+        row = await self._store.tasks.target(*key)
         if row is None:
             return TargetState(), 0
         try:
@@ -416,7 +416,7 @@ class PushOffice:
             if new == state:
                 return
             row = TargetRow(version + 1, msgspec.json.encode(new))
-            if await self._store.put_target(*key, row):
+            if await self._store.tasks.put_target(*key, row):
                 return
             tried += 1
             await self._clock.sleep(self._pause(tried))

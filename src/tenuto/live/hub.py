@@ -143,7 +143,7 @@ class LiveHub:
             await engine.clock.sleep(engine.settings.watch_every if others_write else ALONE_EVERY)
             asked = dict(self._places)
             try:
-                newest = await engine.store.newest_seqs(list(asked))
+                newest = await engine.store.instances.newest_seqs(list(asked))
             except StoreUnavailable as error:
                 log.warning("what others do to watched instances is seen later: %s", error)
                 continue

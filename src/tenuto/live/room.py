@@ -14,7 +14,7 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.protocol import Parts
 
 log = logging.getLogger("tenuto.live")
 
@@ -25,7 +25,7 @@ _PAGE = 200
 class Room:
     """Follows the log from where it was when the first came in."""
 
-    def __init__(self, store: TenantReads, clock: Clock, plan: Plan, state: InstanceState) -> None:
+    def __init__(self, store: Parts, clock: Clock, plan: Plan, state: InstanceState) -> None:
         self.state = state
         """As of the last entry in the window."""
         self.window = Window(state.version)
@@ -85,7 +85,7 @@ class Room:
 
     async def _read(self) -> None:
         while self.window.end < self._newest:
-            rows = self._next_at_hand() or await self._store.entries(
+            rows = self._next_at_hand() or await self._store.instances.entries(
                 self.state.id, after=self.window.end, limit=_PAGE
             )
             if not rows:

@@ -17,9 +17,8 @@ from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
 from tenuto.model.json import JSON, Object
-from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
-from tenuto.store.tenant_protocol import AuditReads
+from tenuto.store.parts.audit import Audit, AuditQuery, AuditRow
 
 TAG = "audit"
 LINES = "application/x-ndjson"
@@ -112,7 +111,7 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
         below=below,
         limit=asked.limit + 1,
     )
-    rows = await _log(call).audit(query)
+    rows = await _log(call).query(query)
     shown = rows[: asked.limit]
     return {
         "items": [_line(row) for row in shown],
@@ -133,7 +132,7 @@ async def export_audit(call: Call[NoQuery]) -> Response:
     await call.service.audit.settled()
     log, tenant = _log(call), call.principal.tenant
     # What is written from now on is in the next export: this one ends.
-    last = (await log.audit_head(tenant)).number
+    last = (await log.head(tenant)).number
     return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
@@ -157,10 +156,10 @@ async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
     return AuditVerdict(tenant=tenant, lines=head.number, hash=head.hash.hex(), problem=problem)
 
 
-async def _lines(log: AuditReads, tenant: str, last: int) -> AsyncIterator[str]:
+async def _lines(log: Audit, tenant: str, last: int) -> AsyncIterator[str]:
     after = 0
     while after < last:
-        rows = await log.audit_lines(tenant, after=after, limit=min(_PAGE, last - after))
+        rows = await log.lines(tenant, after=after, limit=min(_PAGE, last - after))
         if not rows:
             return
         after = rows[-1].number
@@ -176,5 +175,5 @@ def _line(row: AuditRow) -> Object:
     }
 
 
-def _log(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> AuditReads:
-    return call.service.app.engine.store.seen_by(call.principal.tenant)
+def _log(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> Audit:
+    return call.service.app.engine.store.seen_by(call.principal.tenant).audit

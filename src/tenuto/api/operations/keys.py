@@ -17,7 +17,7 @@ from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Moment, Page, moment
 from tenuto.model.durations import iso
-from tenuto.store.access_protocol import KeyRow
+from tenuto.store.parts.access import KeyRow
 
 TAG = "keys"
 
