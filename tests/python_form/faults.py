@@ -74,6 +74,23 @@ def decides_with_a_plain_if(order: Any) -> None:
         tidy()
 
 
+@fault("TEN-1104", "`if`", "with when(bill(order)):")
+def decides_on_the_result_of_a_call(order: Any) -> None:
+    if bill(order):  # fault
+        tidy()
+
+
+@fault("TEN-1104", "`index()`", "Give it to a task")
+def decides_by_a_method_that_needs_it(order: Any) -> None:
+    if ["a", "b"].index(order["kind"]):  # fault
+        tidy()
+
+
+@fault("TEN-1105", "`**`", "Name its parts")
+def passes_it_as_named_arguments(order: Any) -> None:
+    send(**order)  # fault
+
+
 @fault("TEN-1104", "`if … else`", '"{{ctx.input.big ? 1 : 2}}"')
 def decides_with_a_conditional_expression(order: Any) -> None:
     notify(1 if order["big"] else 2)  # fault

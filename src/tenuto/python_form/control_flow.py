@@ -130,6 +130,24 @@ def last_return(code: CodeType) -> Place | None:
     return Place(code.co_filename, max(lines)) if lines else None
 
 
+def set_outside(code: CodeType) -> ast.Name | None:
+    """The first variable that a function sets or deletes and that is not its own."""
+    body = getattr(_function(code), "body", ())
+    others = {name for each in body for name in _declared_outside(each)}
+    return next(
+        (use.node for use in _uses_in(body) if not use.is_read and use.node.id in others), None
+    )
+
+
+def _declared_outside(node: ast.AST) -> Iterator[str]:
+    """The names of `global` and `nonlocal`, except in functions that stand within."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+    elif not isinstance(node, _Function | ast.ClassDef):
+        for each in ast.iter_child_nodes(node):
+            yield from _declared_outside(each)
+
+
 class Look(NamedTuple):
     """A test of what a variable holds now, which no object can be told of."""
 

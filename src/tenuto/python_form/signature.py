@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -12,13 +11,13 @@ from msgspec import Struct
 
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.python_form import formula
+from tenuto.python_form.control_flow import set_outside
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.places import Place
 from tenuto.python_form.trace import Trace, literal
 from tenuto.tasks.binding import bind
 
-_STORES_OUTSIDE = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 _KNOWN_OF_CONTEXT = {
     "instance_id": "workflow.instance.id",
     "correlation_id": "workflow.instance.correlationId",
@@ -102,27 +101,20 @@ def refuse_function(fn: object) -> None:
             f"`{name}` takes `*` or `**`, and there is no input that says how many",
             "Name its parameters.",
         )
-    _refuse_writing_outside(code, place)
+    _refuse_writing_outside(code)
 
 
-def _refuse_writing_outside(code: CodeType, place: Place) -> None:
-    for instruction in dis.get_instructions(code):
-        outside = instruction.opname in _STORES_OUTSIDE or (
-            instruction.opname in {"STORE_DEREF", "DELETE_DEREF"}
-            and instruction.argval in code.co_freevars
+def _refuse_writing_outside(code: CodeType) -> None:
+    name = set_outside(code)
+    if name is not None:
+        where = Place(code.co_filename, name.lineno)
+        _refuse(
+            "TEN-1103",
+            where,
+            where.quoted_behind(f"the workflow function sets `{name.id}`, which is not its own"),
+            "It is called once, when it is described, and never when the workflow runs: "
+            "pass values from step to step, or keep state in a task.",
         )
-        if outside:
-            line = instruction.positions.lineno if instruction.positions else None
-            where = Place(place.file, line or place.line)
-            _refuse(
-                "TEN-1103",
-                where,
-                where.quoted_behind(
-                    f"the workflow function sets `{instruction.argval}`, which is not its own"
-                ),
-                "It is called once, when it is described, and never when the workflow runs: "
-                "pass values from step to step, or keep state in a task.",
-            )
 
 
 def _refuse(code: str, place: Place, message: str, advice: str) -> NoReturn:

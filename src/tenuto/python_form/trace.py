@@ -229,7 +229,7 @@ class Trace:
     def misused(self, what: str, misuse: Misuse) -> None:
         """A future value was used as if it were there."""
         frame = next(places.callers())
-        used = advice_on(misuse, usage(frame), {**frame.f_globals, **frame.f_locals})
+        used = advice_on(misuse, usage(frame, misuse), {**frame.f_globals, **frame.f_locals})
         source = places.place_of(frame).source
         outer = self._workflow_frame()
         recorder: object = RECORDER.get()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import re
 import traceback
@@ -18,7 +17,7 @@ from tenuto.model.json import Object
 from tenuto.python_form.control_flow import last_return, looks
 from tenuto.python_form.document import write_graph
 from tenuto.python_form.future import FutureValue
-from tenuto.python_form.places import Place
+from tenuto.python_form.places import Place, is_inside
 from tenuto.python_form.recording import Recording
 from tenuto.python_form.rewritten import as_text
 from tenuto.python_form.signature import Called, stand_ins
@@ -130,8 +129,8 @@ def _end(trace: Trace, returned: object) -> None:
 def _is_not_defined_yet(error: Exception, code: CodeType) -> bool:
     if not isinstance(error, NameError) or isinstance(error, UnboundLocalError):
         return False
-    name = error.name
-    return name in {*code.co_names, *code.co_freevars} and not hasattr(builtins, str(name))
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return is_inside(frame.f_code, code)
 
 
 def _failed(trace: Trace, error: Exception) -> InvalidDefinition:
