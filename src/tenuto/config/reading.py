@@ -1,6 +1,6 @@
-"""Works out what each setting is, and who says so: flags before environment before file.
+"""Works out the value and the source of each setting: flags before environment before file.
 
-Whatever is wrong is said at once, with the place where it stands.
+All problems are reported at once, each with its place.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tenuto.config.names import PREFIX, Setting, sections, settings, value_of
 from tenuto.model.errors import InvalidInput, Problem
 
 FILE: Final = "tenuto.toml"
-"""Read where it is in the working folder, and no other is named."""
+"""Read if it is in the working folder and no other file is named."""
 DEFAULT: Final = "default"
 _GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_WORKER_")
-"""Variables that begin so are settings, or mistakes; others may be somebody else's."""
+"""The prefixes of variables that are settings; an unknown one with such a prefix is an error."""
 
 
 class Effective(Struct, frozen=True):
-    """What holds, and who says so."""
+    """The settings, and the source of each."""
 
     config: Config
     origins: Mapping[str, str]
-    """By name: a flag, a variable, a line of a file, or `default`."""
+    """Setting → a flag, a variable, a line of a file, or `default`."""
 
 
 def read_config(
@@ -39,7 +39,7 @@ def read_config(
     file: Path | None = None,
     folder: Path | None = None,
 ) -> Effective:
-    """Flags by name, where None was not given; InvalidInput with all that is wrong."""
+    """The settings; flags that are None were not given. InvalidInput lists all problems."""
     usual = (folder or Path()) / FILE
     if file is None and usual.exists():
         file = usual
@@ -81,7 +81,7 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, Found]:
 
 
 def _read(setting: Setting, value: object) -> object:
-    """A value of the setting's type; text, as flags and variables are, is read for what it says."""
+    """A value of the setting's type; the text of a flag or variable is parsed."""
     is_list = get_origin(setting.type) is tuple
     if isinstance(value, str):
         if is_list:
@@ -114,8 +114,8 @@ def _missing(chosen: Mapping[str, object]) -> Iterator[Problem]:
         yield Problem(
             code="TEN-2632",
             path="oidc_audience",
-            message="an issuer of tokens is named, and not for whom they have to be",
-            advice="Set oidc_audience to what tokens for this service have in `aud`.",
+            message="an issuer of tokens is named, but no audience",
+            advice="Set oidc_audience to the `aud` of tokens for this service.",
         )
 
 
@@ -133,12 +133,12 @@ def _unknown(name: str, found: Found) -> Problem:
 
 
 def _wrong(name: str, found: Found, error: msgspec.ValidationError) -> Problem:
-    # What was given is not repeated: it may be a secret in the wrong place.
+    # The given value is not repeated: it may be a secret in the wrong place.
     return Problem(
         code="TEN-2632",
         path=found.place,
         message=f"{name}: {str(error)[:1].lower()}{str(error)[1:]}",
-        advice="See `tenuto config show` for what it is now.",
+        advice="See `tenuto config show` for its present value.",
     )
 
 

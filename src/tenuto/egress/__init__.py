@@ -1,4 +1,4 @@
-"""The one way out: requests to addresses that somebody outside has named."""
+"""Outgoing HTTP: requests to addresses that users have named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses of the network may be sent to: public ones, unless the others are allowed."""
+"""Addresses that requests may be sent to: public ones, and private ones if allowed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 _NAT64 = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
 _UNICAST = IPv6Network("2000::/3")
-"""All that is given out of the newer network: whatever lies outside leads somewhere special."""
+"""The allocated public part of IPv6; addresses outside of it have special purposes."""
 _DOCUMENTATION = IPv6Network("3fff::/20")
-"""Older programs take it for public."""
+"""Older versions of Python count it as public."""
 
 
 def address_problem(text: str) -> str | None:
-    """Why an address is none of the public network; None where it is, or is no address at all."""
+    """Why an address is not public; None if it is public, or not an address."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -33,7 +33,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The address, and an older one that is written into it."""
+    """The addresses to judge: the address itself, or the IPv4 address that is embedded in it."""
     if isinstance(address, IPv4Address):
         return [address]
     inner = address.ipv4_mapped or address.sixtofour
@@ -43,5 +43,5 @@ def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address
         inner = IPv4Address(int(address) & 0xFFFF_FFFF)
     if inner is None:
         return [address]
-    # One of the old network, reached another way: what counts is where it leads.
+    # An IPv4 address in another form: its target counts.
     return [inner]

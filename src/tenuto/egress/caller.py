@@ -1,4 +1,4 @@
-"""Requests whose answers are read, by the rules that hold for sending."""
+"""POST requests whose responses are read, under the same rules as sending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenuto.ports import Page
 
 
 class HttpCaller(HttpSender):
-    """Posts, and reads what is answered."""
+    """Posts, and reads the response."""
 
     async def call(
         self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int

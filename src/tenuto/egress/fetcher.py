@@ -1,4 +1,4 @@
-"""Getting things over HTTP, by the rules that hold for sending."""
+"""GET requests, under the same rules as sending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PART = 65_536
 
 
 class HttpFetcher(HttpSender):
-    """Gets what is small; over TLS, unless private addresses are allowed."""
+    """Gets small documents; over TLS, unless private addresses are allowed."""
 
     async def get(self, url: str, *, seconds: float, most: int) -> Page:
         problem = url_problem(url)

@@ -15,14 +15,14 @@ from tenuto.ports import Reply
 
 
 class _Refused(OSError):
-    """A name leads to an address that must not be sent to."""
+    """A name resolves to an address that is not allowed."""
 
 
 class HttpSender:
-    """Sends requests, each on its own; connections are kept for the next."""
+    """Sends requests, independent of each other; connections are reused."""
 
     def __init__(self, *, may_be_private: bool = False) -> None:
-        """With `may_be_private` also to addresses of no public network, such as this machine."""
+        """With `may_be_private` also to private addresses, such as this machine."""
         self._may_be_private = may_be_private
         self._session: aiohttp.ClientSession | None = None
         self._look_ups: LookUps | None = None
@@ -30,7 +30,7 @@ class HttpSender:
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Reply:
-        """Send, and wait for a status; the body of an answer is never read."""
+        """Send, and wait for a status; the body of the response is never read."""
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -55,7 +55,7 @@ class HttpSender:
             await look_ups.close()
 
     def _not_connected(self, error: aiohttp.ClientConnectorError) -> str:
-        """What kept it from being connected; where its name leads is asked for anew."""
+        """Why it could not be connected; the cached address of the name is dropped."""
         if self._look_ups is not None and error.host is not None:
             self._look_ups.forget(error.host)
         return f"cannot connect: {error.os_error}"
@@ -78,7 +78,7 @@ class HttpSender:
         return self._session
 
     def _socket(self, found: tuple[Any, ...]) -> socket.socket:
-        """A socket for an address that a name led to: the one moment at which it is certain."""
+        """A socket for a resolved address: only here the address that is used is certain."""
         family, kind, protocol, _, address = found
         problem = None if self._may_be_private else address_problem(address[0])
         if problem is not None:

@@ -1,4 +1,4 @@
-"""Events: which patterns fit which names, and how events are read that come from outside."""
+"""Events: patterns of names, and parsing of events from outside."""
 
 from __future__ import annotations
 

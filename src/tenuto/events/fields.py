@@ -1,4 +1,4 @@
-"""Reads the fields of an event one by one, and notes all that is wrong with them."""
+"""Reads the fields of an event one by one, and collects all problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Fields:
         self._code = code
 
     def text(self, name: str, *, is_required: bool = False) -> str | None:
-        """The text called `name`: not empty, and short enough to be looked up by."""
+        """The text called `name`: not empty, and short enough to be indexed."""
         value = self._value.get(name)
         if value is None:
             if is_required:
@@ -39,7 +39,7 @@ class Fields:
         return value
 
     def id(self, name: str, *, is_required: bool = False) -> str | None:
-        """The text called `name`, by which events are told apart or belong together."""
+        """The text called `name`, an id or correlation id."""
         value = self.text(name, is_required=is_required)
         self.problems += id_problems(value, f"{self.path}.{name}")
         return value
@@ -56,7 +56,7 @@ class Fields:
             return None
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse fields that nobody would read."""
+        """Refuse unknown fields."""
         names = list(known)
         advice = f"Leave it out, or move it into `payload`; known: {', '.join(names)}."
         named, others = unknown_names(self._value, names)
@@ -69,6 +69,6 @@ class Fields:
             )
 
     def wrong(self, name: str, message: str, advice: str) -> None:
-        """Note a problem of the field `name`."""
+        """Record a problem of the field `name`."""
         path = f"{self.path}.{name}"
         self.problems.append(Problem(code=self._code, path=path, message=message, advice=advice))

@@ -1,4 +1,4 @@
-"""An event as somebody hands it in, before it has a moment and a place in the inbox."""
+"""An event as it is published, before it is stored in the inbox."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tenuto.model.json import JSON
 
 
 class GivenEvent(Struct, frozen=True, kw_only=True):
-    """An event that reads well; whether it is stored is another question."""
+    """A valid event that is not stored yet."""
 
     pattern: str
     payload: JSON = None
     id: str | None = None
-    """None: it gets one of its own, and is never taken for another."""
+    """None: it gets a new id, and is never a duplicate."""
     correlation_id: str | None = None
     timestamp: datetime | None = None
 
 
 Reading: TypeAlias = GivenEvent | tuple[Problem, ...]
-"""An event, or all that is wrong with it."""
+"""An event, or all its problems."""

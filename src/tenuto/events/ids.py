@@ -1,4 +1,4 @@
-"""The ids by which people tell events apart, and what belongs together."""
+"""Checks of event ids and correlation ids."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from tenuto.model.errors import Problem
 from tenuto.model.ids import unseen_in
 
 OF_CLOUD_EVENTS = "cloudevent "
-"""How the ids begin that stand for a CloudEvent's source and id; no other id does."""
+"""The reserved prefix of ids that are made from a CloudEvent's source and id."""
 _NOT_AN_ID = "TEN-2014"
 
 
 def id_problems(text: str | None, path: str) -> list[Problem]:
-    """Why nobody could tell an id from another by looking at it."""
+    """Why an id has invisible characters; None if it has none."""
     problem = None if text is None else unseen_in(text)
     if problem is None:
         return []
@@ -20,7 +20,7 @@ def id_problems(text: str | None, path: str) -> list[Problem]:
 
 
 def given_id_problems(id: str | None, path: str) -> list[Problem]:
-    """Why an event that is no CloudEvent cannot have this id."""
+    """Why an event that is not a CloudEvent cannot have this id."""
     problems = id_problems(id, path)
     if id is not None and id.startswith(OF_CLOUD_EVENTS):
         message = f"{id!r} is an id that only a CloudEvent has"

@@ -8,7 +8,7 @@ from tenuto.model.events import event_name_problem
 
 
 def name_problems(name: object, path: str) -> list[Problem]:
-    """Why nobody outside may publish an event of this name."""
+    """Why users cannot publish an event of this name."""
     if not isinstance(name, str):
         return [_problem("an event has a pattern, which is text", path)]
     too_long = length_problems(name, path)

@@ -12,7 +12,7 @@ NOT_AN_EVENT = "TEN-2020"
 
 
 def read_native(value: Object, path: str = "$") -> Reading:
-    """The event that `value` is, or all that is wrong with it."""
+    """The event of an object in Tenuto's own form, or all its problems."""
     fields = Fields(value, path, NOT_AN_EVENT)
     fields.only(("id", "pattern", "payload", "correlationId", "timestamp"))
     pattern = fields.text("pattern", is_required=True) or ""

@@ -7,11 +7,11 @@ from functools import lru_cache
 
 @lru_cache(maxsize=4096)
 def fits(pattern: str, name: str) -> bool:
-    """Whether an event called `name` is one that `pattern` asks for."""
+    """Whether `pattern` matches events called `name`."""
     if "*" not in pattern:
         return pattern == name
     words = name.split(".")
-    # reachable[i]: the pattern so far can have used up exactly the first i words
+    # reachable[i]: the pattern so far can match exactly the first i words
     reachable = [True] + [False] * len(words)
     for part in pattern.split("."):
         following = [False] * (len(words) + 1)

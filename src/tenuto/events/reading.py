@@ -1,4 +1,4 @@
-"""Documents that hold events: one or several, native or CloudEvents."""
+"""Documents with one or several events, native or CloudEvents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_AT_ONCE = 1_000
 
 
 def read_events(value: JSON) -> list[Reading]:
-    """The events of a document, each by itself; InvalidInput if it is no such document."""
+    """The events of a document; InvalidInput if it has none."""
     if not isinstance(value, list):
         return [_read_event(value, "$")]
     if not value:
@@ -38,4 +38,4 @@ def _read_event(value: JSON, path: str) -> Reading:
 
 def _refused(message: str, advice: str) -> InvalidInput:
     problem = Problem(code=NOT_AN_EVENT, path="$", message=message, advice=advice)
-    return InvalidInput("the events cannot be taken", [problem])
+    return InvalidInput("the events are not valid", [problem])

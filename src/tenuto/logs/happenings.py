@@ -1,4 +1,4 @@
-"""Writes a line about each end of an instance and each attempt that failed."""
+"""Logs each end of an instance and each failed attempt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ log = logging.getLogger("tenuto.instances")
 
 
 def tell(draft: Draft) -> None:
-    """For `engine.listen`: what one instance's share of a turn means to whoever runs the service.
+    """For `engine.listen`: log one instance's share of a turn for the operator of the service.
 
-    Inputs and outputs are nobody's business here.
+    Inputs and outputs are never logged.
     """
     if not log.isEnabledFor(logging.INFO) or not draft.rows:
         return
@@ -59,7 +59,7 @@ _failed = msgspec.json.Decoder(_Failed).decode
 
 
 def _code_of(row: LogRow) -> str | None:
-    """What kind of failure it is; its message may quote what nobody else should read."""
+    """The code of a failure; its message may quote confidential data."""
     try:
         return _failed(row.payload or b"").error.code
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""How it stands with the addresses that tasks are pushed to."""
+"""Circuit breakers of the addresses that tasks are pushed to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenuto.metrics.families import gauges
 
 
 def of_breakers(counts: Mapping[str, int]) -> Iterator[Metric]:
-    """By their breakers alone: however many addresses there are, there are as many series."""
+    """Counted by state, so that the number of series does not grow with the addresses."""
     yield gauges(
         "tenuto_push_targets",
         "Addresses that tasks are pushed to, by the state of their circuit breakers.",

@@ -1,4 +1,4 @@
-"""Single measurements in the words of Prometheus."""
+"""Prometheus metric families."""
 
 from __future__ import annotations
 

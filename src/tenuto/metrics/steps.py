@@ -1,4 +1,4 @@
-"""Counts what happens to instances, as their shares of turns become durable."""
+"""Counts entries of instances as their shares of turns become durable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ends:
 
 
 class Count:
-    """So many."""
+    """A counter."""
 
     __slots__ = ("count",)
 
@@ -34,21 +34,21 @@ class Count:
 
 
 class StepCounts:
-    """Listens to an engine: what this process made durable, and nothing that others did."""
+    """Listens to an engine: counts the entries of this process, not of others."""
 
     def __init__(self) -> None:
         self.instances = Names(Ends)
         self.seconds = Names(Histogram)
-        """How long attempts took, from their order to their end."""
+        """Durations of attempts, from their order to their end."""
         self.failures = Names(Count)
         self.attempts = 0
-        """Attempts that were ordered, here or elsewhere."""
+        """Ordered attempts, run here or elsewhere."""
 
     def heard(self, draft: Draft) -> None:
         """Count one instance's share of a turn."""
         rows = draft.rows
         tenant, workflow = draft.held.tenant, draft.state.definition_id
-        # What is only tried out would take names from what is saved, and keep them for ever.
+        # Test runs would use up the labels of saved workflows, and keep them for ever.
         if not rows or is_rehearsed(workflow):
             return
         if draft.follow_ups:
@@ -78,7 +78,7 @@ class StepCounts:
 
 
 def began(draft: Draft, row: LogRow) -> int | None:
-    """When the attempt was ordered that ends with a row; None where there was none to run."""
+    """When the attempt that ends with a row was ordered; None if no attempt ran."""
     place = (row.node_id, row.iteration, row.attempt)
     for each in draft.rows:
         is_order = each.event_type == "NODE_DISPATCHED"

@@ -1,4 +1,4 @@
-"""What stands in for the world while an unsaved workflow is tried out."""
+"""Test runs of unsaved workflows: mocks of steps, and what runs for real."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
 
 PREFIX = "~test:"
-"""With this the ids of definitions begin that are only tried out: nobody can save one so."""
+"""The prefix of the definition ids of test runs; no saved definition can have it."""
 
 
 def inbox_of(instance_id: str) -> str:
-    """Whose events a test run sees and sends: they stand under a name that no tenant can have."""
+    """The tenant name of a test run's events; no real tenant can have it."""
     return f"{PREFIX}{instance_id}"
 
 
@@ -27,17 +27,17 @@ class Mock(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 NOT_RUN = Mock(output={})
-"""What a step gives that nobody mocked and that may not run."""
+"""The mock of a step that has none and may not run."""
 
 
 class Rehearsal(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much of a workflow that is tried out is real."""
+    """The options of a test run."""
 
     mocks: Mapping[str, Mock] = msgspec.field(default_factory=dict)
-    """By the ids of steps."""
+    """Step id → mock."""
     skips_delays: bool = False
     allows_effects: bool = False
-    """Whether what is not mocked runs for real."""
+    """Whether steps without a mock run for real."""
 
     def stand_in(self, step_id: str) -> Mock | None:
         """How a step ends without being run; None: it runs."""
@@ -46,5 +46,5 @@ class Rehearsal(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def is_rehearsed(definition_id: str) -> bool:
-    """Whether a definition is only tried out."""
+    """Whether a definition belongs to a test run."""
     return definition_id.startswith(PREFIX)
