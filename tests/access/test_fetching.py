@@ -79,7 +79,7 @@ async def test_who_does_not_answer_is_not_waited_for(site: Site, fetcher: HttpFe
     ("url", "problem"),
     [
         ("{site}/", "not an address of the public network"),
-        ("http://localhost/", "a name of no public network"),
+        ("http://localhost/", "not a name of the public network"),
         ("http://example.com/", "does not begin with https://"),
         ("https://169.254.169.254/latest", "not an address of the public network"),
         ("https://ada:secret@example.com/", "a user or a password"),

@@ -1,4 +1,4 @@
-"""Reads `compensationSteps`: what undoes which step."""
+"""Reads `compensationSteps`."""
 
 from __future__ import annotations
 

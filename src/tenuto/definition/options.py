@@ -15,7 +15,7 @@ from tenuto.model.json import JSON, kind_of
 
 
 class Encrypt:
-    """Everything (`true`), or the names of what is to be encrypted."""
+    """Everything (`true`), or the names of the variables to encrypt."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool):

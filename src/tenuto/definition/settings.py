@@ -113,7 +113,7 @@ def shared_fields(row: AnyNodeType) -> Fields:
 
 
 def readable_fields(row: AnyNodeType, *, has_routes: bool) -> Fields:
-    """Everything that may be said about a node of this type in one place; `ROUTES` if there."""
+    """All fields of a node of this type; with `ROUTES` if it has routes."""
     return _READABLE[row.tag, has_routes]
 
 

@@ -1,4 +1,4 @@
-"""Refuses what no JSON document can carry, before anything looks at it more closely."""
+"""Refuses values that no JSON document can carry, before all other checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
 def is_sound(document: JSON, place: Place) -> bool:
-    """Whether the document can be read further; every unfit value in it is reported."""
+    """Whether the document can be checked further; every unfit value in it is reported."""
     walk = _Walk(place)
     walk.value(document)
     while walk.open:
@@ -30,7 +30,7 @@ def is_sound(document: JSON, place: Place) -> bool:
 
 
 class _Walk:
-    """A walk over every value that remembers only the way to where it is."""
+    """A walk over every value that keeps only the path to the present one."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

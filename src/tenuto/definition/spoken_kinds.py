@@ -34,10 +34,10 @@ HANDLES = frozenset(
         "onError",
     ]
 )
-"""Names that have a meaning among transitions; no branch or arm can be called so."""
+"""Names that are reserved among transitions; no branch or arm can have them."""
 
 COMPILED_HANDLE = re.compile(r"(when|onError)_[0-9]+\Z")
-"""What the steps form calls the handles of its `conditions` and `onError`."""
+"""The names of the handles of `conditions` and `onError` in the steps form."""
 
 RESERVED_VARIABLES = frozenset({"input", "output", "item", "index", "last"})
 
@@ -67,10 +67,10 @@ class Expression(_Verbatim):
 
 
 class EventCondition(_Verbatim):
-    """An expression about an event; a wait without equality term costs, and is warned about."""
+    """An expression about an event; a wait without an equality term gets a warning."""
 
     def __init__(self, *, is_indexed: bool = True, is_lasting: bool = False) -> None:
-        """`is_lasting`: only what an instance has from its beginning to its end is looked up."""
+        """`is_lasting`: only values that never change during an instance can be indexed."""
         self._is_indexed = is_indexed
         self._is_lasting = is_lasting
 
@@ -143,7 +143,7 @@ class EventPattern(_Verbatim):
             place.wrong("TEN-1034", f"{shown(text)} is not an event pattern")
             return UNUSABLE
         if not self._is_subscription and is_reserved(text):
-            place.wrong("TEN-1038", f"{shown(text)} is a name that only Tenuto itself publishes")
+            place.wrong("TEN-1038", f"{shown(text)} is reserved for events that Tenuto publishes")
             return UNUSABLE
         check_length(text, place)
         return text
@@ -192,7 +192,7 @@ class OwnHandle(_Verbatim):
 
 
 class DeclaredHandle(_Verbatim):
-    """A handle that a task may answer with, beside `default` and `error`."""
+    """A handle that a task may choose, beside `default` and `error`."""
 
     def read(self, value: JSON, place: Place) -> object:
         name = Id().read(value, place)

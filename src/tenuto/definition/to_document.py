@@ -1,4 +1,4 @@
-"""Writes what surrounds a graph, and the settings of a node, as documents spell them."""
+"""Writes the fields around a graph, and the settings of a node, as in documents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tenuto.model.json import Object
 
 
 def settings_of(node: Node) -> Object:
-    """A node's settings, those of its type included; what leads where is not among them."""
+    """A node's settings, including those of its type, without edges."""
     row = BY_CONFIG[type(node.config)]
     return shared_fields(row).write(node) | row.fields.write(node.config)
 
 
 def heading(definition: Definition, title: str) -> Object:
-    """What stands above the steps or nodes; `title` is what the form calls a name."""
+    """The fields above the steps or nodes; `title` is the form's field for the name."""
     written: Object = {"id": definition.id}
     if definition.name is not None:
         written[title] = definition.name
@@ -30,7 +30,7 @@ def heading(definition: Definition, title: str) -> Object:
 
 
 def surroundings(definition: Definition, options: str) -> Object:
-    """What stands below the steps or nodes; `options` is what the form calls them."""
+    """The fields below the steps or nodes; `options` is the form's field for the options."""
     written: Object = {}
     if definition.compensation_steps:
         written["compensationSteps"] = write_compensation(definition.compensation_steps)

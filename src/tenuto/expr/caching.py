@@ -1,4 +1,4 @@
-"""Keeping what was compiled, without letting long sources take the memory."""
+"""A cache of compiled sources that bounds the memory of long ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 Made = TypeVar("Made")
 Key = TypeVar("Key", bound=Hashable)
 
-# What is compiled takes about 200 times its source. So that a cache full of the largest still fits
-# into some hundred megabytes, long sources, which are rare, have few places of their own.
+# A compiled expression takes about 200 times its source. So that a cache full of the largest fits
+# into some hundred megabytes, long sources, which are rare, have a small cache of their own.
 _SHORT: Final = 256
 _SHORT_KEPT: Final = 2048
 _LONG_KEPT: Final = 64

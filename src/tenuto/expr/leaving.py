@@ -11,7 +11,7 @@ from tenuto.expr.errors import ExpressionError
 from tenuto.expr.numerals import number_text
 from tenuto.expr.values import UNDEFINED, Lazy, Operand, Undefined, Value
 
-# What a number, a literal, a comma or a pair of brackets counts for.
+# The bytes that a number, a literal, a comma or a pair of brackets counts for.
 _SMALL = 4
 
 

@@ -37,7 +37,7 @@ class Part:
     _operator: str | None = field(repr=False, compare=False)
 
     def miss(self, frame: Frame) -> Miss | None:
-        """What is wrong with this part, or None when it holds."""
+        """Why this part fails, or None if it holds."""
         try:
             if truthy(self._whole(frame)):
                 return None

@@ -1,4 +1,4 @@
-"""Which parts of an instance stay what they are from its first entry to its last."""
+"""The parts of an instance that never change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEVER_CHANGES = (
 
 
 def is_fixed(condition: SplitCondition) -> tuple[bool, ...]:
-    """Of each capture, whether it stays what it is: it follows from the input, or from nothing."""
+    """Whether each capture never changes: it depends only on the input, or on nothing."""
     return tuple(all(map(_never_changes, capture.paths)) for capture in condition.captures)
 
 

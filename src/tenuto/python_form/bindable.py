@@ -1,4 +1,4 @@
-"""Which parameters of a task no JSON value can ever fit."""
+"""Parameters of a task that no JSON value can be converted to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_JSON: tuple[type, ...] = (set, frozenset, bytes, bytearray, complex, memory
 def unbindable(task: TaskFunction[..., Any]) -> Iterator[tuple[str, str]]:
     """Each such parameter with its type.
 
-    Only plain classes are judged: what is abstract, generic or not there yet may fit.
+    Only plain classes are checked: an abstract, generic or undefined type may fit.
     """
     for parameter in task.binding.data.parameters.values():
         if parameter.kind in {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:

@@ -1,4 +1,4 @@
-"""Lets a whole file be read before anything is told about its faulty workflow functions."""
+"""Collects errors of workflow functions, so that a whole file is read before they are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def collecting() -> Iterator[list[InvalidDefinition]]:
 
 
 def is_collected(error: InvalidDefinition) -> bool:
-    """Whether somebody collects such errors; then this is one of them."""
+    """Add an error to the collected ones; False if errors are not collected."""
     found = _FAULTY.get()
     if found is None:
         return False

@@ -17,14 +17,14 @@ from tenuto.python_form.written import write
 
 
 class Written(NamedTuple):
-    """A graph, and what may not be meant in it."""
+    """A graph, and its warnings."""
 
     graph: Object
     warnings: tuple[Problem, ...]
 
 
 def write_graph(trace: Trace) -> Written:
-    """Nodes, edges and compensation of what a trace has written down."""
+    """Nodes, edges and compensation of a trace."""
     names = name_steps(trace)
     edges = wire(trace, names)
     written: Object = {

@@ -1,7 +1,7 @@
-"""Values that will exist when the workflow runs, as a workflow function holds them.
+"""Future values: placeholders in a workflow function for values that exist when the workflow runs.
 
-Reading from one and computing with one gives another: an expression. Whatever needs the value now
-is told to the trace, which says what to write instead.
+Reading from one and computing with one gives another: an expression. An operation that needs the
+value now is reported to the trace, which advises what to write instead.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class FutureValue:
     def __abs__(self) -> FutureValue:
         return _within(self, "Math.abs")
 
-    # Needing it now. What is given back lets the function go on, so that more is found at once.
+    # Needing it now. The result lets the function continue, so that further problems are found.
 
     def __bool__(self) -> bool:
         _refuse(self, Misuse.DECIDED)
@@ -237,7 +237,7 @@ def formula_of(value: FutureValue) -> Formula:
 
 
 def step_of(value: FutureValue) -> Step | None:
-    """The step whose own result this is; None for a part of one and for what is computed."""
+    """The step whose whole result this is; None for a part of a result or a computed value."""
     found: Step | None = object.__getattribute__(value, "_tenuto_step")
     return found
 
@@ -248,13 +248,13 @@ def trace_of(value: FutureValue) -> Trace:
 
 
 def about(value: FutureValue) -> str:
-    """What it is, in words."""
+    """A description of the value."""
     found: str = object.__getattribute__(value, "_tenuto_about")
     return found
 
 
 def spell(value: object, beside: FutureValue) -> Formula:
-    """Any operand as a formula; one that is no JSON is told to the trace of the value beside it."""
+    """Any operand as a formula; one that is not JSON is reported to the trace of `beside`."""
     return trace_of(beside).spelled(value)
 
 
@@ -272,7 +272,7 @@ def _computed(
 
 
 def _remainder(value: FutureValue, other: object, *, is_reversed: bool = False) -> FutureValue:
-    """With the sign of the divisor, as in Python; an expression's has that of the dividend."""
+    """With the sign of the divisor, as in Python; in an expression it has that of the dividend."""
     left, right = _sides(value, "%", other, is_reversed=is_reversed)
     once = formula.binary(formula.binary(left, "%", right), "+", right)
     return _made(value, formula.binary(once, "%", right))

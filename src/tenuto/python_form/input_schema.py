@@ -1,7 +1,7 @@
-"""What the parameters of a workflow function ask of its input: the schema that starts are held to.
+"""The input schema of a workflow function, from the annotations of its parameters.
 
-It asks for what their annotations would convert: whoever passes such a value on to a task learns at
-the start that it does not fit, not from the task.
+It accepts the values that can be converted to the annotated types, so that a wrong input is refused
+at the start and not by a task.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tenuto.tasks import hints
 
 
 def input_schema(data: inspect.Signature) -> Object | None:
-    """The schema, or None where anything fits: one parameter is the whole input, several parts."""
+    """The schema, None if any input fits: one parameter is the whole input, several its parts."""
     parameters = data.parameters.values()
     schemas, shared = _schemas(list(parameters))
     whole: Object
@@ -31,7 +31,7 @@ def input_schema(data: inspect.Signature) -> Object | None:
 
 
 def _schemas(parameters: list[inspect.Parameter]) -> tuple[dict[str, Object], Object]:
-    """What is asked of parameters by name, and what these schemas share."""
+    """The schemas of parameters by name, and their shared definitions."""
     asking = [each for each in parameters if hints.needs_conversion(each.annotation)]
     found = hints.schemas([each.annotation for each in asking])
     if found is None:
@@ -47,5 +47,5 @@ def _schemas(parameters: list[inspect.Parameter]) -> tuple[dict[str, Object], Ob
 
 
 def _or_null(schema: Object) -> Object:
-    """A parameter with a default may be left out, and null stands for that."""
+    """A parameter with a default may be left out, or be null."""
     return {"anyOf": [schema, {"type": "null"}]}

@@ -38,7 +38,7 @@ def one_of(*values: object) -> Any:
 
 
 def choice(trace: Recording, join: Step, values: Sequence[object], holder: Step) -> FutureValue:
-    """What a join of any went on with: it noted which of its sources were there when it did."""
+    """The value of the source with which an `any` join continued; the join records its sources."""
     chosen: list[str | Formula] = []
     for number, value in enumerate(values[:-1], start=1):
         assert isinstance(value, FutureValue)

@@ -1,4 +1,4 @@
-"""Says of each problem of a compiled document which line of the function it comes from."""
+"""Maps problems of a compiled document to lines of the workflow function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NODE = re.compile(r"\$\.(nodes|compensationSteps)\[(\d+)\](?:\.config)?\.?(.*)"
 def located(
     problems: Iterable[Problem], described: Described, around: Place
 ) -> tuple[Problem, ...]:
-    """The same, with lines of Python in place of paths in a document nobody wrote."""
+    """The same problems, with lines of Python in place of paths in the generated document."""
     return tuple(_located(problem, described, around) for problem in problems)
 
 

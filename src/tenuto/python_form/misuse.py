@@ -1,4 +1,4 @@
-"""What cannot be done with a value that exists only later."""
+"""Operations that a future value does not support."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Misuse(enum.Enum):
-    """Ways to need a value now."""
+    """Kinds of operations that need a value now."""
 
     DECIDED = "to decide on it"
     SEARCHED = "to look into it"

@@ -21,10 +21,10 @@ class Names:
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._last: dict[str, int] = {}
-        """The last number given to a name that was wanted several times."""
+        """The last number appended to a name that is used several times."""
 
     def take(self, wanted: str) -> str:
-        """`wanted`, or the next of its kind that is free, in letters that an id may have."""
+        """`wanted` in valid characters, with the next free number if it is taken."""
         base = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)
         base = base if NAME.match(base[:1]) else f"_{base}"
         base = base if _is_usable(base) else f"{base.lstrip('_')}_"
@@ -38,7 +38,7 @@ class Names:
         return name
 
     def take_given(self, name: str) -> bool:
-        """Whether a name that somebody chose is free; then it is taken."""
+        """Take a name that the user chose; False if it is taken already."""
         is_free = name not in self._taken
         self._taken.add(name)
         return is_free
@@ -100,5 +100,5 @@ def _held(variables: Mapping[str, object]) -> Iterator[tuple[int, str]]:
 
 
 def _is_usable(name: str) -> bool:
-    """Whether it can also be a variable of the context, which it will be."""
+    """Whether it can also be a variable of the context."""
     return name not in RESERVED_VARIABLES and not name.startswith("__")

@@ -1,4 +1,4 @@
-"""Takes down the calls of tasks while a workflow is described, as `tenuto.tasks` asks for."""
+"""The recorder of calls of tasks while a workflow is described."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, StepCall
 
 
 class Recording(Trace):
-    """A trace to which tasks tell that they are called."""
+    """A trace that records calls of tasks."""
 
     def call(
         self, order: Order, args: Sequence[object], kwargs: Mapping[str, object]
@@ -62,17 +62,17 @@ class Recording(Trace):
         """A step is prepared: it has still to be called."""
         name = step._order().task.name  # noqa: SLF001 - the recorder is who an order is for
         told = Told(
-            f"`{name}` is not called here: what is said about it is no step yet",
+            f"`{name}` is not called here: options alone make no step",
             f"Call it: `{name}.after(…)(…)`.",
         )
         self.unused[step] = told, self.here()
 
     def used(self, step: StepCall[..., Any]) -> None:
-        """A prepared step is called, or more is said about it."""
+        """A prepared step is called, or gets another option."""
         self.unused.pop(step, None)
 
     def handle_error(self, step: Step, handler: Callable[..., object]) -> None:
-        """What happens when `step` fails for good."""
+        """Record the handler of a final failure of `step`."""
         error = FutureValue(
             self,
             formula.member(formula.output_of(step), "error"),
@@ -84,7 +84,7 @@ class Recording(Trace):
     def describe(self, handler: Callable[..., object], error: FutureValue | None = None) -> object:
         """Call a handler so that it describes its steps; a task is one step by itself.
 
-        A task gets the error if there is one, else what a step without input gets.
+        A task gets the error if there is one, else the input of a step without one.
         """
         if not isinstance(handler, TaskFunction | StepCall):
             return handler() if error is None else handler(error)
@@ -117,7 +117,7 @@ class Recording(Trace):
         return self.value_of(step, f"the result of task `{task.name}`")
 
     def known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
-        """A task that is used; refused where it is none that can run, or its name means another."""
+        """Register a used task; refuse one that cannot run, or whose name another task has."""
         other = self.tasks.setdefault(task.name, task)
         if other is not task and other.fn is not task.fn:
             self.refuse(
@@ -145,9 +145,9 @@ class Recording(Trace):
     def arguments(
         self, called: Signed, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Given | None:
-        """The input that a call spells: one parameter takes all of it, several are named in it.
+        """The input of a call: one parameter takes all of it, several are members of it.
 
-        None: there is none, because nothing is taken, or what was given does not fit.
+        None: the task has no parameters, or the arguments do not fit.
         """
         data = called.data
         try:
@@ -182,7 +182,7 @@ class Recording(Trace):
             self.handle_error(step, order.on_error)
 
     def _refuse_no_result(self, value: object) -> None:
-        """Refuse to begin after something that never ends, because it is no step."""
+        """Refuse `.after` with a value that is not a step."""
         found = list(futures_in(value))
         if found and all(formula_of(each).waits_for for each in found):
             return
@@ -199,7 +199,7 @@ class Recording(Trace):
         self.refuse("TEN-1109", f"`.after` takes the results of steps, and {what}", advice)
 
     def joined_any(self, values: Sequence[object], what: str) -> Step | None:
-        """A step of its own that goes on with the first of several."""
+        """A join step that continues with the first of several steps."""
         sources: list[Step] = []
         for value in values:
             waits_for = self.waits_for(value)
@@ -237,7 +237,7 @@ class Recording(Trace):
         return step
 
     def _home_of(self, sources: list[Step]) -> Block:
-        """The block in which several steps can be joined: the innermost that is around them all."""
+        """The innermost block around several steps, in which they can be joined."""
         for block in self.block.around:
             if all(block in source.block.around for source in sources):
                 return block
@@ -269,7 +269,7 @@ class Recording(Trace):
 
 
 class Signed(Struct, frozen=True, eq=False):
-    """Something that can be called in a workflow: what it is, and how."""
+    """A callable of a workflow: its kind, name, place and parameters."""
 
     what: str
     name: str

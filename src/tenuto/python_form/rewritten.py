@@ -1,7 +1,7 @@
-"""Python that cannot decide now, rewritten as what can be said: operators, or text.
+"""Rewrites Python tests on future values with the operators `&`, `|`, `~`, or as text.
 
 `a > 1 and not b` is `(a > 1) & ~b`; `"vip" in order["tags"]` is `ctx.input.tags.includes('vip')`.
-It is advice: what it cannot spell exactly it leaves to other words.
+It is used for advice: a test that it cannot rewrite exactly gets none.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _COMPUTED: Mapping[type[ast.operator], str] = {
 }
 
 Names = Mapping[str, object]
-"""What the variables around hold."""
+"""Variables in scope → their values."""
 
 
 def with_operators(test: ast.expr, names: Names) -> str | None:
-    """A test with `&`, `|` and `~`; None where these would mean something else."""
+    """A test with `&`, `|` and `~`; None if these would have another meaning."""
     try:
         return ast.unparse(_operators(test, names))
     except _Unspoken:
@@ -46,7 +46,7 @@ def with_operators(test: ast.expr, names: Names) -> str | None:
 
 
 def as_text(node: ast.expr, names: Names) -> str | None:
-    """An expression as text says it; None for what it does not say."""
+    """Python code as the text of an expression; None if there is no equivalent."""
     try:
         return _text(node, names)
     except _Unspoken:
@@ -64,7 +64,7 @@ def as_template(node: ast.expr, names: Names) -> str | None:
 
 
 def expected_text(value: FutureValue, names: Names) -> str:
-    """The expression of a future value, its steps called as their variables are now."""
+    """The expression of a future value, with the present variables as names of its steps."""
     held = {
         id(step_of(each)): name for name, each in names.items() if isinstance(each, FutureValue)
     }
@@ -84,7 +84,7 @@ def known_text(value: object) -> str | None:
 
 
 class _Unspoken(Exception):
-    """Something that cannot be said so."""
+    """The code has no equivalent."""
 
 
 def _operators(node: ast.expr, names: Names) -> ast.expr:
@@ -106,7 +106,7 @@ def _operators(node: ast.expr, names: Names) -> ast.expr:
 
 
 def _operand(node: ast.expr, names: Names) -> ast.expr:
-    """One side of `&` or `|`: nothing for which these mean something else in Python."""
+    """An operand of `&` or `|`, for which these operators have no other meaning in Python."""
     known: object = None
     match node:
         case ast.Constant(value=known):

@@ -1,4 +1,4 @@
-"""What a workflow function is called with: stand-ins for its input and its context."""
+"""The arguments of a workflow function: future values for its input and its context."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FutureContext:
 
 
 def refuse_function(fn: object) -> None:
-    """InvalidDefinition for what cannot describe a workflow."""
+    """InvalidDefinition unless `fn` can describe a workflow."""
     if not inspect.isfunction(inspect.unwrap(fn)) if callable(fn) else True:
         _refuse("TEN-1101", Place("?", 0), f"{fn!r} is not a function", "Put @workflow above one.")
     function = inspect.unwrap(fn)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def refuse_function(fn: object) -> None:
         _refuse(
             "TEN-1101",
             place,
-            f"`{name}` takes `*` or `**`, and there is no input that says how many",
+            f"`{name}` takes `*` or `**`, and the input does not give their number",
             "Name its parameters.",
         )
     _refuse_writing_outside(code)

@@ -1,4 +1,4 @@
-"""Calls a workflow function, and keeps what it described."""
+"""Calls a workflow function, and returns its description."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ _UNEXPECTED = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'"
 
 
 class Described(Struct, frozen=True, eq=False):
-    """What a workflow function said."""
+    """The description of a workflow function."""
 
     graph: Object
     places: tuple[Place, ...]
-    """Where each node of the graph was said, in the same order."""
+    """The place of each node of the graph, in the same order."""
     undone: tuple[Place, ...]
-    """Where each step was said that something undoes, in the order of the compensation."""
+    """The places of the steps with a compensation, in the order of the compensation."""
     tasks: tuple[tuple[TaskFunction[..., Any], TaskFunction[..., Any] | None], ...]
-    """The tasks that it calls, each with what undid it then."""
+    """The tasks that it calls, each with its compensation at that time."""
     children: tuple[WorkflowFunction[..., Any], ...]
     warnings: tuple[Problem, ...]
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something was declared since that undoes a task which it calls."""
+        """Whether a compensation of one of its tasks was declared since."""
         return any(task.undone_by is not undo for task, undo in self.tasks)
 
 
 class NotYet(Exception):
-    """The function names something that is not defined yet."""
+    """The function uses a name that is not defined yet."""
 
 
 def describe(
     name: str, fn: Callable[..., Any], called: Called, place: Place, *, may_wait: bool
 ) -> Described:
-    """Call `fn` with stand-ins; InvalidDefinition lists everything that is wrong with it.
+    """Call `fn` with future values; InvalidDefinition lists all problems.
 
-    NotYet, if it `may_wait`, when it names something that is still to be defined.
+    NotYet, if it `may_wait`, when it uses a name that is not defined yet.
     """
     trace = Recording(name, inspect.unwrap(fn).__code__, place)
     token = RECORDER.set(trace)
@@ -98,7 +98,7 @@ def describe(
 
 
 def _refuse_looks(trace: Trace) -> None:
-    """Refuse `is None` and `isinstance`, which a stand-in answers for itself."""
+    """Refuse `is None` and `isinstance`, which test the future value itself."""
     held = trace.variables()
     for look in looks(trace.code):
         if isinstance(held.get(look.name), FutureValue):
@@ -106,8 +106,8 @@ def _refuse_looks(trace: Trace) -> None:
             instead = "Decide in a task." if text is None else f'Write `with when("{text}"):`.'
             trace.refuse(
                 "TEN-1104",
-                f"`{look.word}` looks at what stands for `{look.name}` now, and not at the value, "
-                "which exists only when the workflow runs",
+                f"`{look.word}` tests the placeholder of `{look.name}`, and not the value, which "
+                "exists only when the workflow runs",
                 instead,
                 Place(trace.place.file, look.node.lineno),
             )

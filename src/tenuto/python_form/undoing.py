@@ -1,4 +1,4 @@
-"""What undoes a step: what its task declares, or what is said about the step itself."""
+"""Compensations of steps: declared by the task, or set for the step."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from tenuto.python_form.recording import Recording
 
 MISFIT = "TEN-1123"
-"""What is to undo a step does not fit it."""
+"""A compensation does not fit its step."""
 
 
 class Undone(Struct, frozen=True, eq=False):
-    """A step, and what undoes it."""
+    """A step, and its compensation."""
 
     step: Step
     task: TaskFunction[..., Any]
     given: Given | None = None
-    """None: it gets what the step gave, and all that `ctx.undo` has."""
+    """None: it gets the output of the step, and `ctx.undo`."""
     condition: Expression | None = None
 
 
 def undoing(trace: Recording, step: Step, order: Order) -> Undone | None:
-    """What undoes a step that calls a task; None if nothing does."""
+    """The compensation of a step that calls a task; None if it has none."""
     said = order.undo or Reversal()
     if said.by is None:
         return None
@@ -80,7 +80,7 @@ def write_given(given: Given) -> JSON:
 
 
 def _part(value: object) -> JSON:
-    """A part of an object, in which text that is all a path would be looked up."""
+    """A part of an object, in which a text that is a path would be evaluated."""
     match value:
         case str() as text if is_rooted_path(text):
             return f"{{{{{json.dumps(text)}}}}}"
@@ -140,15 +140,15 @@ def _said(trace: Recording, task: TaskFunction[..., Any], by: object, output: Fu
 
 
 def _called(trace: Recording, by: Callable[..., object], output: FutureValue) -> Found:
-    """What a function calls that is called with what the step gave."""
+    """The call in a function of the step's output."""
     calls: list[tuple[Order, Given | None]] = []
     with trace.only_calls(calls.append):
         by(output)
     if len(calls) != 1:
         trace.refuse(
             MISFIT,
-            f"what undoes a step is one task, and this calls {len(calls) or 'none'}",
-            "Call one task in it, which does all that there is to do.",
+            f"a compensation is one task, and this calls {len(calls) or 'none'}",
+            "Call one task in it, which does everything.",
         )
         return None
     [(order, given)] = calls
@@ -162,7 +162,7 @@ def _called(trace: Recording, by: Callable[..., object], output: FutureValue) ->
 
 
 def _refuse_unseen(trace: Trace, used: Iterable[Step], step: Step) -> None:
-    """Refuse what is inside a loop that the step is not in."""
+    """Refuse values from inside a loop that the step is not in."""
     for each in used:
         inside = [block for block in each.block.around if block.is_loop]
         if any(block not in step.block.around for block in inside):
@@ -176,7 +176,7 @@ def _refuse_unseen(trace: Trace, used: Iterable[Step], step: Step) -> None:
 def _refuse_misfit(
     trace: Trace, task: TaskFunction[..., Any], undo: TaskFunction[..., Any]
 ) -> None:
-    """Refuse a function that asks for more than the task gives, as far as annotations tell."""
+    """Refuse a function that needs more than the output of the task, judged by annotations."""
     parameters = undo.binding.data.parameters.values()
     needed = [
         each.name

@@ -1,4 +1,4 @@
-"""What a line of source does with a value that it needs now, in the words of the source.
+"""The use of a future value in a line of source that needs the value now.
 
 The kind of misuse and the place in the syntax tree say which word needs the value. Versions of
 Python give a test different places: that of the tested value, or that of the statement around it.
@@ -23,18 +23,18 @@ _Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Usage(NamedTuple):
-    """What a line of code does with a value."""
+    """The use of a value in a line of code."""
 
     word: str
     """The keyword or function that needs the value: `if`, `and`, `len()`, `an f-string`."""
     node: ast.AST | None
-    """What it needs it in: the whole test, the call, the list; None if unknown."""
+    """The syntax node around the value: the whole test, the call, the list; None if unknown."""
     is_test: bool = False
-    """Whether it stands where a test may be written as text."""
+    """Whether a test may be written as text there."""
 
 
 def usage(frame: FrameType, misuse: Misuse) -> Usage | None:
-    """What the line that is running does with a value; None if unknown."""
+    """The use of a value in the running line; None if unknown."""
     path = path_at(frame)
     match misuse, path[-1] if path else None:
         case _, None:
@@ -93,12 +93,12 @@ def _call(node: ast.Call, misuse: Misuse, called: object) -> Usage | None:
 
 
 def _spread(items: Sequence[ast.expr]) -> ast.expr | None:
-    """What is written behind a `*` among items."""
+    """The value behind a `*` among items."""
     return next((each.value for each in items if isinstance(each, ast.Starred)), None)
 
 
 def _decision(path: Sequence[ast.AST]) -> Usage | None:
-    """The largest test that the value is part of, and the word that asks for it."""
+    """The largest test that the value is part of, and its keyword."""
     found: Usage | None = None
     inner: ast.AST | None = None
     for node, outer in zip(reversed(path), [*reversed(path[:-1]), None], strict=True):
@@ -115,7 +115,7 @@ def _decision(path: Sequence[ast.AST]) -> Usage | None:
 def _asked(  # noqa: C901 - one for each word
     node: ast.AST, inner: ast.AST | None, outer: ast.AST | None
 ) -> tuple[str, ast.AST] | None:
-    """The word with which `node` asks whether `inner`, or some part of it, is true."""
+    """The keyword with which `node` tests whether `inner`, or a part of it, is true."""
     match node:
         case ast.BoolOp(op=ast.And()):
             return "and", node
@@ -149,7 +149,7 @@ def _asked(  # noqa: C901 - one for each word
 
 
 def _is_test(path: Sequence[ast.AST], node: ast.AST) -> bool:
-    """Whether `node` is all of what `when` and its like are given."""
+    """Whether `node` is the whole condition of `when`, `otherwise` or `repeat_while`."""
     if node not in path:
         return False
     match path[path.index(node) - 1]:

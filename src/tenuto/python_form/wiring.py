@@ -1,9 +1,9 @@
-"""Turns what steps use into edges.
+"""Turns the dependencies of steps into edges.
 
-Every edge is required. A step has an edge from each step of its own segment that it uses, else
-from what its segment comes after: the barrier before it, or the head of its block. What lies
-before that is waited for there. What a block uses from outside, the head of the block waits for;
-so the steps in it need no edge of their own to it, and a side that is not taken waits for nothing.
+Every edge is required. A step has an edge from each step of its own segment that it uses, or else
+from the entry of its segment: the barrier before it, or the head of its block. The entry waits for
+earlier steps. The head of a block waits for the values that the block uses from outside; so the
+steps in it need no edge to those, and a side that is not taken waits for nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tenuto.python_form.step import GO, Block, Exit, Step
 from tenuto.python_form.trace import Trace, only_the_last
 
 Edges = dict[Step, dict[Exit, None]]
-"""For each step where the edges into it come from, in order."""
+"""For each step the sources of its incoming edges, in order."""
 
 
 def wire(trace: Trace, names: Names) -> Edges:
@@ -99,14 +99,14 @@ class _Wiring:
         )
 
     def _fold_into_its_only_user(self, join: Step) -> None:
-        """A join of any that one step alone waits for, and nothing else, is that step's own."""
+        """An `any` join that only one step waits for is merged into that step."""
         if join.base != "after_any":
             return
         users = [step for step, sources in self._edges.items() if Exit(join, GO) in sources]
         for user in users:
             others = [each.step for each in self._edges[user] if each.step is not join]
             if any(each in join.sources for each in others):
-                # What it waits for anyway is among the ones of which one is enough.
+                # A step that it needs anyway is among those of which one is enough.
                 del self._edges[user][Exit(join, GO)]
         users = [step for step in users if Exit(join, GO) in self._edges[step]]
         if len(users) == 1 and users[0].block is join.block and len(self._edges[users[0]]) == 1:
@@ -123,7 +123,7 @@ class _Wiring:
         step.block.remove(step)
 
     def _enter(self, step: Step) -> None:
-        """Let a step that nothing of its own segment comes before wait for the segment's entry."""
+        """Let a step without a predecessor in its segment wait for the segment's entry."""
         entry = step.block.entries[step.segment]
         if entry is None or step.sources:
             return
@@ -131,14 +131,14 @@ class _Wiring:
             self._edges[step] = {entry: None, **self._edges[step]}
 
     def _comes_from(self, step: Step, source: Step) -> bool:
-        """Whether an edge from `source` means that the entry of the step's segment is passed."""
+        """Whether `source` itself comes after the entry of the step's segment."""
         item = step.block.item_of(source)
         if item is None or item.segment != step.segment:
             return False
         return all(self._comes_from(step, each) for each in source.sources)
 
     def _all_before(self, barrier: Step) -> Iterator[Exit]:
-        """The ends of everything in the segment that a barrier ends."""
+        """The last steps of the segment that a barrier ends."""
         steps = barrier.block.at(barrier.segment)
         used = {each for step in steps if step.join != "any" for each in self._edges[step]}
         joined = [{Exit(each, each.handle) for each in step.sources} for step in steps]
@@ -153,7 +153,7 @@ class _Wiring:
                 yield Exit(step, step.handle)
 
     def _ends(self, head: Step) -> Iterator[Exit]:
-        """Where the sides of a decision end, whichever is taken."""
+        """The last steps of all sides of a decision."""
         for block in head.branches:
             yield from self._ends_of(block)
         if head.branches[-1].handle != ELSE:
@@ -175,7 +175,7 @@ class _Wiring:
                 yield Exit(step, step.handle)
 
     def _gather(self, head: Step, ends: Iterable[Exit]) -> Exit:
-        """A join behind a decision, which waits for what has been taken of it."""
+        """A join behind a decision, which waits for the taken sides."""
         config: dict[str, object] = {"branches": [{"id": GO, "when": "true"}]}
         step = Step("condition", "", head.block, head.place, config=config, handle=GO, join="all")
         step.segment = head.segment

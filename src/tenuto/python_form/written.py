@@ -1,4 +1,4 @@
-"""What can be written down: JSON in which future values may stand."""
+"""JSON in which future values may stand."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _DEEPEST = 100
 
 
 class NotTraceable(Exception):
-    """A value that no definition can hold; the message goes on after the name of its place."""
+    """A value that no definition can hold; the message continues after the name of its place."""
 
 
 class Expression(Struct, frozen=True, eq=False):
-    """An expression where a field holds one by itself, without `{{…}}`."""
+    """An expression in a field that holds one without `{{…}}`."""
 
     formula: Formula
     is_text: bool = False
-    """Whether the user wrote it, so that the steps it names have still to be found."""
+    """Whether the user wrote it as text, in which step names have still to be resolved."""
 
 
 def plain_json(value: object, depth: int = 0) -> object:
-    """`value` in plain JSON, with the future values left in it; NotTraceable if it is none."""
+    """`value` in plain JSON, with its future values; NotTraceable if it is not JSON."""
     if depth > _DEEPEST:
         raise NotTraceable(f"is nested more than {_DEEPEST} deep, or holds itself")
     match value:
@@ -53,7 +53,7 @@ def plain_json(value: object, depth: int = 0) -> object:
 
 
 def instead_of(value: object) -> str | None:
-    """What to write for something that has a form in JSON but is none itself."""
+    """What to write for a value that has a JSON form but is not JSON itself."""
     match value:
         case enum.Enum():
             return f"Pass its value: `{type(value).__name__}.{value.name}.value`."
@@ -71,7 +71,7 @@ def instead_of(value: object) -> str | None:
 
 
 def futures_in(value: object) -> Iterator[FutureValue]:
-    """Every future value in what is to be written."""
+    """Every future value in `value`."""
     match value:
         case FutureValue():
             yield value
@@ -86,7 +86,7 @@ def futures_in(value: object) -> Iterator[FutureValue]:
 
 
 def write(value: object) -> JSON:
-    """The JSON of what was written down, once every step has its id."""
+    """The final JSON, once every step has its id."""
     match value:
         case FutureValue():
             return f"{{{{{formula_of(value).text()}}}}}"
@@ -101,7 +101,7 @@ def write(value: object) -> JSON:
 
 
 def _by_field(value: object, depth: int) -> object:
-    """A dataclass or Struct, which may hold future values; a model holds none, it checks."""
+    """A dataclass or Struct, which may hold future values; a model validates, so it holds none."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     elif isinstance(value, Struct):

@@ -29,7 +29,7 @@ class Assignees:
         if not {"users", "roles"} & set(value):
             place.wrong(
                 "TEN-1018",
-                "nobody could decide: `users` or `roles` is needed",
+                "no one could decide: `users` or `roles` is needed",
                 'Say who may decide, for example `{"users": ["ann"], "roles": ["manager"]}`.',
             )
             return UNUSABLE
@@ -40,12 +40,12 @@ class Assignees:
 
 
 class Ahead(Length):
-    """A length of time that is not none: people have to have some."""
+    """A duration above zero: people need time."""
 
     def read(self, value: JSON, place: Place) -> object:
         length = super().read(value, place)
         if isinstance(length, Duration) and not length.months and not length.span:
-            place.wrong("TEN-1015", "nobody can decide in no time", "Write for example `P3D`.")
+            place.wrong("TEN-1015", "the duration is zero", "Write for example `P3D`.")
             return UNUSABLE
         return length
 

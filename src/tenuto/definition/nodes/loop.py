@@ -16,7 +16,7 @@ from tenuto.model.json import JSON, Object
 
 
 class Enough:
-    """So many completed iterations, or an expression about the results so far."""
+    """A number of completed iterations, or an expression about the results so far."""
 
     def read(self, value: JSON, place: Place) -> object:
         kind = Expression() if isinstance(value, str) else Whole(least=1)
