@@ -27,7 +27,7 @@ from tenuto.engine.held import Held
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
-from tenuto.metrics.breakers import of_breakers
+from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tenuto.events.given import GivenEvent, Reading
-from tenuto.events.ids import given_id_problems, id_problems
-from tenuto.events.names import name_problems
-from tenuto.events.patterns import fits
+from tenuto.events.fields import GivenEvent, Reading
+from tenuto.events.names import fits, given_id_problems, id_problems, name_problems
 from tenuto.events.reading import read_events
 
 __all__ = [

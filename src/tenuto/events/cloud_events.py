@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import cast
 from urllib.parse import unquote
 
-from tenuto.events.fields import Fields
-from tenuto.events.given import GivenEvent, Reading
-from tenuto.events.ids import OF_CLOUD_EVENTS
-from tenuto.events.names import name_problems
+from tenuto.events.fields import Fields, GivenEvent, Reading
+from tenuto.events.names import OF_CLOUD_EVENTS, name_problems
 from tenuto.model.ids import LONGEST_ID
 from tenuto.model.json import JSON, Object
 

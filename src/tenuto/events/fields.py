@@ -1,15 +1,33 @@
-"""Reads the fields of an event one by one, and collects all problems."""
+"""Events as they are published, before they are stored, and the reading of their fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TypeAlias
 
-from tenuto.events.ids import id_problems
+from msgspec import Struct
+
+from tenuto.events.names import id_problems
 from tenuto.model.checks import length_problems, unknown_names
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import Problem
-from tenuto.model.json import Object, json_problem, kind_of
+from tenuto.model.json import JSON, Object, json_problem, kind_of
+
+
+class GivenEvent(Struct, frozen=True, kw_only=True):
+    """A valid event that is not stored yet."""
+
+    pattern: str
+    payload: JSON = None
+    id: str | None = None
+    """None: it gets a new id, and is never a duplicate."""
+    correlation_id: str | None = None
+    timestamp: datetime | None = None
+
+
+Reading: TypeAlias = GivenEvent | tuple[Problem, ...]
+"""An event, or all its problems."""
 
 
 class Fields:

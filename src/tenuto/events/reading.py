@@ -1,12 +1,33 @@
-"""Documents with one or several events, native or CloudEvents."""
+"""Reads documents with one or several events, native or CloudEvents."""
 
 from __future__ import annotations
 
 from tenuto.events.cloud_events import is_cloud_event, read_cloud_event
-from tenuto.events.given import Reading
-from tenuto.events.native import NOT_AN_EVENT, read_native
+from tenuto.events.fields import Fields, GivenEvent, Reading
+from tenuto.events.names import given_id_problems, name_problems
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.json import JSON, kind_of
+from tenuto.model.json import JSON, Object, kind_of
+
+NOT_AN_EVENT = "TEN-2020"
+
+
+def read_native(value: Object, path: str = "$") -> Reading:
+    """The event of an object in Tenuto's own form, or all its problems."""
+    fields = Fields(value, path, NOT_AN_EVENT)
+    fields.only(("id", "pattern", "payload", "correlationId", "timestamp"))
+    pattern = fields.text("pattern", is_required=True) or ""
+    given = GivenEvent(
+        pattern=pattern,
+        payload=value.get("payload"),
+        id=fields.text("id"),
+        correlation_id=fields.id("correlationId"),
+        timestamp=fields.moment("timestamp"),
+    )
+    fields.problems += given_id_problems(given.id, f"{path}.id")
+    if pattern:
+        fields.problems += name_problems(pattern, f"{path}.pattern")
+    return tuple(fields.problems) or given
+
 
 MOST_AT_ONCE = 1_000
 

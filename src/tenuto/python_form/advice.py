@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from tenuto.python_form.misuse import Misuse
+from tenuto.python_form.future import Misuse
 from tenuto.python_form.rewritten import Names, as_template, as_text, with_operators
 from tenuto.python_form.usage import Usage
 

@@ -6,16 +6,30 @@ value now is reported to the trace, which advises what to write instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.misuse import Misuse
 
 if TYPE_CHECKING:
     from tenuto.python_form.step import Step
     from tenuto.python_form.trace import Trace
+
+
+class Misuse(enum.Enum):
+    """Kinds of operations that need a value now."""
+
+    DECIDED = "to decide on it"
+    SEARCHED = "to look into it"
+    REPEATED = "to go through it"
+    MEASURED = "to measure it"
+    CONVERTED = "to make a number of it"
+    WRITTEN = "to write it into text"
+    HASHED = "to use it as a key"
+    CALLED = "to call it"
+    CHANGED = "to change it"
 
 
 class FutureValue:
@@ -302,7 +316,3 @@ def _made(value: FutureValue, what: Formula) -> FutureValue:
 
 def _refuse(value: FutureValue, misuse: Misuse) -> None:
     trace_of(value).misused(about(value), misuse)
-
-
-Traced = Callable[[FutureValue], object]
-"""A function that is described when it is called with a future value."""

@@ -11,9 +11,9 @@ from msgspec import Struct
 from tenuto.model.errors import TenutoError
 from tenuto.model.graph import ERROR
 from tenuto.python_form import formula
-from tenuto.python_form.bindable import unbindable
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, about, formula_of
+from tenuto.python_form.parameters import unbindable
 from tenuto.python_form.step import Block, Step
 from tenuto.python_form.trace import Given, Told, Trace
 from tenuto.python_form.undoing import undoing

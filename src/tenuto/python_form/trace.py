@@ -17,8 +17,7 @@ from tenuto.python_form import formula, places
 from tenuto.python_form.advice import advice_on
 from tenuto.python_form.control_flow import try_around
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.future import FutureValue, formula_of, trace_of
-from tenuto.python_form.misuse import Misuse
+from tenuto.python_form.future import FutureValue, Misuse, formula_of, trace_of
 from tenuto.python_form.operators import Operation, difference, instead
 from tenuto.python_form.places import Place
 from tenuto.python_form.rewritten import expected_text

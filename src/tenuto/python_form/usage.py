@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from types import FrameType, UnionType
 from typing import NamedTuple
 
-from tenuto.python_form.future import FutureValue
-from tenuto.python_form.misuse import Misuse
+from tenuto.python_form.future import FutureValue, Misuse
 from tenuto.python_form.places import path_at
 
 _TESTS = frozenset({"when", "otherwise", "repeat_while"})

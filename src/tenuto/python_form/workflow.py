@@ -16,11 +16,10 @@ from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
-from tenuto.python_form.collecting import is_collected
 from tenuto.python_form.events import EventRule
-from tenuto.python_form.input_schema import input_schema
-from tenuto.python_form.located import located
+from tenuto.python_form.parameters import input_schema
 from tenuto.python_form.places import Place
+from tenuto.python_form.problems import is_collected, located
 from tenuto.python_form.recording import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.python_form.tracing import Described, NotYet, describe

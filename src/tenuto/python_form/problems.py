@@ -1,13 +1,16 @@
-"""Maps problems of a compiled document to lines of the workflow function."""
+"""Problems of workflow functions: their lines, and the collection of those of a whole file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 from msgspec.structs import replace
 
-from tenuto.model.errors import Problem
+from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.python_form.places import Place
 from tenuto.python_form.tracing import Described
 
@@ -29,3 +32,28 @@ def _located(problem: Problem, described: Described, around: Place) -> Problem:
     what = f"`{field}`: " if field and field != "$" else ""
     message = place.quoted_behind(f"{what}{problem.message}")
     return replace(problem, path=str(place), message=message)
+
+
+_FAULTY: Final[ContextVar[list[InvalidDefinition] | None]] = ContextVar(
+    "tenuto_faulty", default=None
+)
+
+
+@contextmanager
+def collecting() -> Iterator[list[InvalidDefinition]]:
+    """Functions that cannot be described are listed, and raise only when they are used."""
+    found: list[InvalidDefinition] = []
+    token = _FAULTY.set(found)
+    try:
+        yield found
+    finally:
+        _FAULTY.reset(token)
+
+
+def is_collected(error: InvalidDefinition) -> bool:
+    """Add an error to the collected ones; False if errors are not collected."""
+    found = _FAULTY.get()
+    if found is None:
+        return False
+    found.append(error)
+    return True
