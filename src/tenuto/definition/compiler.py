@@ -18,13 +18,13 @@ from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.flow import check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
+from tenuto.definition.json_check import is_sound
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import Anything, Id, Text
 from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
-from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options

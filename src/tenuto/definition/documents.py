@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from tenuto.definition.json_check import MOST_BYTES, UNFIT
 from tenuto.definition.report import Place, Report, shown
-from tenuto.definition.soundness import MOST_BYTES, UNFIT
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.json import JSON, Object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenuto.definition.draft import Draft, DraftNode
-from tenuto.definition.nodes.passing import END, START
+from tenuto.definition.nodes.ends import END, START
 from tenuto.definition.shape import Arrows, Shape, leads_into
 
 MOST_LOOPS = 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
+from tenuto.definition.language_kinds import Expression, Template, Variable
 from tenuto.definition.nodes import TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Flag, Id, ListOf, Number, OneOf, Text, Whole
 from tenuto.definition.report import Place, shown
-from tenuto.definition.spoken_kinds import Expression, Template, Variable
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import ErrorRoute, Route
 from tenuto.model.json import JSON

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tenuto.events.documents import read_events
 from tenuto.events.fields import GivenEvent, Reading
 from tenuto.events.names import fits, given_id_problems, id_problems, name_problems
-from tenuto.events.reading import read_events
 
 __all__ = [
     "GivenEvent",

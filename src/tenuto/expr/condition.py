@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeGuard
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
-from tenuto.expr.caching import kept
+from tenuto.expr.cache import kept
 from tenuto.expr.capture import decoded, encoded
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError

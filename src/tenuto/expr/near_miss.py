@@ -9,8 +9,8 @@ from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.frame import Frame
-from tenuto.expr.leaving import leave
 from tenuto.expr.links import Evaluator
+from tenuto.expr.results import leave
 from tenuto.expr.syntax import Binary, Logical, Node
 from tenuto.expr.values import Operand, Undefined, Value
 

@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from tenuto.python_form.future import Misuse
-from tenuto.python_form.rewritten import Names, as_template, as_text, with_operators
+from tenuto.python_form.rewrites import Names, as_template, as_text, with_operators
 from tenuto.python_form.usage import Usage
 
 _LONGEST = 100

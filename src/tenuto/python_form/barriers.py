@@ -14,9 +14,9 @@ from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.joins import choice
-from tenuto.python_form.recording import Recording, current
+from tenuto.python_form.json_values import Expression
+from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import GO, Block, Step
-from tenuto.python_form.written import Expression
 from tenuto.tasks.retry import Length
 
 T = TypeVar("T")

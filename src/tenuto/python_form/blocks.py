@@ -11,11 +11,11 @@ from tenuto.model.graph import ELSE
 from tenuto.python_form import formula
 from tenuto.python_form.control_flow import WithBlock, with_block
 from tenuto.python_form.future import FutureValue, formula_of, step_of
+from tenuto.python_form.json_values import Expression
 from tenuto.python_form.places import Place, callers, place_of
-from tenuto.python_form.recording import current
+from tenuto.python_form.recorder import current
 from tenuto.python_form.step import Block, Step
 from tenuto.python_form.trace import Told, Trace, only_the_last
-from tenuto.python_form.written import Expression
 from tenuto.tasks.step_call import OUT_OF_PLACE
 
 

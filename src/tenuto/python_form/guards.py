@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from tenuto.model.errors import Problem
+from tenuto.python_form.edges import Edges
 from tenuto.python_form.step import Step
-from tenuto.python_form.wiring import Edges
 
 _HOLDING = frozenset({"eventWait", "delay", "terminate"})
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
-from tenuto.python_form.recording import Recording, current
+from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import Step
 
 A = TypeVar("A")

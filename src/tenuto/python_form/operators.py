@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tenuto.python_form.rewritten import known_text
+from tenuto.python_form.rewrites import known_text
 
 _SIGNS = {"&&": "&", "||": "|", "===": "==", "!==": "!="}
 _MEANS = {

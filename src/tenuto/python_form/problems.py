@@ -11,8 +11,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from tenuto.model.errors import InvalidDefinition, Problem
+from tenuto.python_form.description import Described
 from tenuto.python_form.places import Place
-from tenuto.python_form.tracing import Described
 
 _NODE = re.compile(r"\$\.(nodes|compensationSteps)\[(\d+)\](?:\.config)?\.?(.*)")
 

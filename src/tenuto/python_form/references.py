@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tenuto.expr import ExpressionSyntaxError, compile_expression, compile_template
+from tenuto.python_form.json_values import Expression
 from tenuto.python_form.step import Step
-from tenuto.python_form.written import Expression
 
 Path = tuple[str, ...]
 

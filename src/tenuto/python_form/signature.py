@@ -38,7 +38,7 @@ def called_with(fn: Callable[..., Any], around: Mapping[str, Any]) -> Called:
     return Called(data=data, context=others[0] if others else None)
 
 
-def stand_ins(trace: Trace, called: Called) -> dict[str, object]:
+def future_arguments(trace: Trace, called: Called) -> dict[str, object]:
     """The arguments of the call: one parameter is the whole input, several are parts of it."""
     arguments: dict[str, object] = {}
     whole = FutureValue(trace, formula.plain("ctx.input"), "the input of the workflow")

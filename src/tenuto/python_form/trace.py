@@ -18,18 +18,24 @@ from tenuto.python_form.advice import advice_on
 from tenuto.python_form.control_flow import try_around
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, Misuse, formula_of, trace_of
+from tenuto.python_form.json_values import (
+    Expression,
+    NotTraceable,
+    futures_in,
+    instead_of,
+    plain_json,
+)
 from tenuto.python_form.operators import Operation, difference, instead
 from tenuto.python_form.places import Place
-from tenuto.python_form.rewritten import expected_text
+from tenuto.python_form.rewrites import expected_text
 from tenuto.python_form.step import Block, Join, Step
 from tenuto.python_form.usage import usage
-from tenuto.python_form.written import Expression, NotTraceable, futures_in, instead_of, plain_json
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.step_call import OUT_OF_PLACE, Order
 
 if TYPE_CHECKING:
-    from tenuto.python_form.undoing import Undone
+    from tenuto.python_form.compensations import Undone
     from tenuto.python_form.workflow import WorkflowFunction
 
 _MOST_AT_ONE_PLACE = 5

@@ -16,13 +16,13 @@ from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
+from tenuto.python_form.description import Described, NotYet, describe
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.parameters import input_schema
 from tenuto.python_form.places import Place
 from tenuto.python_form.problems import is_collected, located
-from tenuto.python_form.recording import Recording
+from tenuto.python_form.recorder import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
-from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, is_object
+from tenuto.definition.language_kinds import Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf
 from tenuto.definition.report import Place
 from tenuto.definition.schemas import Schema
-from tenuto.definition.spoken_kinds import Template
 from tenuto.definition.time_kinds import Length
 from tenuto.model.durations import Duration
 from tenuto.model.graph import TIMEOUT, Approval, Escalation

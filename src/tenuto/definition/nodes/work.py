@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields
+from tenuto.definition.language_kinds import Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf, Text, Whole
-from tenuto.definition.spoken_kinds import Template
 from tenuto.model.graph import DEFAULT, DataQuery, Http, JavaScript, SubWorkflow
 
 JAVASCRIPT = NodeType(

@@ -14,7 +14,7 @@ from tenuto.model.status import Status
 log = logging.getLogger("tenuto.instances")
 
 
-def tell(draft: Draft) -> None:
+def log_instance(draft: Draft) -> None:
     """For `engine.listen`: log one instance's share of a turn for the operator of the service.
 
     Inputs and outputs are never logged.

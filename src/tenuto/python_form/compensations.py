@@ -12,15 +12,15 @@ from tenuto.definition.expressions import holds_template
 from tenuto.expr import is_rooted_path
 from tenuto.model.json import JSON
 from tenuto.python_form.future import FutureValue
+from tenuto.python_form.json_values import Expression, write
 from tenuto.python_form.step import Step
 from tenuto.python_form.trace import Given, Trace, literal
-from tenuto.python_form.written import Expression, write
 from tenuto.tasks import hints
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.step_call import Order, Reversal, StepCall
 
 if TYPE_CHECKING:
-    from tenuto.python_form.recording import Recording
+    from tenuto.python_form.recorder import Recording
 
 MISFIT = "TEN-1123"
 """A compensation does not fit its step."""

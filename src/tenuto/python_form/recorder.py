@@ -11,13 +11,13 @@ from msgspec import Struct
 from tenuto.model.errors import TenutoError
 from tenuto.model.graph import ERROR
 from tenuto.python_form import formula
+from tenuto.python_form.compensations import undoing
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, about, formula_of
+from tenuto.python_form.json_values import Expression, futures_in
 from tenuto.python_form.parameters import unbindable
 from tenuto.python_form.step import Block, Step
 from tenuto.python_form.trace import Given, Told, Trace
-from tenuto.python_form.undoing import undoing
-from tenuto.python_form.written import Expression, futures_in
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, StepCall

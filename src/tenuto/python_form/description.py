@@ -18,9 +18,9 @@ from tenuto.python_form.control_flow import last_return, looks
 from tenuto.python_form.document import write_graph
 from tenuto.python_form.future import FutureValue
 from tenuto.python_form.places import Place, is_inside
-from tenuto.python_form.recording import Recording
-from tenuto.python_form.rewritten import as_text
-from tenuto.python_form.signature import Called, stand_ins
+from tenuto.python_form.recorder import Recording
+from tenuto.python_form.rewrites import as_text
+from tenuto.python_form.signature import Called, future_arguments
 from tenuto.python_form.trace import EnoughFaults, Trace
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
@@ -65,7 +65,7 @@ def describe(
     trace = Recording(name, inspect.unwrap(fn).__code__, place)
     token = RECORDER.set(trace)
     try:
-        returned = fn(**stand_ins(trace, called))
+        returned = fn(**future_arguments(trace, called))
         trace.returned_at = last_return(trace.code)
         trace.refuse_unused()
         _refuse_looks(trace)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tenuto.model.graph import ELSE
-from tenuto.python_form.naming import Names
 from tenuto.python_form.references import named_steps
 from tenuto.python_form.step import GO, Block, Exit, Step
+from tenuto.python_form.step_ids import Names
 from tenuto.python_form.trace import Trace, only_the_last
 
 Edges = dict[Step, dict[Exit, None]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tenuto.definition.spoken_kinds import RESERVED_VARIABLES
+from tenuto.definition.language_kinds import RESERVED_VARIABLES
 from tenuto.model.ids import NAME
 from tenuto.python_form.blocks import Repetition
 from tenuto.python_form.future import FutureValue, step_of
