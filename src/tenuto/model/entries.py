@@ -61,7 +61,7 @@ class _Entry(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     at: datetime
 
 
-class _NodeEntry(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class _NodeEntry(_Entry, frozen=True, kw_only=True):
     node: str
     iteration: str = ""
     attempt: int = 1
@@ -72,7 +72,7 @@ class _NodeEntry(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True
         return NodeKey(self.node, self.iteration)
 
 
-class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class InputSet(_Entry, frozen=True, kw_only=True):
     """An instance was accepted."""
 
     event_type = EventType.INPUT_SET
@@ -95,16 +95,14 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     """The trace that it belongs to, as W3C writes it."""
 
 
-class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class SystemSet(_Entry, frozen=True, kw_only=True):
     """The system noted something about the instance, out of reach of expressions."""
 
     event_type = EventType.SYSTEM_SET
     values: Object
 
 
-class NodeDispatched(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeDispatched(_NodeEntry, frozen=True, kw_only=True):
     """An attempt was ordered."""
 
     event_type = EventType.NODE_DISPATCHED
@@ -112,9 +110,7 @@ class NodeDispatched(
     """Recorded if a later attempt could not compute it again from the instance's own input."""
 
 
-class NodeCompleted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
     """A node has its outcome; edges on `handles` are taken, its others are dead."""
 
     event_type = EventType.NODE_COMPLETED
@@ -132,9 +128,7 @@ class NodeCompleted(
     """The failures of single iterations of a loop there."""
 
 
-class NodeFailed(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
     """An attempt failed; `then` says what was decided about it."""
 
     event_type = EventType.NODE_FAILED
@@ -148,9 +142,7 @@ class NodeFailed(
     """Its output, if the work was done but the step failed all the same (`wasDone`)."""
 
 
-class NodeSkipped(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
     """A node was passed over, or can never run."""
 
     event_type = EventType.NODE_SKIPPED
@@ -161,26 +153,20 @@ class NodeSkipped(
     """The edges that are taken; if left out, `default` for `when`, and none otherwise."""
 
 
-class NodeCancelled(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeCancelled(_NodeEntry, frozen=True, kw_only=True):
     """A node that had begun was cancelled."""
 
     event_type = EventType.NODE_CANCELLED
 
 
-class NodeCancelRequested(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeCancelRequested(_NodeEntry, frozen=True, kw_only=True):
     """A running attempt was asked to stop; until `grace_until` its result is still accepted."""
 
     event_type = EventType.NODE_CANCEL_REQUESTED
     grace_until: datetime
 
 
-class RetryScheduled(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class RetryScheduled(_NodeEntry, frozen=True, kw_only=True):
     """The next attempt (`attempt`) will be ordered at `due`."""
 
     event_type = EventType.RETRY_SCHEDULED
@@ -195,9 +181,7 @@ class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, r
     captures: tuple[JSON, ...] = ()
 
 
-class WaitOpened(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class WaitOpened(_NodeEntry, frozen=True, kw_only=True):
     """A node began to wait for an event, or for the decision of an approval."""
 
     event_type = EventType.WAIT_OPENED
@@ -217,9 +201,7 @@ class WaitOpened(
     """Who may decide on the approval; then the fields about events are left out."""
 
 
-class WaitResolved(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
     """A wait ended: by an event or a decision, or because none came."""
 
     event_type = EventType.WAIT_RESOLVED
@@ -228,7 +210,7 @@ class WaitResolved(
     arm: str | None = None
 
 
-class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class TimerSet(_NodeEntry, frozen=True, kw_only=True):
     """A delay began."""
 
     event_type = EventType.TIMER_SET
@@ -237,9 +219,7 @@ class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """When the node's own `timeout` fails it."""
 
 
-class TimerFired(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class TimerFired(_NodeEntry, frozen=True, kw_only=True):
     """A delay is over, or an approval that is still open is due for a reminder or escalates."""
 
     event_type = EventType.TIMER_FIRED
@@ -252,9 +232,7 @@ class TimerFired(
     """The people that a reminder addresses, or an escalation adds."""
 
 
-class _IterationEntry(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class _IterationEntry(_NodeEntry, frozen=True, kw_only=True):
     """Of an iteration of the loop `node`; `iteration` is the path of that one."""
 
     @property
@@ -263,9 +241,7 @@ class _IterationEntry(
         return NodeKey(self.node, around(self.iteration))
 
 
-class IterationStarted(
-    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class IterationStarted(_IterationEntry, frozen=True, kw_only=True):
     """A loop began one of its iterations."""
 
     event_type = EventType.ITERATION_STARTED
@@ -275,9 +251,7 @@ class IterationStarted(
     """When the loop's own `timeout` fails it; beside the items."""
 
 
-class IterationEnded(
-    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class IterationEnded(_IterationEntry, frozen=True, kw_only=True):
     """Nothing of an iteration is active any more."""
 
     event_type = EventType.ITERATION_ENDED
@@ -286,9 +260,7 @@ class IterationEnded(
     error: Failure | None = None
 
 
-class ChildStarted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ChildStarted(_NodeEntry, frozen=True, kw_only=True):
     """An attempt has its child: from here on the start message to it, then the child, are rows."""
 
     event_type = EventType.CHILD_STARTED
@@ -300,9 +272,7 @@ class ChildStarted(
     """When the node's own `timeout` fails it; beside its first child."""
 
 
-class ChildEnded(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ChildEnded(_NodeEntry, frozen=True, kw_only=True):
     """An attempt's child has ended; the next entry has the outcome of the node."""
 
     event_type = EventType.CHILD_ENDED
@@ -312,9 +282,7 @@ class ChildEnded(
     """Whether it has completed steps that a compensation of this one would undo."""
 
 
-class PauseRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PauseRequested(_Entry, frozen=True, kw_only=True):
     """A pause was requested: nothing new is dispatched."""
 
     event_type = EventType.PAUSE_REQUESTED
@@ -323,18 +291,14 @@ class PauseRequested(
     until: datetime | None = None
 
 
-class ResumeRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ResumeRequested(_Entry, frozen=True, kw_only=True):
     """A user, or a timer, requested to resume."""
 
     event_type = EventType.RESUME_REQUESTED
     by: str
 
 
-class CancelRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CancelRequested(_Entry, frozen=True, kw_only=True):
     """A user, or a timer, requested the cancellation."""
 
     event_type = EventType.CANCEL_REQUESTED
@@ -345,9 +309,7 @@ class CancelRequested(
     event_id: str | None = None
 
 
-class RetryRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class RetryRequested(_Entry, frozen=True, kw_only=True):
     """A retry of a failed instance was requested: failed and withdrawn nodes re-open."""
 
     event_type = EventType.RETRY_REQUESTED
@@ -384,9 +346,7 @@ class SkippedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     iteration: str = ""
 
 
-class CompensationPlanned(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationPlanned(_Entry, frozen=True, kw_only=True):
     """The undo plan was fixed: these compensations run in this order, and none is added later.
 
     A second plan of a child names the compensations that had failed and that its parent retries.
@@ -399,9 +359,7 @@ class CompensationPlanned(
     """The number of the parent's request for it; 0: no parent requested it."""
 
 
-class CompensationDispatched(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     """An attempt of a compensation was ordered; `node` is the compensation step."""
 
     event_type = EventType.COMPENSATION_DISPATCHED
@@ -409,18 +367,14 @@ class CompensationDispatched(
     """The input that the compensation step spells out."""
 
 
-class CompensationCompleted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):
     """A compensation is done."""
 
     event_type = EventType.COMPENSATION_COMPLETED
     output: JSON = None
 
 
-class CompensationFailed(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationFailed(_NodeEntry, frozen=True, kw_only=True):
     """An attempt of a compensation failed: it is retried, or given up and the next one runs."""
 
     event_type = EventType.COMPENSATION_FAILED
@@ -430,18 +384,14 @@ class CompensationFailed(
     """Whether it uses up the retry budget; an attempt lost or stopped with its process does not."""
 
 
-class CompensationEnded(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationEnded(_Entry, frozen=True, kw_only=True):
     """Every compensation of the plan has been tried."""
 
     event_type = EventType.COMPENSATION_ENDED
     status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]
 
 
-class StatusChanged(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class StatusChanged(_Entry, frozen=True, kw_only=True):
     """The instance's status is now `to`."""
 
     event_type = EventType.STATUS_CHANGED

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Body
 
 MOST_OUTPUT_BYTES = 64_000
 """The largest JSON of earlier outputs that is sent with a task."""
@@ -74,14 +74,7 @@ class ReportedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     retryable: bool = True
 
 
-class TaskReport(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class TaskReport(Body, frozen=True, kw_only=True):
     """How an attempt ended: with an output, or with an error."""
 
     execution_id: str
@@ -92,14 +85,7 @@ class TaskReport(
     error: ReportedError | None = None
 
 
-class ReleasedTask(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class ReleasedTask(Body, frozen=True, kw_only=True):
     """An attempt that a worker gives back, because it stops."""
 
     execution_id: str

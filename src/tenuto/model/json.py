@@ -20,6 +20,17 @@ Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
 """JSON from users, also where a type checker only sees `dict[str, int]`."""
 
 
+class Body(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """An object from outside, in which unknown fields are refused."""
+
+
 def as_json(given: Given) -> JSON:
     """The same value; a value that is not JSON is refused where it is used."""
     return cast("JSON", given)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Body
 
 
-class TaskLimits(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class TaskLimits(Body, frozen=True, kw_only=True):
     """Rate limits of an address, for all processes together."""
 
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -24,14 +17,7 @@ class TaskLimits(
     rate_per_second: Annotated[float, Meta(gt=0, le=100_000)] | None = None
 
 
-class BreakerPolicy(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class BreakerPolicy(Body, frozen=True, kw_only=True):
     """The circuit breaker of an address."""
 
     failures: Annotated[int, Meta(ge=1, le=10_000)] = 5
@@ -40,14 +26,7 @@ class BreakerPolicy(
     """Milliseconds until one request probes the address again."""
 
 
-class TaskDefinition(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class TaskDefinition(Body, frozen=True, kw_only=True):
     """The declaration of a task."""
 
     id: str
