@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
+from tenuto.api.operation import API
+from tenuto.api.registry import OPERATIONS
 from tests.architecture.source_tree import ROOT, SOURCE, modules, project_files
 
 STORE = SOURCE / "store"
@@ -73,25 +75,27 @@ def figures(revisions: str) -> Iterator[Figure]:
 
 
 def protocol_files() -> list[Path]:
-    """The files of store protocols: whatever in `tenuto.store` is no dialect's own."""
-    return [
+    """The files of store protocols: in `store/parts`, else all in `store` but the dialects' own."""
+    found = [
         file
         for file in modules(STORE)
         if file.relative_to(STORE).parts[0] not in DIALECTS and any(_protocols(file))
     ]
+    return [file for file in found if file.parent.name == "parts"] or found
 
 
 def verb_places() -> dict[Verb, set[Path]]:
     """Verb → files of the store and of its fault wrapper that declare, define or name it.
 
     These are: the protocol, classes and functions of that name, a string that is the name, and the
-    SQL files whose statements such a function executes. Where parts have a verb of the same name,
-    a file named after another part is not counted.
+    SQL files whose statements such a function executes. A file that is named after another part
+    with a verb of this name is not counted.
     """
     declared = {
         file: {verb for each in _protocols(file) for verb in _verbs(each)}
         for file in protocol_files()
     }
+    has_parts = all(file.parent.name == "parts" for file in declared)
     declaring = defaultdict[str, set[str]](set)
     for file, names in declared.items():
         # A protocol that only repeats the verbs of others (what a tenant may read) has none itself.
@@ -112,7 +116,8 @@ def verb_places() -> dict[Verb, set[Path]]:
             continue
         for name, uses in _named(file).items():
             for part in declaring.get(name, ()):
-                if _part(file) in declaring[name] - {part}:
+                is_of_another = _part(file) in declaring[name] - {part}
+                if is_of_another or (has_parts and _is_elsewhere(file, part)):
                     continue
                 place = places[Verb(part, name)]
                 place.add(file)
@@ -122,6 +127,12 @@ def verb_places() -> dict[Verb, set[Path]]:
                     if there & uses and _dialect(sql) in (_dialect(file), None)
                 )
     return places
+
+
+def _is_elsewhere(file: Path, part: str) -> bool:
+    """Whether another file than this one implements the part, for its dialect or for all."""
+    own = (file.parent / f"{part}.py", STORE / "cold" / f"{part}.py")
+    return file.stem != part and any(each.exists() for each in own)
 
 
 def _part(file: Path) -> str:
@@ -215,27 +226,16 @@ def client_operations() -> tuple[set[str], int]:
     It names one by a method of that name, or by its path: a path that is put together from pieces
     counts by its last ones.
     """
-    operations = dict(_operations())
+    operations = {
+        each.name: (each.method, PLACEHOLDER.sub("{}", each.path).removeprefix(API))
+        for each in OPERATIONS
+    }
     client = modules(SOURCE / "client")
     names = {name for file in client for name in _named(file)}
     paths = {path for file in client for path in _paths(_tree(file))}
     return {
         name for name, path in operations.items() if name in names or _is_named(path, paths)
     }, len(operations)
-
-
-def _operations() -> Iterator[tuple[str, tuple[str, str]]]:
-    """Name → method and path, from the decorators of the operations."""
-    for file in modules(SOURCE / "api"):
-        for node in ast.walk(_tree(file)):
-            for call in getattr(node, "decorator_list", ()):
-                match call:
-                    case ast.Call(func=func, args=[ast.Constant(value=str(method)), path, *_]) if (
-                        _last_name(func) == "operation"
-                    ):
-                        yield node.name, (method, _template(path))  # type: ignore[attr-defined]
-                    case _:
-                        pass
 
 
 def _paths(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -269,7 +269,7 @@ def _template(path: ast.expr) -> str:
             found = PLACEHOLDER.sub("{}", found)
         case _:
             return ""
-    return found.removeprefix("/api/v1")
+    return found.removeprefix(API)
 
 
 def _value(part: ast.expr) -> str:
