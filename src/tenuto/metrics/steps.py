@@ -9,8 +9,8 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow
-from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
 
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
@@ -49,7 +49,7 @@ class StepCounts:
         rows = draft.rows
         tenant, workflow = draft.held.tenant, draft.state.definition_id
         # Test runs would use up the labels of saved workflows, and keep them for ever.
-        if not rows or is_rehearsed(workflow):
+        if not rows or is_test_run(workflow):
             return
         if draft.follow_ups:
             self.attempts += sum([isinstance(each, StartAttempt) for each in draft.follow_ups])

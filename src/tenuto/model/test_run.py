@@ -30,21 +30,22 @@ NOT_RUN = Mock(output={})
 """The mock of a step that has none and may not run."""
 
 
-class Rehearsal(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TestRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The options of a test run."""
 
+    __test__ = False  # its name looks to pytest like that of a test
     mocks: Mapping[str, Mock] = msgspec.field(default_factory=dict)
     """Step id → mock."""
     skips_delays: bool = False
     allows_effects: bool = False
     """Whether steps without a mock run for real."""
 
-    def stand_in(self, step_id: str) -> Mock | None:
+    def mock_of(self, step_id: str) -> Mock | None:
         """How a step ends without being run; None: it runs."""
         mock = self.mocks.get(step_id)
         return mock if mock is not None or self.allows_effects else NOT_RUN
 
 
-def is_rehearsed(definition_id: str) -> bool:
+def is_test_run(definition_id: str) -> bool:
     """Whether a definition belongs to a test run."""
     return definition_id.startswith(PREFIX)
