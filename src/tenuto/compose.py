@@ -135,9 +135,9 @@ def build_engine(
 
 def build_caller(*, may_be_private: bool = False) -> Caller:
     """What tasks are pushed with."""
-    from tenuto.egress.caller import HttpCaller  # noqa: PLC0415 - aiohttp only where used
+    from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
 
-    return HttpCaller(may_be_private=may_be_private)
+    return HttpSender(may_be_private=may_be_private)
 
 
 def build_gatekeeper(
@@ -158,9 +158,9 @@ def build_gatekeeper(
         # What reads tokens and fetches keys is loaded where there are any.
         from tenuto.access.provider import Provider  # noqa: PLC0415
         from tenuto.access.tokens import OidcTokens  # noqa: PLC0415
-        from tenuto.egress.fetcher import HttpFetcher  # noqa: PLC0415
+        from tenuto.egress.http import HttpSender  # noqa: PLC0415
 
-        fetcher = HttpFetcher(may_be_private=may_be_private)
+        fetcher = HttpSender(may_be_private=may_be_private)
         tokens = OidcTokens(oidc, Provider(oidc.issuer, fetcher, clock))
     return Gatekeeper(
         store.access, clock, admin_key=admin_key, tokens=tokens, is_required=is_required

@@ -49,9 +49,9 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import SHAPE_KEY, LogRow
-from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.instances import InstanceRow
 from tenuto.widgets import read_config, shape
 
@@ -444,7 +444,7 @@ async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:
     earlier = await held_by(engine, tenant, id)
-    if is_rehearsed(earlier.state.definition_id):
+    if is_test_run(earlier.state.definition_id):
         raise Conflict("a test run is not run again", code="TEN-3071")
     return earlier
 

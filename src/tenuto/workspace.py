@@ -47,9 +47,9 @@ from tenuto.model.errors import (
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, Given, Object, as_json, json_problem
-from tenuto.model.rehearsal import Rehearsal, inbox_of, is_rehearsed
 from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.model.test_run import TestRun, inbox_of, is_test_run
 from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.pages import cursor_after
@@ -157,7 +157,7 @@ class Workspace:
     async def definition(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition as it was saved, without a version the newest; NotFound."""
         found = None
-        if not is_rehearsed(id):
+        if not is_test_run(id):
             found = await self._seen.definitions.get(self.tenant, id, version)
         if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
@@ -214,7 +214,7 @@ class Workspace:
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         ids = await self._seen.definitions.ids(self.tenant)
-        return [id for id in ids if not is_rehearsed(id)]
+        return [id for id in ids if not is_test_run(id)]
 
     # -- instances
 
@@ -257,7 +257,7 @@ class Workspace:
         refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
         instance_id = _uuid(asked.instance_id)
         aware(asked.deadline, "deadline")
-        if is_rehearsed(asked.workflow):
+        if is_test_run(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
         plans, looked_at = self.engine.plans, self.engine.clock.ticks()
         try:
@@ -372,7 +372,7 @@ class Workspace:
             page = await self._seen.instances.page(query)
             if query.ids:
                 return page
-            rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
+            rows += [row for row in page.items if not is_test_run(row.definition_id)]
             if len(rows) > wanted:
                 return InstancePage(rows[:wanted], cursor_after(rows[wanted - 1]))
             if page.next_after is None or len(rows) == wanted:
@@ -383,7 +383,7 @@ class Workspace:
 
     # -- what is only tried out
 
-    async def rehearse(self, document: JSON, input: JSON, rehearsal: Rehearsal) -> Rehearsed:
+    async def rehearse(self, document: JSON, input: JSON, rehearsal: TestRun) -> Rehearsed:
         """Run a definition that is not saved; when this returns, it is durable.
 
         It runs as a saved one does, with stand-ins for what it may not do. No list shows it, and
@@ -422,7 +422,7 @@ class Workspace:
             held = await self.held(id)
         except NotFound:
             held = None
-        if held is None or not is_rehearsed(held.state.definition_id):
+        if held is None or not is_test_run(held.state.definition_id):
             raise NotFound(f"there is no test run {id}", code="TEN-3070")
 
     # -- what could not be done

@@ -25,8 +25,8 @@ from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport
 from tenuto.model.json import JSON
-from tenuto.model.rehearsal import Rehearsal
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.test_run import TestRun
 from tenuto.store.parts.audit import AuditEntry, AuditQuery
 from tenuto.store.parts.inbox import PastEvents
 from tenuto.store.parts.jobs import JobKey
@@ -309,7 +309,7 @@ async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: T
             }
         ],
     }
-    made = await town.left.rehearse(document, None, Rehearsal())
+    made = await town.left.rehearse(document, None, TestRun())
     await town.left.publish_in_rehearsal(made.instance.id, {"pattern": "tried.on", "payload": {}})
     [waiting] = await town.left.at(made.instance.id).waits()
     assert isinstance(waiting, dict)

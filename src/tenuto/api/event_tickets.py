@@ -17,7 +17,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from tenuto.events.patterns import fits
+from tenuto.events.names import fits
 from tenuto.model.durations import epoch_ms
 from tenuto.ports import Ids
 from tenuto.store.protocol import Store

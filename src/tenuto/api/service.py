@@ -22,12 +22,12 @@ from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
 from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
-from tenuto.definition.soundness import MOST_BYTES
+from tenuto.definition.json_check import MOST_BYTES
 from tenuto.engine.held import Held
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub
-from tenuto.metrics.breakers import of_breakers
+from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
 from tenuto.workspace import Workspace

@@ -15,7 +15,7 @@ from tenuto.cli.terminal import show, show_json
 from tenuto.compose import MEMORY, without_password
 from tenuto.config.config import SECRET, URLS
 from tenuto.config.names import settings, value_of
-from tenuto.config.reading import Effective, read_config
+from tenuto.config.sources import Effective, read_config
 from tenuto.model.errors import InvalidInput, Problem
 
 _HIDDEN = "…"

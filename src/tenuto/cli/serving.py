@@ -27,7 +27,7 @@ from tenuto.cli.terminal import say
 from tenuto.cli.trying import beginnings, begun, say_what_to_try, stop_with_parent
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
-from tenuto.logs import happenings
+from tenuto.logs import instance_lines
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import TenutoError
 
@@ -67,7 +67,7 @@ async def serve(wish: Wish) -> int:
     logs = logging_to(form=chosen.log_format, level=chosen.log_level)
     with interruptible() as stopped, logs, listener:
         await app.open()
-        app.engine.listen(happenings.tell)
+        app.engine.listen(instance_lines.log_instance)
         try:
             sources = await _deploy(app, wish.files, announce)
             gate = build_api(app, config, admission=gatekeeper_of(app, access))

@@ -74,7 +74,7 @@ def load_file(path: Path) -> ModuleType:
 
 def _load_all(path: Path) -> ModuleType:
     """Import a file to its end; InvalidDefinition tells of every workflow in it that is faulty."""
-    from tenuto.python_form.collecting import collecting
+    from tenuto.python_form.problems import collecting
 
     with collecting() as faulty:
         try:

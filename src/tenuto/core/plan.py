@@ -48,7 +48,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
-from tenuto.model.rehearsal import Mock, Rehearsal
+from tenuto.model.test_run import Mock, TestRun
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -96,7 +96,7 @@ class Plan:
         tasks: TaskPolicies | None = None,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
-        rehearsal: Rehearsal | None = None,
+        rehearsal: TestRun | None = None,
     ) -> None:
         """`rehearsal` says what stands in for what, where the definition is only tried out."""
         self.definition = definition
@@ -122,9 +122,9 @@ class Plan:
         self.searchable = _searchable(definition.options.searchable)
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
 
-    def stand_in(self, step_id: str) -> Mock | None:
+    def mock_of(self, step_id: str) -> Mock | None:
         """How a step ends without being run, where the definition is only tried out."""
-        return None if self.rehearsal is None else self.rehearsal.stand_in(step_id)
+        return None if self.rehearsal is None else self.rehearsal.mock_of(step_id)
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]

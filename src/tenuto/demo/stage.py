@@ -48,7 +48,7 @@ class Program:
         return self._process.pid
 
     async def kill(self) -> None:
-        """SIGKILL: no handler runs, nothing is written any more, nobody says goodbye."""
+        """SIGKILL: no handler runs, nothing more is written."""
         self._process.send_signal(signal.SIGKILL)
         await self._process.wait()
 
@@ -64,7 +64,7 @@ class Program:
             raise TenutoError(f"the program ended with {self._process.returncode}\n{log}")
 
     async def clear_away(self) -> None:
-        """End it if it is still there, when the curtain falls early."""
+        """End it if it still runs, when the demonstration stops early."""
         if self._process.returncode is None:
             await self.kill()
 

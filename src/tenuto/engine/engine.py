@@ -66,7 +66,7 @@ from tenuto.model.inputs import (
     TaskSucceeded,
     TimerDue,
 )
-from tenuto.model.rehearsal import Mock
+from tenuto.model.test_run import Mock
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.mailbox import MailKey
@@ -181,7 +181,7 @@ class Engine:
             send=self._mailroom.send,
             match=self._match,
             others=Others(self._is_offered, self._offer, self._withdraw_job),
-            stand_in=self._stand_in,
+            report_mock=self._report_mock,
         )
         self._jobs = JobOffice(
             store=store,
@@ -635,7 +635,7 @@ class Engine:
         )
         self._report(Request(instance_id, offer))
 
-    def _stand_in(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
+    def _report_mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
         report = mocked(order, mock)
         # Like any other result it comes after the turn, never from within it.
         loop = asyncio.get_running_loop()

@@ -24,7 +24,7 @@ from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
-from tenuto.model.rehearsal import PREFIX, Rehearsal, is_rehearsed
+from tenuto.model.test_run import PREFIX, TestRun, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Superseded
 from tenuto.store.parts.definitions import DefinitionRow
@@ -221,7 +221,7 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def rehearse(self, tenant: str, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def rehearse(self, tenant: str, document: JSON, rehearsal: TestRun, instance_id: str) -> Plan:
         """The plan of a document that is tried out, in one instance.
 
         InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
@@ -249,7 +249,7 @@ class Plans:
             del self._deployed[key]
 
     def _compiled(self, row: DefinitionRow) -> Plan:
-        if not is_rehearsed(row.id):
+        if not is_test_run(row.id):
             return self.compile(msgspec.json.decode(row.content), row.tenant, is_saved=True)
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
@@ -257,7 +257,7 @@ class Plans:
         return self._rehearsed(row.tenant, definition, stored.rehearsal, instance_id)
 
     def _rehearsed(
-        self, tenant: str, definition: Definition, rehearsal: Rehearsal, instance_id: str
+        self, tenant: str, definition: Definition, rehearsal: TestRun, instance_id: str
     ) -> Plan:
         rehearsal = with_stand_ins(definition, rehearsal)
         return Plan(

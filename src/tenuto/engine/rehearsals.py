@@ -15,7 +15,7 @@ from tenuto.engine.requests import Answer
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
-from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
+from tenuto.model.test_run import PREFIX, inbox_of, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.parts.instances import Erasure
 from tenuto.store.protocol import Store
@@ -110,7 +110,7 @@ class Rehearsals:
             except TenutoError as error:
                 log.warning("test run %s is erased later: %s", id, error)
         for name in await self._store.upkeep.tenants():
-            if is_rehearsed(name):
+            if is_test_run(name):
                 # What was not matched yet when its run was stopped, or was the newest of all.
                 await self._store.inbox.prune(name, before, _BATCH)
         return gone

@@ -14,8 +14,8 @@ from tenuto.api.call import Call
 from tenuto.api.operation import API, operation
 from tenuto.api.shapes import Answer, Query, moment
 from tenuto.model.durations import iso
-from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.stats import Tally
 
 TAG = "stats"
@@ -93,7 +93,7 @@ async def get_stats(call: Call[StatsQuery]) -> StatsView:
     last = int(now.timestamp()) // 60
     first = last - _MINUTES + 1
     found = await seen.stats.tallies(tenant, since, _at(first), MOST)
-    tallies = [each for each in found if not is_rehearsed(each.definition_id)]
+    tallies = [each for each in found if not is_test_run(each.definition_id)]
     looked_at = _summed((each.status, each.instances) for each in found)
     by_status = _summed((each.status, each.instances) for each in tallies)
     jobs = await seen.stats.waiting_jobs(tenant, MOST)

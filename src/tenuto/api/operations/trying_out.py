@@ -15,8 +15,8 @@ from tenuto.api.operations.events import EventAnswer, published_answer, recorded
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
-from tenuto.model.rehearsal import Mock, Rehearsal
 from tenuto.model.status import Status
+from tenuto.model.test_run import Mock, TestRun
 
 TAG = "test-runs"
 
@@ -75,7 +75,7 @@ _SAID_BESIDE = tuple(field.encode_name for field in msgspec.structs.fields(HowTo
 async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     how = read_struct({name: body[name] for name in _SAID_BESIDE if name in body}, HowToRun)
     document = {name: value for name, value in body.items() if name not in _SAID_BESIDE}
-    rehearsal = Rehearsal(
+    rehearsal = TestRun(
         mocks={name: _mock(each) for name, each in how.mocks.items()},
         skips_delays=how.skip_delays,
         allows_effects=how.allow_effects,
