@@ -30,7 +30,7 @@ def test_a_stored_log_folds_to_what_it_did(name: str) -> None:
         run.entries.append(entry)
         check_snapshot(run.state, run.entries)
     assert run.state.status.is_final
-    assert outstanding(run.plan, run.state) == ()
+    assert outstanding(run.plan, run.state, run.policies) == ()
     assert msgspec.to_builtins(shown(run)) == log.folds_to
 
 

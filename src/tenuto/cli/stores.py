@@ -34,7 +34,6 @@ from tenuto.model.json import Object
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import InstancePage, InstanceQuery, Store
-from tenuto.tasks.registry import Registry
 
 _LOOK_EVERY = 0.3
 """Seconds between looks at what other processes do: one row each."""
@@ -47,7 +46,7 @@ class Reader:
         self.url = url
         self.store = store
         self.clock = clock
-        self.plans = Plans(store, clock, Registry())
+        self.plans = Plans(store, clock)
         self.loader = Loader(store, self.plans)
         self.inspector = inspector_of(store, self.plans, self.loader, clock)
 

@@ -25,7 +25,6 @@ from tenuto.store.protocol import (
     Store,
     TimerRow,
 )
-from tenuto.tasks.registry import Registry
 from tenuto.testing.virtual_clock import BEGIN
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
@@ -100,7 +99,7 @@ class _Reader:
     async def prepare(self) -> None:
         store = self._store
         self._letters = await store.dead_letters(self._tenant, _ALL)
-        self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
+        self._loader = Loader(store, Plans(store, SystemClock()))
 
     async def rows(self) -> list[InstanceRow]:
         return await self._rows(self._tenant)
