@@ -44,6 +44,7 @@ from tenuto.model.policy import (
     Limits,
     Policies,
     RetryPolicy,
+    TaskPolicy,
 )
 from tenuto.model.rehearsal import Mock, Rehearsal
 
@@ -128,10 +129,9 @@ class Plan:
         return self._retry
 
     def patience_with(
-        self, node: Node, config: Task, policies: Policies
+        self, node: Node, config: Task, policy: TaskPolicy
     ) -> tuple[timedelta, timedelta | None]:
-        """How long one attempt may run, and how long it may be silent."""
-        policy = policies.policy(config.task_id)
+        """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
             node.timeout or policy.timeout or DEFAULT_TIMEOUT,
             config.heartbeat_timeout or policy.heartbeat_timeout,
@@ -143,10 +143,9 @@ class Plan:
         return step.retry or policies.policy(step.task_id).retry or self._retry
 
     def undo_patience(
-        self, step: CompensationStep, policies: Policies
+        self, step: CompensationStep, policy: TaskPolicy
     ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt of a compensation may run, and how long it may be silent."""
-        policy = policies.policy(step.task_id)
         return step.timeout or policy.timeout or DEFAULT_TIMEOUT, policy.heartbeat_timeout
 
     def undo_input(self, step: CompensationStep) -> Expression | Template:

@@ -38,14 +38,6 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
     version: str | None = None
     """Which declaration of a tenant it comes from; None: no tenant has declared the task."""
 
-    def input_misfit(self, value: JSON) -> Failure | None:
-        """Why the task cannot be given a value, if it cannot."""
-        return None if self.check_input is None else self.check_input(value)
-
-    def output_misfit(self, value: JSON) -> Failure | None:
-        """Why the task cannot have given a value, if it cannot."""
-        return None if self.check_output is None else self.check_output(value)
-
 
 NO_POLICY = TaskPolicy()
 
