@@ -40,6 +40,7 @@ from tenuto.model.policy import (
     DEFAULT_LIMITS,
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
+    MOST_ENTRIES,
     ONCE,
     Limits,
     Policies,
@@ -83,11 +84,16 @@ class Plan:
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         rehearsal: Rehearsal | None = None,
+        most_entries: int = MOST_ENTRIES,
     ) -> None:
-        """`rehearsal` says what stands in for what, where the definition is only tried out."""
+        """`rehearsal` says what stands in for what, where the definition is only tried out.
+
+        Past `most_entries` a decision stops; what is left of it follows in further ones.
+        """
         self.definition = definition
         self.rehearsal = rehearsal
         self.limits = limits
+        self.most_entries = most_entries
         self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace

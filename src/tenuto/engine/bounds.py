@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tenuto.model.policy import MOST_ENTRIES
+
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """How much an engine takes on at once; the defaults suit every store, tests turn them down."""
@@ -17,6 +19,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Past so many bytes of the log it takes on none either."""
     turn_requests: int = 2_000
     """So many of a kind are taken for one turn; but results, timers and mail all together."""
+    decision_entries: int = MOST_ENTRIES
+    """Past so many entries a decision stops; what is left of it follows in further ones."""
     waiting: int = 10_000
     """So many starts and commands may wait, and so many events."""
     look_back_page: int = 500

@@ -121,6 +121,7 @@ class Engine:
             self.settings.retry,
             self.settings.limits,
             listens=self._may_have_to_tell,
+            most_entries=self.settings.bounds.decision_entries,
         )
         self.loader = Loader(store, self.plans)
         self._outage = Outage(clock)

@@ -15,6 +15,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean, nearest
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.listening import STILL_WANTED, listener_of
 from tenuto.engine.rehearsed import Stored, read_stored, refuse_bad_mocks, rehearsed, with_stand_ins
 from tenuto.engine.trigger_rows import trigger_rows
@@ -91,8 +92,10 @@ class Plans:
         limits: Limits = DEFAULT_LIMITS,
         *,
         listens: Callable[[], None] = lambda: None,
+        most_entries: int = DEFAULT_BOUNDS.decision_entries,
     ) -> None:
         """`listens` is called when a definition is saved that hears what Tenuto tells."""
+        self._most_entries = most_entries
         self._listens = listens
         self._store = store
         self._clock = clock
@@ -251,6 +254,7 @@ class Plans:
             rehearsed(definition, rehearsal, instance_id),
             retry=self._retry,
             limits=self._limits,
+            most_entries=self._most_entries,
             rehearsal=rehearsal,
         )
 
@@ -314,6 +318,7 @@ class Plans:
             compile_definition(document, is_saved=is_saved),
             retry=self._retry,
             limits=self._limits,
+            most_entries=self._most_entries,
         )
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:

@@ -184,6 +184,7 @@ class Process:
                     turn_rows=knobs.most_rows,
                     turn_requests=knobs.most_rows,
                     look_back_page=knobs.page,
+                    decision_entries=knobs.decision_entries,
                     recovery_batch=knobs.page,
                     timer_batch=knobs.page,
                 ),
