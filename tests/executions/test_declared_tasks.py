@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from tenuto import InstanceRef
+from tenuto.engine.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.model.errors import NotFound
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICY
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.task_definitions import TaskDefinitions
@@ -92,6 +96,57 @@ def test_a_declaration_counts_for_its_tenant_until_it_is_forgotten() -> None:
             await TaskDefinitions(engine, "default").remove("ship")
         await stage.started(engine, flow())
         assert (await claimed(desk)).timeout == 600
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_a_dispatch_records_the_declaration_that_it_was_ordered_under() -> None:
+    async def story(stage: Stage) -> None:
+        engine, desk = await stage.opened()
+        tasks = TaskDefinitions(engine, "default")
+        tags: list[str | None] = [None]
+        id = await stage.started(engine, flow(retry={"maxAttempts": 3, "initialDelay": "PT0S"}))
+        for seconds in (5, 6):
+            await declare(engine, timeout=f"PT{seconds}S")
+            tags.append(tag_of((await tasks.get("ship")).row))
+            assert await report(desk, failed(await claimed(desk), "BUSY")) == [None]
+            await stage.clock.sleep(1)
+        log: Any = await InstanceRef(engine, id, is_known=True).history()
+        payloads = [each["payload"] for each in log if each["eventType"] == "NODE_DISPATCHED"]
+        assert [each.get("policy") for each in payloads] == tags
+        assert payloads[0] == {}, "what is not declared takes no room"
+        await engine.close()
+
+    Stage().play(story)
+
+
+def test_policies_are_values_that_are_swapped_as_a_whole() -> None:
+    async def story(stage: Stage) -> None:
+        engine, _ = await stage.opened()
+        none = engine.declared_tasks.of("default")
+        assert (none.version, none.policy("ship")) == ("", NO_POLICY)
+        await declare(engine, timeout="PT5S", input_schema=NUMBER)
+        first = engine.declared_tasks.of("default")
+        await declare(engine, timeout="PT6S", input_schema=NUMBER)
+        second = engine.declared_tasks.of("default")
+        assert none.policy("ship") is NO_POLICY
+        timeouts = [each.policy("ship").timeout for each in (first, second)]
+        assert timeouts == [timedelta(seconds=5), timedelta(seconds=6)]
+        assert len({none.version, first.version, second.version}) == 3
+        assert first.policy("ship").check_input == second.policy("ship").check_input
+        assert engine.declared_tasks.of("default") is second
+        assert engine.declared_tasks.of("other") is none
+
+        @engine.registry.task(timeout="PT7S")
+        def pack() -> None: ...
+
+        added = engine.declared_tasks.of("default")
+        assert (added.version, added.policy("ship")) == (second.version, second.policy("ship"))
+        assert added.policy("pack").timeout == timedelta(seconds=7)
+        assert second.policy("pack") is NO_POLICY
+        await TaskDefinitions(engine, "default").remove("ship")
+        assert engine.declared_tasks.of("default") == engine.declared_tasks.of("other")
         await engine.close()
 
     Stage().play(story)

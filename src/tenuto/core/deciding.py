@@ -22,7 +22,7 @@ from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, Ret
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.policy import MOST_ENTRIES
+from tenuto.model.policy import Policies
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -67,19 +67,27 @@ class Deciding:
         "gathered",
         "now",
         "plan",
+        "policies",
         "state",
     )
 
     def __init__(
-        self, plan: Plan, state: InstanceState, now: datetime, *, goes_on: bool = False
+        self,
+        plan: Plan,
+        state: InstanceState,
+        now: datetime,
+        policies: Policies,
+        *,
+        goes_on: bool = False,
     ) -> None:
         """`goes_on`: it takes on what an earlier decision left over. Any other leaves that be."""
         self.plan = plan
+        self.policies = policies
         self.state = state.copied()
         self._goes_on = goes_on
         self._was_left = state.is_unsettled
         self._was_listening = bool(plan.definition.cancellation_triggers) and listens(plan, state)
-        self._most = 0 if self._was_left and not goes_on else MOST_ENTRIES
+        self._most = 0 if self._was_left and not goes_on else plan.most_entries
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []

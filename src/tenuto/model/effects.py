@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
-from tenuto.model.inputs import Input, TimerKey
+from tenuto.model.inputs import Occurrence, TimerKey
 from tenuto.model.json import JSON
 
 
@@ -122,7 +122,7 @@ class SendMail(Struct, frozen=True, gc=False, kw_only=True):
     id: str
     """Unchanged when the message is sent again."""
     at: datetime
-    input: Input
+    input: Occurrence
 
 
 class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):

@@ -107,7 +107,9 @@ class NodeDispatched(_NodeEntry, frozen=True, kw_only=True):
 
     event_type = EventType.NODE_DISPATCHED
     input: JSON | UnsetType = UNSET
-    """Recorded if a later attempt could not compute it again from the instance's own input."""
+    """Kept where a later attempt could not work it out again from the instance's own input."""
+    policy: str | None = None
+    """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
 class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
@@ -365,6 +367,8 @@ class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     event_type = EventType.COMPENSATION_DISPATCHED
     input: JSON | UnsetType = UNSET
     """The input that the compensation step spells out."""
+    policy: str | None = None
+    """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
 class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):
