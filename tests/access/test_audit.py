@@ -79,7 +79,7 @@ async def test_strangers_of_one_network_have_one_line_for_their_first_refusal(
     audit: AuditLog, store: CountingStore
 ) -> None:
     for source in ("2001:db8::1", "2001:db8::2", "10.0.0.1"):
-        await audit.refuse_stranger(
+        await audit.refuse_unauthenticated(
             code="TEN-5010", action="a", target="b", source=source, request_id="r"
         )
     told = [row.entry.source for row in await lines(store, "default")]

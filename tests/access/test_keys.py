@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.keys import Keys, KeyWish, NewKey
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import LOCAL, Principal
@@ -34,25 +34,25 @@ def keys(store: CountingStore, clock: HandClock) -> Keys:
 
 
 @pytest.fixture
-def gate(store: CountingStore, clock: HandClock) -> Gatekeeper:
-    return Gatekeeper(store, clock)
+def gate(store: CountingStore, clock: HandClock) -> Authenticator:
+    return Authenticator(store, clock)
 
 
 async def made(keys: Keys, role: str = "operator", **wish: object) -> NewKey:
     return await keys.create(ADMIN, KeyWish(name="build", role=role, **wish))  # type: ignore[arg-type]
 
 
-async def refusal(gate: Gatekeeper, credential: str | None, clock: HandClock) -> Unauthenticated:
+async def refusal(gate: Authenticator, credential: str | None, clock: HandClock) -> Unauthenticated:
     with pytest.raises(Unauthenticated) as refused:
-        await gate.admit(credential, clock.now())
+        await gate.authenticate(credential, clock.now())
     return refused.value
 
 
 async def test_a_key_opens_what_it_was_made_for(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, gate: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys, scopes=("instances:*", "events:publish"))
-    principal = await gate.admit(f"Bearer {new.text}", clock.now())
+    principal = await gate.authenticate(f"Bearer {new.text}", clock.now())
     assert (principal.tenant, principal.name, principal.kind) == ("acme", "build", "key")
     assert [each.value for each in Permission if principal.may(each)] == [
         "instances:read",
@@ -74,9 +74,9 @@ async def test_a_secret_is_kept_by_nobody(keys: Keys, store: CountingStore) -> N
 
 
 async def test_where_there_is_no_key_everybody_is_local_until_there_is_one(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, gate: Authenticator, clock: HandClock
 ) -> None:
-    assert await gate.admit(None, clock.now()) == LOCAL
+    assert await gate.authenticate(None, clock.now()) == LOCAL
     new = await made(keys)
     clock.move(0.5)
     assert (await refusal(gate, None, clock)).code == "TEN-5010"
@@ -96,13 +96,13 @@ async def test_where_there_is_no_key_everybody_is_local_until_there_is_one(
     ],
 )
 async def test_a_wrong_credential_is_refused_also_where_none_is_needed(
-    gate: Gatekeeper, clock: HandClock, credential: str
+    gate: Authenticator, clock: HandClock, credential: str
 ) -> None:
     assert (await refusal(gate, credential, clock)).code == "TEN-5011"
 
 
 async def test_a_refusal_does_not_tell_which_part_was_wrong(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, gate: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys)
     revoked = await made(keys)
@@ -125,11 +125,11 @@ async def test_a_refusal_does_not_tell_which_part_was_wrong(
 
 
 async def test_a_key_opens_nothing_from_the_moment_it_expires(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, gate: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys, expires_at=BEGIN + timedelta(seconds=10))
     clock.move(9.999)
-    await gate.admit(f"bearer {new.text}", clock.now())
+    await gate.authenticate(f"bearer {new.text}", clock.now())
     clock.move(0.001)
     assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
 
@@ -144,29 +144,29 @@ async def test_a_key_that_expires_at_no_moment_of_utc_is_not_made(keys: Keys, mo
 
 
 async def test_a_known_key_is_not_looked_up_again_for_half_a_second(
-    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+    keys: Keys, gate: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
     new = await made(keys)
     for _ in range(50):
-        await gate.admit(f"Bearer {new.text}", clock.now())
+        await gate.authenticate(f"Bearer {new.text}", clock.now())
         clock.move(0.009)
     assert store.looks == 1
     clock.move(0.1)
-    await asyncio.gather(*(gate.admit(f"Bearer {new.text}", clock.now()) for _ in range(50)))
+    await asyncio.gather(*(gate.authenticate(f"Bearer {new.text}", clock.now()) for _ in range(50)))
     assert store.looks == 2
 
 
 async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
-    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+    keys: Keys, gate: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
     store.is_away = True
     for refused in await asyncio.gather(
-        *(gate.admit(None, clock.now()) for _ in range(50)), return_exceptions=True
+        *(gate.authenticate(None, clock.now()) for _ in range(50)), return_exceptions=True
     ):
         assert isinstance(refused, StoreUnavailable)
     store.is_away = False
     for _ in range(2):
-        await asyncio.gather(*(gate.admit(None, clock.now()) for _ in range(50)))
+        await asyncio.gather(*(gate.authenticate(None, clock.now()) for _ in range(50)))
     assert store.looks_for_any == 2, "the one that failed, and one that counts for half a second"
     await made(keys)
     clock.move(0.5)
@@ -178,31 +178,31 @@ async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
 
 async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
     keys: Keys,
-    gate: Gatekeeper,
+    gate: Authenticator,
     store: CountingStore,
     clock: HandClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tenuto.access.key_ring._MOST", 10)
     new = await made(keys)
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await gate.authenticate(f"Bearer {new.text}", clock.now())
     for number in range(40):
         await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
         await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
     assert store.looks == 41
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await gate.authenticate(f"Bearer {new.text}", clock.now())
     assert store.looks == 41
     assert len(gate.ring._unknown) <= 10
 
 
 async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, gate: Authenticator, clock: HandClock
 ) -> None:
-    elsewhere = Gatekeeper(store, clock)
+    elsewhere = Authenticator(store, clock)
     here = Keys(store, clock, SystemIds(), changed=gate.ring.forget)
     new = await made(keys)
     for each in (gate, elsewhere):
-        await each.admit(f"Bearer {new.text}", clock.now())
+        await each.authenticate(f"Bearer {new.text}", clock.now())
     await here.revoke("acme", new.row.id)
     assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
     clock.move(0.5)
@@ -210,21 +210,21 @@ async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
 
 
 async def test_without_the_store_nobody_is_let_in_on_old_knowledge(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, gate: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys)
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await gate.authenticate(f"Bearer {new.text}", clock.now())
     store.is_away = True
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await gate.authenticate(f"Bearer {new.text}", clock.now())
     clock.move(0.5)
     with pytest.raises(StoreUnavailable):
-        await gate.admit(f"Bearer {new.text}", clock.now())
+        await gate.authenticate(f"Bearer {new.text}", clock.now())
     store.is_away = False
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await gate.authenticate(f"Bearer {new.text}", clock.now())
 
 
 async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, gate: Authenticator, clock: HandClock
 ) -> None:
     one, other = await made(keys), await made(keys)
 
@@ -234,19 +234,19 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
             for row in sorted(await store.keys("acme"), key=lambda row: row.id != one.row.id)
         ]
 
-    await gate.admit(f"Bearer {one.text}", clock.now())
+    await gate.authenticate(f"Bearer {one.text}", clock.now())
     clock.move(1)
-    await gate.admit(f"Bearer {other.text}", clock.now())
+    await gate.authenticate(f"Bearer {other.text}", clock.now())
     assert await used() == [None, None]
     clock.move(4)
     assert gate._uses._writing is not None
     await gate._uses._writing
     assert await used() == [0, 1]
     clock.move(50)
-    await gate.admit(f"Bearer {one.text}", clock.now())
+    await gate.authenticate(f"Bearer {one.text}", clock.now())
     assert not gate._uses._waiting
     clock.move(10)
-    await gate.admit(f"Bearer {one.text}", clock.now())
+    await gate.authenticate(f"Bearer {one.text}", clock.now())
     await gate.close()
     assert await used() == [65, 1]
 
@@ -254,30 +254,30 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
 async def test_the_admin_key_opens_every_tenant_and_no_other_names_one(
     keys: Keys, store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store, clock, admin_key="a long secret".replace(" ", "-"))
+    gate = Authenticator(store, clock, admin_key="a long secret".replace(" ", "-"))
     now = clock.now()
-    admin = await gate.admit("Bearer a-long-secret", now)
+    admin = await gate.authenticate("Bearer a-long-secret", now)
     assert (admin.tenant, admin.role, admin.kind) == ("default", Role.ADMIN, "system")
-    assert (await gate.admit("Bearer a-long-secret", now, tenant="acme")).tenant == "acme"
+    assert (await gate.authenticate("Bearer a-long-secret", now, tenant="acme")).tenant == "acme"
     with pytest.raises(InvalidInput):
-        await gate.admit("Bearer a-long-secret", now, tenant="../acme")
+        await gate.authenticate("Bearer a-long-secret", now, tenant="../acme")
     assert (await refusal(gate, "Bearer a-long-secre", clock)).code == "TEN-5011"
     assert (await refusal(gate, None, clock)).code == "TEN-5010"
     new = await made(keys)
-    assert (await gate.admit(f"Bearer {new.text}", now, tenant="acme")).tenant == "acme"
+    assert (await gate.authenticate(f"Bearer {new.text}", now, tenant="acme")).tenant == "acme"
     with pytest.raises(Forbidden):
-        await gate.admit(f"Bearer {new.text}", now, tenant="default")
+        await gate.authenticate(f"Bearer {new.text}", now, tenant="default")
 
 
-async def test_a_local_user_names_no_other_tenant(gate: Gatekeeper, clock: HandClock) -> None:
+async def test_a_local_user_names_no_other_tenant(gate: Authenticator, clock: HandClock) -> None:
     with pytest.raises(Forbidden):
-        await gate.admit(None, clock.now(), tenant="acme")
+        await gate.authenticate(None, clock.now(), tenant="acme")
 
 
 async def test_where_auth_is_required_nobody_is_local(
     store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store, clock, is_required=True)
+    gate = Authenticator(store, clock, is_required=True)
     assert (await refusal(gate, None, clock)).code == "TEN-5010"
 
 

@@ -16,10 +16,10 @@ import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.roles import Role
-from tenuto.compose import build_gatekeeper
+from tenuto.compose import build_authenticator
 from tenuto.model.errors import ProviderUnavailable, TenutoError, Unauthenticated
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import HandClock
@@ -39,33 +39,33 @@ async def provider() -> AsyncIterator[IdentityProvider]:
 @pytest_asyncio.fixture
 async def gate(
     provider: IdentityProvider, store: CountingStore, clock: HandClock
-) -> AsyncIterator[Gatekeeper]:
+) -> AsyncIterator[Authenticator]:
     settings = OidcSettings(issuer=provider.issuer, audience=AUDIENCE)
-    made = build_gatekeeper(store, clock, oidc=settings, may_be_private=True)
+    made = build_authenticator(store, clock, oidc=settings, may_be_private=True)
     yield made
     await made.close()
 
 
-async def verdict(gate: Gatekeeper, clock: HandClock, token: str) -> str:
+async def verdict(gate: Authenticator, clock: HandClock, token: str) -> str:
     """Who it is, or the code of the refusal."""
     try:
-        return (await gate.admit(f"Bearer {token}", clock.now())).name
+        return (await gate.authenticate(f"Bearer {token}", clock.now())).name
     except TenutoError as refused:
         return refused.code
 
 
 async def test_whom_the_provider_names_is_let_in(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
-    principal = await gate.admit(f"Bearer {provider.token(clock.now())}", clock.now())
+    principal = await gate.authenticate(f"Bearer {provider.token(clock.now())}", clock.now())
     assert (principal.tenant, principal.name, principal.role) == ("acme", "ada", Role.EDITOR)
     assert (principal.kind, principal.scopes) == ("jwt", None)
     with pytest.raises(Unauthenticated, match="TEN-5010"):
-        await gate.admit(None, clock.now())
+        await gate.authenticate(None, clock.now())
 
 
 async def test_all_signatures_that_only_the_provider_can_make_are_taken(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     provider.keys["curve"] = ec.generate_private_key(ec.SECP256R1())
     provider.keys["edwards"] = ed25519.Ed25519PrivateKey.generate()
@@ -76,7 +76,7 @@ async def test_all_signatures_that_only_the_provider_can_make_are_taken(
 
 
 async def test_what_the_claims_do_not_bear_out_is_refused(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     now = clock.now()
     at = int(now.timestamp())
@@ -114,10 +114,10 @@ async def test_what_the_claims_do_not_bear_out_is_refused(
 
 
 async def test_of_several_roles_the_strongest_counts(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), role="viewer", roles=["operator", "king"])
-    assert (await gate.admit(f"Bearer {token}", clock.now())).role is Role.OPERATOR
+    assert (await gate.authenticate(f"Bearer {token}", clock.now())).role is Role.OPERATOR
 
 
 async def test_claims_may_have_other_names(
@@ -130,11 +130,11 @@ async def test_claims_may_have_other_names(
         role_claims=("realm.roles",),
         name_claim="email",
     )
-    gate = build_gatekeeper(store, clock, oidc=settings, may_be_private=True)
+    gate = build_authenticator(store, clock, oidc=settings, may_be_private=True)
     named: dict[str, object] = {"https://acme.example/tenant": "west", "email": "ada@acme.example"}
     named |= {"tenant": None, "realm": {"roles": ["admin"]}}
     token = provider.signed(clock.now(), named)
-    principal = await gate.admit(f"Bearer {token}", clock.now())
+    principal = await gate.authenticate(f"Bearer {token}", clock.now())
     assert (principal.tenant, principal.name) == ("west", "ada@acme.example")
     # The usual names say nothing then.
     assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5011"
@@ -151,7 +151,7 @@ def _signed(header: dict[str, object], claims: dict[str, object], secret: bytes)
 
 
 async def test_a_signature_that_others_can_make_is_none(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     claims = provider.claims(clock.now())
     public = RSA_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -185,7 +185,7 @@ async def test_a_signature_that_others_can_make_is_none(
 
 
 async def test_a_token_without_a_key_id_is_for_a_provider_with_one_key(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), kid=None)
     assert await verdict(gate, clock, token) == "ada"
@@ -196,7 +196,7 @@ async def test_a_token_without_a_key_id_is_for_a_provider_with_one_key(
 
 
 async def test_a_new_key_is_fetched_when_it_is_named_and_an_old_one_goes(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     old = provider.token(clock.now())
     assert await verdict(gate, clock, old) == "ada"
@@ -209,7 +209,7 @@ async def test_a_new_key_is_fetched_when_it_is_named_and_an_old_one_goes(
 
 
 async def test_made_up_key_ids_do_not_make_anybody_ask_the_provider_for_long(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     claims = provider.claims(clock.now())
 
@@ -228,7 +228,7 @@ async def test_made_up_key_ids_do_not_make_anybody_ask_the_provider_for_long(
 
 
 async def test_known_keys_go_on_for_an_hour_when_the_provider_is_away(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), exp=int((clock.now() + timedelta(days=1)).timestamp()))
     assert await verdict(gate, clock, token) == "ada"
@@ -238,14 +238,14 @@ async def test_known_keys_go_on_for_an_hour_when_the_provider_is_away(
     clock.move(1)
     assert await verdict(gate, clock, token) == "TEN-5014"
     with pytest.raises(ProviderUnavailable):
-        await gate.admit(f"Bearer {token}", clock.now())
+        await gate.authenticate(f"Bearer {token}", clock.now())
     provider.status = 200
     clock.move(31)
     assert await verdict(gate, clock, token) == "ada"
 
 
 async def test_a_provider_that_is_not_there_yet_is_asked_again_soon(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now())
     await provider.stop()
@@ -255,7 +255,7 @@ async def test_a_provider_that_is_not_there_yet_is_asked_again_soon(
 
 
 async def test_a_provider_that_calls_itself_otherwise_is_not_trusted(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    gate: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     provider.names_itself = "https://elsewhere.example"
     assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5014"
@@ -265,7 +265,7 @@ async def test_a_provider_of_no_public_network_has_to_be_allowed(
     provider: IdentityProvider, store: CountingStore, clock: HandClock
 ) -> None:
     settings = OidcSettings(issuer=provider.issuer, audience=AUDIENCE)
-    gate = build_gatekeeper(store, clock, oidc=settings)
+    gate = build_authenticator(store, clock, oidc=settings)
     assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5014"
     assert provider.fetches == 0
     await gate.close()

@@ -15,7 +15,7 @@ import pytest
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
 from tenuto.api.live import credential, event_stream, socket as live_socket
-from tenuto.api.live.words import GOING, SLOW, UNAUTHENTICATED
+from tenuto.api.live.protocol import GOING, SLOW, UNAUTHENTICATED
 from tenuto.model.errors import StoreUnavailable, Unauthenticated
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
 from tests.kit.turns import turns
@@ -29,7 +29,7 @@ class Door:
     def __init__(self, **tenants: str) -> None:
         self.tenants = tenants
 
-    async def admit(
+    async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None
     ) -> Principal:
         name = (authorization or "").removeprefix("Bearer ")
@@ -121,7 +121,7 @@ async def test_a_socket_watches_a_bounded_number_of_instances(
 @pytest.mark.asyncio
 async def test_a_socket_joins_no_instance_of_another_tenant(serve: Serve) -> None:
     door = Door(ann="default", bob="other")
-    async with serve(admission=door) as call:
+    async with serve(authentication=door) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 1})).id
         async with socket_of(call, authorization="Bearer bob") as socket:
@@ -142,7 +142,7 @@ async def test_a_socket_joins_no_instance_of_another_tenant(serve: Serve) -> Non
 async def test_a_socket_needs_a_credential_in_a_header_or_offered_by_a_browser(
     serve: Serve,
 ) -> None:
-    async with serve(admission=Door(ann="default")) as call:
+    async with serve(authentication=Door(ann="default")) as call:
         for headers, protocols in (
             ({}, ()),
             ({"authorization": "Bearer eve"}, ()),
@@ -169,7 +169,7 @@ async def test_a_credential_that_ends_ends_its_sockets_and_streams(
 ) -> None:
     monkeypatch.setattr(credential, "CHECK_EVERY", 0.01)
     door = Door(ann="default", bob="default")
-    async with serve(admission=door) as call:
+    async with serve(authentication=door) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 1})).id
         url = f"{call.url}/api/v1/instances/{id}/stream"
@@ -198,7 +198,7 @@ async def test_when_the_service_stops_each_is_told_where_to_go_on(serve: Serve) 
         async with call.session.get(
             f"{call.url}/api/v1/instances/{id}/stream?since={cursor}"
         ) as stream:
-            await call.gate.service.stop()
+            await call.pipeline.service.stop()
             dropped = await said(socket)
             assert dropped["event"] == "workflow_run_dropped"
             assert (dropped["cursor"] >= cursor, dropped["reason"]) == (True, "stopping")
@@ -235,7 +235,7 @@ async def test_a_client_that_takes_nothing_is_dropped(
     monkeypatch.setattr(live_socket, "SEND_SECONDS", 0.01)
     async with serve() as call:
         client = NeverTakes()
-        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        socket = live_socket.LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
         running = asyncio.ensure_future(socket.run())
         await socket._take('{"event": "ping"}')
         async with asyncio.timeout(30):
@@ -275,7 +275,7 @@ async def test_what_waits_to_be_sent_at_a_stop_does_not_count_as_told(serve: Ser
     async with serve() as call:
         await call.app.deploy(WAIT)
         ids = [(await call.start("wait", {"orderId": n}))["instanceId"] for n in (1, 2)]
-        client, service = Slow(), call.gate.service
+        client, service = Slow(), call.pipeline.service
         socket = live_socket.LiveSocket(service, LOCAL, {}, client)  # type: ignore[arg-type]
         running = asyncio.ensure_future(socket.run())
         for id in ids:
@@ -303,7 +303,7 @@ async def test_what_waits_to_be_sent_at_a_stop_does_not_count_as_told(serve: Ser
 async def test_a_join_that_fails_does_not_take_a_newer_one_with_it(serve: Serve) -> None:
     async with serve() as call:
         client = Slow()
-        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        socket = live_socket.LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
         newer = asyncio.ensure_future(socket._wait_for_stop())
         older = asyncio.ensure_future(socket._tell(MISSING, 0, None))
         socket._rooms[MISSING] = newer
@@ -390,7 +390,7 @@ async def test_a_silent_stream_is_kept_alive(serve: Serve, monkeypatch: pytest.M
 
 @pytest.mark.asyncio
 async def test_an_instance_is_explained_and_shaped_for_a_widget(serve: Serve) -> None:
-    async with serve(admission=Door(ann="default", bob="other")) as call:
+    async with serve(authentication=Door(ann="default", bob="other")) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 7})).id
         ours, theirs = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))

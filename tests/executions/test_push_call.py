@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tenuto.executions.push_call import Call
-from tenuto.executions.push_wire import Ticket, called_off
+from tenuto.executions.push_wire import Ticket, cancelled_outcome
 from tenuto.ports import Page
 
 TICKET = Ticket("default", "e", "t")
@@ -21,7 +21,7 @@ async def test_why_a_request_was_ended_first_is_what_comes_of_it() -> None:
 
     call = Call(TICKET, asyncio.ensure_future(silent()))
     outcome = asyncio.ensure_future(call.outcome())
-    call.call_off()
+    call.cancel()
     call.give_back()
     call.let_go()
-    assert await outcome == called_off(TICKET)
+    assert await outcome == cancelled_outcome(TICKET)

@@ -11,7 +11,7 @@ from tenuto.core import blank
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.live import Dropped, Feed, LiveHub, Message, hub as hub_module
-from tenuto.live.room import Room
+from tenuto.live.watched_instance import WatchedInstance
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Started
@@ -143,7 +143,7 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
         held = await app.engine.state_of(instance.id)
         rows = await store.entries(instance.id)
         for given in (rows, rows[:4] + rows[2:], rows[:4] + rows[6:], rows[3:], []):
-            room = Room(store, app.engine.clock, held.plan, blank(instance.id))
+            room = WatchedInstance(store, app.engine.clock, held.plan, blank(instance.id))
             feed = Feed(room, 0, until_end=True)
             store.reads = 0
             room.hint(len(rows), given)
@@ -276,7 +276,7 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
                 return await plain(*of, **page)  # type: ignore[arg-type]
 
             monkeypatch.setattr(store, "entries", away)
-            monkeypatch.setattr("tenuto.live.room.BAD_WEATHER", 0.0)
+            monkeypatch.setattr("tenuto.live.watched_instance.BAD_WEATHER", 0.0)
             await app.publish("go")
             assert (await all_told(feed))[-1]["status"] == "COMPLETED"
             assert refusals == [0]
@@ -301,7 +301,7 @@ async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
 
             monkeypatch.setattr(store, "entries", entries)
             room = hub._places[instance.id].opening.result()[0]
-            assert isinstance(room, Room)
+            assert isinstance(room, WatchedInstance)
             room.hint(len(rows) + 1)
             with pytest.raises(TenutoError, match="newer program") as refused:
                 await anext(feed)

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Mapping
 from typing import cast, get_args
 
-from tenuto.access.backlog import Backlog
-from tenuto.access.neighbours import counted_as
+from tenuto.access.audit_backlog import AuditBacklog
+from tenuto.access.client_network import client_network
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
-from tenuto.access.strangers import Strangers
+from tenuto.access.unauthenticated import UnauthenticatedRefusals
 from tenuto.engine.together import Together
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
@@ -35,8 +35,8 @@ class AuditLog:
         self._clock = clock
         self._ids = ids
         self._together: Together[AuditEntry, AuditRow] = Together(store.append_audit, _MOST)
-        self._backlog = Backlog(store.append_audit, clock)
-        self._strangers = Strangers(clock, self._refused_more)
+        self._backlog = AuditBacklog(store.append_audit, clock)
+        self._refusals = UnauthenticatedRefusals(clock, self._refused_more)
         self._unwaited: set[asyncio.Task[None]] = set()
 
     async def record(  # noqa: PLR0913 - what there is to know of something that was done
@@ -82,11 +82,11 @@ class AuditLog:
         self._unwaited.add(writing)
         writing.add_done_callback(self._came)
 
-    async def refuse_stranger(
+    async def refuse_unauthenticated(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
     ) -> None:
         """Record that somebody was refused who is not known: of many only how many there were."""
-        if self._strangers.is_first(counted_as(source or ""), code):
+        if self._refusals.is_first(client_network(source or ""), code):
             await self.record(
                 principal=None,
                 action=action,
@@ -100,7 +100,7 @@ class AuditLog:
     async def close(self) -> None:
         """Write down what still waits."""
         await self.settled()
-        await self._strangers.close()
+        await self._refusals.close()
         await self._backlog.close()
 
     async def settled(self) -> None:

@@ -10,7 +10,7 @@ import jwt
 from jwt.exceptions import PyJWTError
 from jwt.types import Options
 
-from tenuto.access.gatekeeper import over, wrong
+from tenuto.access.authenticator import over, wrong
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.principal import Principal
 from tenuto.access.provider import ALGORITHMS, Provider

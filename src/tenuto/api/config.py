@@ -35,7 +35,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """How long the headers of a request may take, and a connection that says nothing."""
     body_seconds: float = 30.0
     """How long a body may take, beside a second for each 10,000 bytes that have come."""
-    half_read: int = 5_000
+    unfinished_requests: int = 5_000
     """Requests of one address that may be unfinished at the same time."""
     socket_idle_seconds: float = 120.0
     """How long a socket is kept that watches nothing and says nothing."""

@@ -1,8 +1,8 @@
 """HTTP/1.1 as uvicorn speaks it, with an end to what a client may owe.
 
-A head has to end within a size and a time, a connection has to say something, what is left of a
-body after its answer is waited for a moment only, and one address may leave a bounded number of
-requests unfinished. How long a body may take while its answer is not known is the gate's matter.
+The head of a request is bounded in size and time, an idle connection is closed, the rest of a body
+whose request is answered is waited for briefly, and the unfinished requests of one address are
+bounded. The time for a body before its answer is bounded by the request pipeline.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tenuto.access.neighbours import counted_as
-from tenuto.api.half_read import HalfRead
+from tenuto.access.client_network import client_network
 from tenuto.api.problems import MEDIA, Refusal, told
+from tenuto.api.unfinished_requests import UnfinishedRequests
 from tenuto.ports import Clock, Ids, Timer
 
 MOST_HEAD = 64_000
@@ -39,13 +39,13 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         clock: Clock,
         ids: Ids,
-        half_read: HalfRead,
+        unfinished_requests: UnfinishedRequests,
         head_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._clock = clock
         self._ids = ids
-        self._half_read = half_read
+        self._half_read = unfinished_requests
         self._head_seconds = head_seconds
         self._head = 0
         """Bytes of a head that has not ended; -1 while a body is read."""
@@ -88,7 +88,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head = -1
-        self._call_off()
+        self._cancel_timer()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -100,7 +100,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_response_complete()
         is_left = self._head < 0 and not self._is_answering
         if is_left and not self.transport.is_closing():
-            self._call_off()
+            self._cancel_timer()
             self._timer = self._clock.call_later(LINGER, self.transport.close)
 
     # -- what the client owes
@@ -117,7 +117,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._forget()
             return
         if self._address is None:
-            address = counted_as(self.client[0]) if self.client else ""
+            address = client_network(self.client[0]) if self.client else ""
             if not self._half_read.begin(address):
                 self._refuse(429, "TEN-4292", "too many requests of this address are unfinished")
                 return
@@ -154,12 +154,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._forget()
 
     def _forget(self) -> None:
-        self._call_off()
+        self._cancel_timer()
         if self._address is not None:
             address, self._address = self._address, None
             self._half_read.end(address)
 
-    def _call_off(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tenuto.api.bodies import WRONG_FIELD
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 

@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tenuto.access.audit import AuditLog
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
+from tenuto.access.client_network import client_network
 from tenuto.access.keys import Keys
-from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
-from tenuto.api.admission import Admission, Audited
+from tenuto.api.access_ports import AuditTrail, Authentication
 from tenuto.api.config import ServiceConfig
 from tenuto.api.event_tickets import EventTickets
 from tenuto.api.operation import Operation, Size
@@ -24,8 +24,8 @@ from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.engine.held import Held
-from tenuto.executions.desk import ExecutionDesk
-from tenuto.executions.pushing import PushOffice
+from tenuto.executions.broker import TaskBroker
+from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.breakers import of_breakers
 from tenuto.metrics.metrics import Metrics
@@ -49,35 +49,35 @@ class Service:
         config: ServiceConfig,
         operations: tuple[Operation, ...],
         *,
-        admission: Admission | None = None,
-        audit: Audited | None = None,
+        authentication: Authentication | None = None,
+        audit: AuditTrail | None = None,
     ) -> None:
-        """Without `admission` whoever asks is known by the keys of the store, once it has any."""
+        """Without `authentication` clients are authenticated by the keys of the store, if any."""
         self.app = app
         self.config = config
         self.operations = operations
         self.clock = app.engine.clock
         self.ids = app.engine.ids
         store = app.engine.store
-        self.admission: Admission = admission or Gatekeeper(store, self.clock)
-        self.audit: Audited = audit or AuditLog(store, self.clock, self.ids)
+        self.authentication: Authentication = authentication or Authenticator(store, self.clock)
+        self.audit: AuditTrail = audit or AuditLog(store, self.clock, self.ids)
         self.keys = Keys(store, self.clock, self.ids, changed=self._key_changed)
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
-        self.desk = ExecutionDesk(app.engine)
+        self.broker = TaskBroker(app.engine)
         """Where workers outside get tasks and report them."""
         self.event_tickets = EventTickets(store, self.ids)
         """By which services outside hand in events."""
         self.url = config.public_url or ""
         """Where it is reached by those who report later what they were asked to do."""
-        self.pushing = PushOffice(
+        self.push = PushDispatcher(
             app.engine,
-            self.desk,
+            self.broker,
             build_caller(may_be_private=app.engine.settings.private_targets),
             lambda: self.url,
         )
         self.metrics = Metrics(app.engine)
-        self.metrics.sources.append(lambda: of_breakers(self.pushing.breakers()))
+        self.metrics.sources.append(lambda: of_breakers(self.push.breakers()))
         self.spans: Spans | None = None
         """Where traces are asked for: who makes spans of requests."""
         self.leaving = asyncio.Event()
@@ -111,7 +111,7 @@ class Service:
         self.stopping.set()
         for end in self.waiting:
             end.cancel()
-        self.desk.close()
+        self.broker.close()
         await self.live.close()
         await self.bulk.stop()
 
@@ -121,7 +121,7 @@ class Service:
 
     def count_source(self, address: str) -> None:
         """Count a request from an address, whoever asks; 429 where there have been too many."""
-        _take(self.source_rates, counted_as(address))
+        _take(self.source_rates, client_network(address))
 
     def workspace(self, principal: Principal) -> Workspace:
         """The engine as a principal sees it."""
@@ -130,13 +130,13 @@ class Service:
 
     async def close(self) -> None:
         """Write down what is still to be written; nobody asks any more."""
-        for each in (self.admission, self.audit):
-            if isinstance(each, Gatekeeper | AuditLog):
+        for each in (self.authentication, self.audit):
+            if isinstance(each, Authenticator | AuditLog):
                 await each.close()
 
     def _key_changed(self, id: str) -> None:
-        if isinstance(self.admission, Gatekeeper):
-            self.admission.ring.forget(id)
+        if isinstance(self.authentication, Authenticator):
+            self.authentication.ring.forget(id)
 
 
 def _take(limiter: RateLimiter | None, who: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tenuto.executions.desk import ExecutionDesk
-from tenuto.executions.push_wire import Outcome, Ticket, called_off, given_back, outcome_of
+from tenuto.executions.broker import TaskBroker
+from tenuto.executions.push_wire import Outcome, Ticket, cancelled_outcome, given_back, outcome_of
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.ports import Clock, Page
 
@@ -23,9 +23,9 @@ class Call:
         self._calling = calling
         self._ended_as: Outcome | None = None
 
-    def call_off(self) -> None:
+    def cancel(self) -> None:
         """The instance wants no more of it: the address sees that nobody listens."""
-        self._end(called_off(self._ticket))
+        self._end(cancelled_outcome(self._ticket))
 
     def give_back(self) -> None:
         """This process stops: others push it again."""
@@ -51,12 +51,12 @@ class Call:
             return self._ended_as
 
 
-async def hold(desk: ExecutionDesk, clock: Clock, ticket: Ticket, call: Call) -> None:
+async def hold(broker: TaskBroker, clock: Clock, ticket: Ticket, call: Call) -> None:
     """Say that it is being worked on; ends when that is over for others."""
     while True:
         await clock.sleep(BEAT_EVERY)
         try:
-            beat = await desk.heartbeat(*ticket)
+            beat = await broker.heartbeat(*ticket)
         except (Conflict, NotFound):
             call.let_go()
             return
@@ -64,4 +64,4 @@ async def hold(desk: ExecutionDesk, clock: Clock, ticket: Ticket, call: Call) ->
             log.warning("a lease was not extended: %s", error)
         else:
             if beat.cancelled:
-                call.call_off()
+                call.cancel()

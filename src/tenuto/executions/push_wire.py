@@ -143,7 +143,7 @@ def outcome_of(page: Page, ticket: Ticket) -> Outcome:
     return Outcome(_failed(ticket, error), is_well=not is_transient)
 
 
-def called_off(ticket: Ticket) -> Outcome:
+def cancelled_outcome(ticket: Ticket) -> Outcome:
     """The instance wants no more of it, and its address was let go: that ends it."""
     error = ReportedError(code=CANCELLED, message="the task was called off", retryable=False)
     return Outcome(_failed(ticket, error), is_well=None)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tenuto.live.messages import Message
 from tenuto.live.replay import Page
-from tenuto.live.room import Room, cannot_be_watched
+from tenuto.live.watched_instance import WatchedInstance, cannot_be_watched
 from tenuto.model.errors import TenutoError
 
 
@@ -33,7 +33,7 @@ class Feed:
     `until_end` it ends once everything is told and nothing more happens by itself.
     """
 
-    def __init__(self, room: Room, since: int, *, until_end: bool) -> None:
+    def __init__(self, room: WatchedInstance, since: int, *, until_end: bool) -> None:
         self.cursor = since
         """Everything up to this entry was told, or was not asked for. A message counts as told
         once the one after it is asked for: until then it may be on its way."""

@@ -13,7 +13,7 @@ from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.engine.whose import held_by, refuse_foreign
 from tenuto.live.feed import Feed
-from tenuto.live.room import Room
+from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
 
@@ -28,7 +28,7 @@ _GONE = 2
 class _Place(Struct, eq=False):
     """A room, or one that is being opened, and how many are in it."""
 
-    opening: asyncio.Future[tuple[Room, str]]
+    opening: asyncio.Future[tuple[WatchedInstance, str]]
     """The room and whose instance it is."""
     people: int = 0
     hinted: int = 0
@@ -97,11 +97,11 @@ class LiveHub:
             self._asking = asyncio.ensure_future(self._ask_again_and_again())
         return place
 
-    async def _open(self, tenant: str, instance_id: str) -> tuple[Room, str]:
+    async def _open(self, tenant: str, instance_id: str) -> tuple[WatchedInstance, str]:
         """A room for an instance that the store says is this tenant's."""
         engine = self._engine
         held = await held_by(engine, tenant, instance_id, is_known=True)
-        room = Room(engine.store.seen_by(tenant), engine.clock, held.plan, held.state)
+        room = WatchedInstance(engine.store.seen_by(tenant), engine.clock, held.plan, held.state)
         place = self._places.get(instance_id)
         if place is None:
             room.close()
@@ -165,7 +165,7 @@ class LiveHub:
             room.gone()
 
 
-def _room_of(place: _Place) -> Room | None:
+def _room_of(place: _Place) -> WatchedInstance | None:
     """Its room, once that is open."""
     opening = place.opening
     if not opening.done() or opening.cancelled() or opening.exception() is not None:

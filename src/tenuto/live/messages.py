@@ -70,7 +70,7 @@ class _Payload(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Payload).decode
 
 
-def told(
+def messages_of(
     plan: Plan, state: InstanceState, rows: Sequence[LogRow]
 ) -> tuple[list[Message], InstanceState]:
     """The messages of a stretch of a log, and what `state`, which held before it, is after it."""
@@ -89,7 +89,7 @@ def told(
     return messages, state
 
 
-def told_of_nodes(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
+def node_messages(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
     """The messages of a stretch in which the status stays: nothing has to be known for them."""
     messages = (_of_node(instance_id, row) for row in rows)
     return [message for message in messages if message is not None]

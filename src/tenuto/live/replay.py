@@ -8,7 +8,7 @@ from collections import OrderedDict
 from msgspec import Struct
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
-from tenuto.live.messages import Message, changes_status, told, told_of_nodes
+from tenuto.live.messages import Message, changes_status, messages_of, node_messages
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, from_row
 from tenuto.store.tenant_protocol import TenantReads
@@ -61,12 +61,12 @@ class Replay:
         rows = await self._entries(after)
         through = rows[-1].seq
         if state.version == after:
-            messages, state = told(self._plan, state, rows)
+            messages, state = messages_of(self._plan, state, rows)
         elif changes_status(rows):
-            messages, state = told(self._plan, await self._folded(state, after), rows)
+            messages, state = messages_of(self._plan, await self._folded(state, after), rows)
         else:
             # What held before does not matter to anything in here: it is not read.
-            messages = told_of_nodes(self._instance_id, rows)
+            messages = node_messages(self._instance_id, rows)
         return Page(messages, through, state)
 
     async def _folded(self, state: InstanceState, through: int) -> InstanceState:

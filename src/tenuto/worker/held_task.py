@@ -27,7 +27,7 @@ class HeldTask:
         self.task = task
         bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
         self._seconds = min(bound for bound in bounds if bound is not None)
-        self.is_called_off = False
+        self.is_cancelled = False
         self.extended(now)
 
     def extended(self, now: float) -> None:

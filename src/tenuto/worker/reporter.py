@@ -19,7 +19,7 @@ from tenuto.model.executions import ReportAnswer, TaskReport
 from tenuto.model.failure import NOT_STORABLE, TOO_LARGE, Failure
 from tenuto.model.inputs import TaskFailed
 from tenuto.ports import Clock
-from tenuto.worker.desk import Desk, NotTaken, TooLarge
+from tenuto.worker.broker_client import BrokerClient, NotTaken, TooLarge
 from tenuto.worker.held_task import HeldTask
 
 log = logging.getLogger("tenuto.worker")
@@ -42,9 +42,11 @@ class _Result(NamedTuple):
 class Reporter:
     """Results on their way to the server."""
 
-    def __init__(self, desk: Desk, clock: Clock, settled: Callable[[HeldTask], None]) -> None:
+    def __init__(
+        self, broker: BrokerClient, clock: Clock, settled: Callable[[HeldTask], None]
+    ) -> None:
         """`settled`: there is nothing more to be said about a task."""
-        self._desk = desk
+        self._broker = broker
         self._clock = clock
         self._settled = settled
         self._results: deque[_Result] = deque()
@@ -106,7 +108,7 @@ class Reporter:
 
     async def _send(self, batch: list[_Result]) -> None:
         try:
-            answers = await self._desk.report([each.report for each in batch])
+            answers = await self._broker.report([each.report for each in batch])
         except NotTaken as error:
             self._refused(batch, error)
             return

@@ -10,7 +10,7 @@ from tenuto.worker.worker import Worker
 _TOLD_BY = (signal.SIGTERM, signal.SIGINT)
 
 
-async def run_until_told(worker: Worker, grace: float = 10.0) -> None:
+async def run_until_signalled(worker: Worker, grace: float = 10.0) -> None:
     """Run a worker until SIGTERM or SIGINT; what runs then has `grace` seconds to end.
 
     Told again, it waits no longer.

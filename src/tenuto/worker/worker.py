@@ -16,11 +16,11 @@ from tenuto.ports import Clock
 from tenuto.tasks.attempt import Key
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
-from tenuto.worker.desk import Desk
+from tenuto.worker.broker_client import BrokerClient
 from tenuto.worker.held_task import HeldTask
-from tenuto.worker.keeper import Keeper
-from tenuto.worker.releasing import release
+from tenuto.worker.lease_keeper import LeaseKeeper
 from tenuto.worker.reporter import Reporter
+from tenuto.worker.task_release import release
 
 log = logging.getLogger("tenuto.worker")
 
@@ -46,7 +46,7 @@ class Worker:
 
     def __init__(  # noqa: PLR0913 - one for each thing that can be chosen
         self,
-        desk: Desk,
+        broker: BrokerClient,
         registry: Registry,
         *,
         worker_id: str,
@@ -58,7 +58,7 @@ class Worker:
         wait: timedelta = _A_WHILE,
     ) -> None:
         """So many tasks run at once, so many more are at hand, so many are claimed at once."""
-        self._desk = desk
+        self._broker = broker
         self._registry = registry
         self._id = worker_id
         self._clock = clock
@@ -72,14 +72,14 @@ class Worker:
         """All that is claimed and not reported."""
         self._ready: deque[HeldTask] = deque()
         """Those that have not begun."""
-        self._reporter = Reporter(desk, clock, self._let_go)
-        self._keeper = Keeper(
-            desk,
+        self._reporter = Reporter(broker, clock, self._let_go)
+        self._leases = LeaseKeeper(
+            broker,
             clock,
             self._held,
             details=self._runner.last_heartbeat,
             lost=self._lost,
-            called_off=lambda held: self._runner.stop(*held.key),
+            cancelled=lambda held: self._runner.stop(*held.key),
         )
         self._born = clock.now().isoformat()
         """Another worker of this name, before or beside it, makes other claims."""
@@ -126,7 +126,7 @@ class Worker:
         a failure nor as a loss. Whatever else ends the work ends it in the same order.
         """
         loop = asyncio.get_running_loop()
-        beside = [loop.create_task(self._keeper.run()), loop.create_task(self._reporter.run())]
+        beside = [loop.create_task(self._leases.run()), loop.create_task(self._reporter.run())]
         for task in beside:
             task.add_done_callback(self._stop_if_dead)
         try:
@@ -163,7 +163,7 @@ class Worker:
             # A server that has not heard of results is not waited for as long again.
             spent = self._clock.ticks() - told_at
             seconds = _HURRY if self._is_hurried else max(_FAREWELL - spent, _HURRY)
-            await release(self._desk, self._clock, self._held.values(), fresh, seconds)
+            await release(self._broker, self._clock, self._held.values(), fresh, seconds)
             self._held.clear()
 
     # -- claims
@@ -222,7 +222,7 @@ class Worker:
             return
         self._asked_for += most
         try:
-            tasks = await self._desk.claim(
+            tasks = await self._broker.claim(
                 self._id,
                 tuple(self._registry),
                 most=most,
@@ -246,7 +246,7 @@ class Worker:
             self._ready.append(held)
         if tasks:
             self._may_leave.clear()
-            self._keeper.look()
+            self._leases.look()
             self._begin()
 
     def _may_ask_for_outputs(self) -> bool:

@@ -23,7 +23,7 @@ async def refused(
     while True:
         await service.clock.sleep(CHECK_EVERY)
         try:
-            now = await service.admission.admit(
+            now = await service.authentication.authenticate(
                 headers.get("authorization"),
                 service.clock.now(),
                 tenant=headers.get("tenuto-tenant"),

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.api.live.credential import refused
-from tenuto.api.live.words import (
+from tenuto.api.live.protocol import (
     FORBIDDEN,
     GOING,
     IDLE,

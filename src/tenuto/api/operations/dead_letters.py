@@ -11,8 +11,8 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, read_cursor
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
-from tenuto.api.operations.commanding import NothingMore
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded
@@ -94,7 +94,7 @@ async def get_dead_letter(call: Call[NoQuery]) -> Object:
 async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAnswer:
     """Try again what could not be done: the instance goes on where it failed."""
     id = call.path["id"]
-    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    call.before = audit_values.letter(await call.workspace.dead_letter(id))
     status = await call.workspace.retry_dead_letter(id, input=body.input)
     call.after = {"status": status, "edited": body.input is not UNSET}
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
@@ -114,7 +114,7 @@ async def discard_dead_letter(call: Call[NoQuery], _: NothingMore) -> None:
 
 async def _discard(call: Call[NoQuery]) -> None:
     id = call.path["id"]
-    call.before = recorded.letter(await call.workspace.dead_letter(id))
+    call.before = audit_values.letter(await call.workspace.dead_letter(id))
     await call.workspace.discard_dead_letter(id)
 
 

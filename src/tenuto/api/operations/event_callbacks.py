@@ -10,13 +10,13 @@ from msgspec import Meta
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal, refuse_unless
 from tenuto.access.roles import Role
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.event_tickets import EventTicket
 from tenuto.api.operation import API
-from tenuto.api.operations.callbacks import INTERNAL, CallbackQuery
 from tenuto.api.operations.events import EVENTS
+from tenuto.api.operations.task_callbacks import INTERNAL, CallbackQuery
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
@@ -120,7 +120,7 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
     )
     workspace = call.service.workspace(sender)
     await _refuse_when_over(workspace, ticket, body.event_id)
-    # The gate knows nobody here: whose change it is stands in the ticket.
+    # The pipeline knows nobody here: whose change it is stands in the ticket.
     await _note(call, sender, "asked", body)
     await workspace.publish(
         body.pattern,

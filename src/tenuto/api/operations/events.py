@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import read_json, refuse_media
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.api.operation import API, JSON_MEDIA, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
+from tenuto.api.request_parser import read_json, refuse_media
 from tenuto.api.shapes import Answer, Moment, Query, moment
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary

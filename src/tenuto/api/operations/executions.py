@@ -17,7 +17,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
-from tenuto.executions.desk import Reported
+from tenuto.executions.broker import Reported
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import (
@@ -107,8 +107,8 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     refuse_bad_ids(workerId=body.worker_id)
     for at, id in enumerate(body.task_ids or ()):
         refuse_bad_ids(**{f"taskIds[{at}]": id})
-    desk = call.service.desk
-    claim = desk.claim(
+    broker = call.service.broker
+    claim = broker.claim(
         call.principal.tenant,
         body.worker_id,
         body.task_ids,
@@ -121,7 +121,7 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     if not body.wait:
         return ClaimAnswer(tasks=await claim)
     claiming = asyncio.ensure_future(claim)
-    put_back = partial(desk.put_back, call.principal.tenant)
+    put_back = partial(broker.put_back, call.principal.tenant)
     await call.while_heard(claiming, unheard=put_back)
     return ClaimAnswer(tasks=claiming.result())
 
@@ -129,21 +129,21 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
 @EXECUTIONS.post("/report", size="batch", is_audited=False)
 async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[ReportItem]:
     """Report how up to 1,000 attempts ended; a result each, in their order."""
-    reported = await call.service.desk.report(call.principal.tenant, body.results)
+    reported = await call.service.broker.report(call.principal.tenant, body.results)
     return [_item(each) for each in reported]
 
 
 @EXECUTIONS.post("/release", size="batch", is_audited=False)
 async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> list[ReportItem]:
     """Give up to 1,000 tasks back, which counts neither as a failure nor as a loss."""
-    released = await call.service.desk.release(call.principal.tenant, body.tasks)
+    released = await call.service.broker.release(call.principal.tenant, body.tasks)
     return [_item(each) for each in released]
 
 
 @EXECUTIONS.post("/{executionId}/heartbeat", other_statuses=(409,), size="value", is_audited=False)
 async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> Heartbeat:
     """Say that a task is being worked on: its lease goes on."""
-    return await call.service.desk.heartbeat(
+    return await call.service.broker.heartbeat(
         call.principal.tenant, call.path["executionId"], body.lease_token, body.details
     )
 
@@ -175,7 +175,7 @@ async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
 
 
 async def _reported(call: Call[NoQuery], report: TaskReport) -> ReportItem:
-    [reported] = await call.service.desk.report(call.principal.tenant, [report])
+    [reported] = await call.service.broker.report(call.principal.tenant, [report])
     if reported.error is not None:
         raise reported.error
     return _item(reported)

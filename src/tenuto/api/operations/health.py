@@ -46,7 +46,7 @@ async def _what_is_wrong(call: Call[NoQuery]) -> str | None:
         return "stopping"
     if engine.fault is not None:
         return "the engine has stopped"
-    if call.service.pushing.fault is not None:
+    if call.service.push.fault is not None:
         return "pushing has stopped"
     try:
         async with asyncio.timeout(_PATIENCE):

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
+from tenuto.api.completion import ended_within
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.searching import read_variables
@@ -23,7 +24,6 @@ from tenuto.api.shapes import (
     split,
 )
 from tenuto.api.variables import value_at
-from tenuto.api.waiting import ended_within
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.instances import history_view

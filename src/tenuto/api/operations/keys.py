@@ -12,7 +12,7 @@ from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Answer, Body, Moment, moment
 from tenuto.model.durations import iso
@@ -71,7 +71,7 @@ async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
     )
     new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
     item = _item(new.row, call.service.clock.now())
-    call.after = recorded.key(new.row)
+    call.after = audit_values.key(new.row)
     return NewKeyItem(**asdict(item), key=new.text)
 
 
@@ -88,8 +88,8 @@ async def revoke_key(call: Call[NoQuery]) -> None:
     """Revoke a key: within a second it opens nothing any more, in any process."""
     keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
     rows = await keys.list(tenant)
-    call.before = recorded.key(next((row for row in rows if row.id == id), None))
-    call.after = recorded.key(await keys.revoke(tenant, id))
+    call.before = audit_values.key(next((row for row in rows if row.id == id), None))
+    call.after = audit_values.key(await keys.revoke(tenant, id))
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Body, Moment
 from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
@@ -51,7 +51,7 @@ async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
@@ -71,11 +71,11 @@ async def get_webhook(call: Call[NoQuery]) -> Webhook:
 async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     """Tell another address, or of other events, from now on; without a secret it stays."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     changed = await webhooks.change(
         id, body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(changed)
+    call.after = audit_values.listener(changed)
     return changed
 
 
@@ -89,9 +89,9 @@ async def remove_webhook(call: Call[NoQuery]) -> None:
 async def enable_webhook(call: Call[NoQuery]) -> Webhook:
     """Tell a webhook again that was disabled after failing for days, from now on."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     enabled = await webhooks.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
@@ -107,7 +107,7 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
         expiration_time=body.expiration_time,
         secret=body.secret,
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
@@ -133,12 +133,12 @@ async def remove_subscription(call: Call[NoQuery]) -> None:
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
     """Notify an address again that was disabled after failing for days, from now on."""
     subscriptions, id = call.workspace.subscriptions, call.path["id"]
-    call.before = await recorded.listener_before(subscriptions, id)
+    call.before = await audit_values.listener_before(subscriptions, id)
     enabled = await subscriptions.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
 async def _removed(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:
-    call.before = await recorded.listener_before(listeners, call.path["id"])
+    call.before = await audit_values.listener_before(listeners, call.path["id"])
     await listeners.remove(call.path["id"])

@@ -8,12 +8,12 @@ from msgspec import Meta
 from starlette.websockets import WebSocket
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.live.event_stream import MEDIA, EventStream
 from tenuto.api.live.socket import LiveSocket
 from tenuto.api.operation import API, Resource
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Query
 
 LIVE = Resource("", tag="live", read=Permission.INSTANCES_READ)

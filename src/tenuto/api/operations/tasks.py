@@ -7,15 +7,15 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
-from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
 from tenuto.api.operations.workflows import matched
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer
 from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
@@ -60,7 +60,7 @@ async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
     """Declare a task that workers pull, or that is pushed to an address."""
     added = await call.workspace.task_definitions.add(body)
     call.response_headers["location"] = f"{API}/tasks/{body.id}"
-    call.after = recorded.task(added)
+    call.after = audit_values.task(added)
     return _view(call, added)
 
 
@@ -77,7 +77,7 @@ async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
 async def get_task(call: Call[NoQuery]) -> TaskDetails:
     """Look at a declared task, and at how it stands with the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
-    state = await call.service.pushing.state(call.principal.tenant, found.task.id)
+    state = await call.service.push.state(call.principal.tenant, found.task.id)
     view = _view(call, found)
     fields = {name: getattr(view, name) for name in view.__struct_fields__}
     if found.task.kind == "pull":
@@ -98,12 +98,12 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
         raise Refusal(422, WRONG_FIELD, message)
     if_match = call.headers.get("if-match")
     version = None if if_match is None else matched(if_match)
-    call.before = await recorded.task_before(call.workspace.task_definitions, body.id)
+    call.before = await audit_values.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
-    call.after = recorded.task(changed)
+    call.after = audit_values.task(changed)
     return _view(call, changed)
 
 
@@ -111,7 +111,7 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
 async def remove_task(call: Call[NoQuery]) -> None:
     """Forget a declared task; what waits for it goes on waiting, for workers."""
     tasks, id = call.workspace.task_definitions, call.path["taskId"]
-    call.before = await recorded.task_before(tasks, id)
+    call.before = await audit_values.task_before(tasks, id)
     await tasks.remove(id)
 
 

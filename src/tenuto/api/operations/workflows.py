@@ -7,14 +7,14 @@ from datetime import timedelta
 import msgspec
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.operations.bulk import BulkView, bulk_view
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Query, Version, decoded
 from tenuto.bulk.asked import BulkAsked, Which
 from tenuto.definition import check, unavailable
@@ -187,7 +187,7 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
     call.after = {"force": call.query.force}
     if call.query.force:
         return await _by_force(call)
-    call.before = recorded.definition(await call.workspace.definition(call.path["id"]))
+    call.before = audit_values.definition(await call.workspace.definition(call.path["id"]))
     await call.workspace.remove_definition(call.path["id"])
     call.status = 204
     return None
@@ -196,7 +196,7 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
 async def _by_force(call: Call[RemoveQuery]) -> BulkView:
     """Nothing starts from here on; of what runs there may be more than a request can wait for."""
     id = call.path["id"]
-    call.before = recorded.definition(await call.workspace.withdraw_definition(id))
+    call.before = audit_values.definition(await call.workspace.withdraw_definition(id))
     asked = BulkAsked(
         target="instances",
         action="cancel",
@@ -213,7 +213,7 @@ async def _by_force(call: Call[RemoveQuery]) -> BulkView:
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
-    call.before = recorded.definition(saved.before)
+    call.before = audit_values.definition(saved.before)
     call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
     return SavedWorkflow(id=saved.id, version=saved.version)
 

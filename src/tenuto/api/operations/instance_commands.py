@@ -1,0 +1,194 @@
+"""Telling instances what to do: cancel, pause, resume, retry, rerun, decide."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from msgspec import UNSET
+
+from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
+from tenuto.api.operation import API
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instances import INSTANCES
+from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
+from tenuto.instances import InstanceRef, begin_rerun
+from tenuto.model.errors import Forbidden
+from tenuto.model.json import JSON
+from tenuto.model.status import Status
+
+_Command: TypeAlias = Callable[[], Awaitable[Status]]
+
+
+class CancelRequest(Body):
+    """Why, and whether what was done is undone."""
+
+    reason: str | None = None
+    requested_by: str | None = None
+    """Who asks; with a credential that is known already, and may only be said again."""
+    should_compensate: bool = True
+
+
+class PauseRequest(Body):
+    """Why, and for how long."""
+
+    reason: str | None = None
+    until: Moment | None = None
+    """When it resumes by itself."""
+
+
+class InstanceRetryRequest(Body):
+    """What to try again: without more, what failed the instance."""
+
+    compensation: str | None = None
+    """A compensation step that was given up: it alone."""
+    iteration: str = ""
+
+
+class RerunRequest(Body):
+    """From where, and with what instead."""
+
+    from_step: str | None = None
+    input: Any = UNSET
+    version: Version | None = None
+
+
+class DecisionRequest(Body):
+    """A decision on an approval."""
+
+    decision: Literal["approved", "rejected"]
+    form: JSON = None
+    iteration: str = ""
+    by: str | None = None
+    """Who decides; with a credential that is known already, and may only be said again."""
+    roles: tuple[str, ...] | None = None
+
+
+class NothingMore(Body):
+    """There is nothing to say beside what the path says."""
+
+
+@INSTANCES.post("/{id}/cancel", other_statuses=(409,), may_be_empty=True)
+async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAnswer:
+    """Cancel an instance and undo what it has done; asking again is no mistake."""
+    by = _speaker(call, body.requested_by)
+    reference = call.workspace.at(call.path["id"], by=by)
+    cancel = partial(reference.cancel, body.reason, should_compensate=body.should_compensate)
+    return await _commanded(call, reference, cancel, reason=body.reason)
+
+
+@INSTANCES.post("/{id}/pause", other_statuses=(409,), may_be_empty=True)
+async def pause_instance(call: Call[NoQuery], body: PauseRequest) -> StatusAnswer:
+    """Pause an instance: nothing new is dispatched until it is resumed."""
+    reference = call.workspace.at(call.path["id"])
+    pause = partial(reference.pause, body.reason, body.until)
+    return await _commanded(call, reference, pause, reason=body.reason)
+
+
+@INSTANCES.post("/{id}/resume", other_statuses=(409,), may_be_empty=True)
+async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
+    """Let a paused instance go on."""
+    reference = call.workspace.at(call.path["id"])
+    return await _commanded(call, reference, reference.resume)
+
+
+@INSTANCES.post("/{id}/retry", other_statuses=(409,), may_be_empty=True)
+async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
+    """Let a failed instance go on: what failed runs again."""
+    reference = call.workspace.at(call.path["id"])
+    retry: _Command = reference.retry
+    if body.compensation is not None:
+        retry = partial(reference.retry_compensation, body.compensation, body.iteration)
+    return await _commanded(call, reference, retry, compensation=body.compensation)
+
+
+@INSTANCES.post(
+    "/{id}/rerun",
+    permission=Permission.INSTANCES_START,
+    status=201,
+    headers=(("Idempotency-Key", "At most one instance is made under a key."),),
+    other_statuses=(200, 409),
+    size="value",
+    may_be_empty=True,
+)
+async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswer:
+    """Make a new instance of one, from a step on; what completed before it is taken over."""
+    made = await begin_rerun(
+        call.workspace.engine,
+        call.workspace.tenant,
+        call.path["id"],
+        from_step=body.from_step,
+        input=body.input,
+        version=body.version,
+        key=call.headers.get("idempotency-key"),
+        by=call.workspace.actor,
+    )
+    if made.is_repeat:
+        call.status = 200
+    rerun = call.workspace.at(made.instance_id)
+    call.response_headers["location"] = f"{API}/instances/{rerun.id}"
+    call.after = {"instanceId": rerun.id, "duplicate": made.is_repeat}
+    return StatusAnswer(instance_id=rerun.id, status=await rerun.status())
+
+
+@INSTANCES.post(
+    "/{id}/steps/{stepId}/decision",
+    permission=Permission.INSTANCES_DECIDE,
+    other_statuses=(409,),
+    size="value",
+)
+async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAnswer:
+    """Decide on an approval."""
+    by, roles = _speaker(call, body.by), _roles(call, body.roles)
+    reference = call.workspace.at(call.path["id"], by=by)
+    decide = partial(
+        reference.decide,
+        call.path["stepId"],
+        body.decision,
+        by=by,
+        roles=roles,
+        form=body.form,
+        iteration=body.iteration,
+    )
+    return await _commanded(
+        call, reference, decide, decision=body.decision, by=by, iteration=body.iteration
+    )
+
+
+async def _commanded(
+    call: Call[NoQuery], reference: InstanceRef, command: _Command, **after: JSON
+) -> StatusAnswer:
+    """Carry out a command, and have the audit log keep the status before and after it."""
+    call.before = await audit_values.instance(reference)
+    status = await command()
+    call.after = {**after, "status": status}
+    return StatusAnswer(instance_id=reference.id, status=status)
+
+
+def _speaker(call: Call[NoQuery], said: str | None) -> str:
+    """In whose name it is done: a credential decides that, never what a request says of itself."""
+    principal = call.principal
+    if said is None or said == principal.name:
+        return principal.name
+    if principal.kind == "local":
+        return said
+    raise Forbidden(
+        f"{principal.name!r} cannot speak for {said!r}",
+        code="TEN-5013",
+        advice="Leave the name out: the credential says who asks.",
+    )
+
+
+def _roles(call: Call[NoQuery], said: tuple[str, ...] | None) -> tuple[str, ...]:
+    own = (call.principal.role.value,)
+    if said is None:
+        return own
+    if call.principal.kind == "local" or set(said) <= set(own):
+        return said
+    raise Forbidden(
+        f"{call.principal.name!r} has the role {own[0]}, and cannot take others",
+        code="TEN-5013",
+        advice="Leave the roles out: the credential says which they are.",
+    )
