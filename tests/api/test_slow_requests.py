@@ -16,13 +16,12 @@ from uvicorn.server import ServerState
 from tenuto import Tenuto
 from tenuto.api.body_reader import BodyDeadline
 from tenuto.api.config import ServiceConfig
-from tenuto.api.http_protocol import LINGER, BoundedHttp
+from tenuto.api.http_protocol import LINGER, BoundedHttp, UnfinishedRequests
 from tenuto.api.live.protocol import IDLE
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
-from tenuto.api.unfinished_requests import UnfinishedRequests
 from tenuto.ports import SystemIds
 from tests.access.hand_clock import HandClock
 from tests.api.conftest import WAIT, Serve

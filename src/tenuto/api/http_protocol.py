@@ -16,8 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from tenuto.access.client_network import client_network
-from tenuto.api.problems import MEDIA, Refusal, told
-from tenuto.api.unfinished_requests import UnfinishedRequests
+from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.ports import Clock, Ids, Timer
 
 MOST_HEAD = 64_000
@@ -25,6 +24,37 @@ MOST_HEAD = 64_000
 LINGER = 5.0
 """Seconds for what is left of a body whose request is answered: who still sends does not read."""
 _REASONS = {408: b"Request Timeout", 429: b"Too Many Requests"}
+
+
+class UnfinishedRequests:
+    """Counts the requests of each address that have begun and not ended.
+
+    The client is not authenticated yet, so that the count is what keeps one address from using up
+    the server. An address without any is not kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        """`most` at once from one address."""
+        self._most = most
+        self._counts: dict[str, int] = {}
+
+    def begin(self, address: str) -> bool:
+        """Whether there is room for another; then it counts until it has ended."""
+        count = self._counts.get(address, 0)
+        if count >= self._most:
+            return False
+        self._counts[address] = count + 1
+        return True
+
+    def end(self, address: str) -> None:
+        """A counted request has come whole, or never will."""
+        count = self._counts.pop(address)
+        if count > 1:
+            self._counts[address] = count - 1
+
+    def __len__(self) -> int:
+        """The number of addresses with unfinished requests."""
+        return len(self._counts)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -139,7 +169,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
-        refusal = told(Refusal(status, code, message), "", self._ids.short())
+        refusal = problem_answer(Refusal(status, code, message), "", self._ids.short())
         body = msgspec.json.encode(refusal.details)
         headers = {
             **refusal.headers,

@@ -94,14 +94,14 @@ class ProblemDetails(Struct, frozen=True, kw_only=True, rename="camel"):
     """Of a key that was used before: the workflow instance that has it."""
 
 
-class Told(NamedTuple):
+class ProblemAnswer(NamedTuple):
     """A refusal as it goes out."""
 
     details: ProblemDetails
     headers: dict[str, str]
 
 
-def told(error: TenutoError, path: str, request_id: str) -> Told:
+def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAnswer:
     """What whoever asked is told."""
     status = status_of(error)
     known = CATALOGUE.get(error.code)
@@ -123,13 +123,13 @@ def told(error: TenutoError, path: str, request_id: str) -> Told:
         headers.setdefault("retry-after", str(_RETRY_SECONDS))
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="tenuto"'
-    return Told(details, headers)
+    return ProblemAnswer(details, headers)
 
 
-def broken(path: str, request_id: str) -> Told:
+def broken(path: str, request_id: str) -> ProblemAnswer:
     """What is told of a fault of ours: where to find it in the log, and nothing of what it is."""
     error = Refusal(500, BROKEN, "the service has failed; its log says where, by the request")
-    return told(error, path, request_id)
+    return problem_answer(error, path, request_id)
 
 
 def status_of(error: TenutoError) -> int:

@@ -15,7 +15,7 @@ from tenuto.metrics.requests import NOWHERE
 from tenuto.model.traces import read_traceparent
 
 if TYPE_CHECKING:
-    from tenuto.api.pipeline import IncomingRequest
+    from tenuto.api.incoming import IncomingRequest
 
 log = logging.getLogger("tenuto.access")
 

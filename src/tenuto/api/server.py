@@ -12,10 +12,9 @@ from typing import cast
 import uvicorn
 
 from tenuto.api.config import ServiceConfig
-from tenuto.api.http_protocol import BoundedHttp
+from tenuto.api.http_protocol import BoundedHttp, UnfinishedRequests
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.service import Service
-from tenuto.api.unfinished_requests import UnfinishedRequests
 from tenuto.model.errors import TenutoError
 
 _LONGEST_IDLE = 75

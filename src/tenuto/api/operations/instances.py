@@ -11,7 +11,6 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.completion import ended_within
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Limit, Page
-from tenuto.api.searching import read_variables
 from tenuto.api.shapes import (
     Answer,
     Body,
@@ -23,7 +22,7 @@ from tenuto.api.shapes import (
     instance_item,
     split,
 )
-from tenuto.api.variables import value_at
+from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.instances import history_view

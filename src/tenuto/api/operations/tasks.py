@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
+from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
-from tenuto.api.operations.workflows import matched
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
@@ -97,7 +97,7 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
     if_match = call.headers.get("if-match")
-    version = None if if_match is None else matched(if_match)
+    version = None if if_match is None else read_if_match(if_match)
     call.before = await audit_values.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)

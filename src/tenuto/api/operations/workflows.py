@@ -9,6 +9,7 @@ import msgspec
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor
+from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.bulk import BulkView, bulk_view
@@ -34,8 +35,6 @@ WORKFLOWS = Resource(
     read=Permission.WORKFLOWS_READ,
     write=Permission.WORKFLOWS_WRITE,
 )
-_MOST_DIGITS = 18
-"""No version has more; a number of thousands of them cannot even be read."""
 
 
 class SavedWorkflow(Answer):
@@ -234,19 +233,12 @@ def _named(document: JSON, id: str) -> JSON:
     return {"id": id, **document}
 
 
-def matched(if_match: str) -> int | str:
-    """What `If-Match` names: a version, another ETag, or `*`."""
-    text = if_match.strip().removeprefix("W/").strip('"')
-    is_number = text.isdecimal() and text.isascii() and len(text) <= _MOST_DIGITS
-    return int(text) if is_number else text
-
-
 async def _only_after(call: Call[NoQuery]) -> int | None:
     """The version that `If-Match` asks for; 412 where there is none that it could mean."""
     if_match = call.headers.get("if-match")
     if if_match is None:
         return None
-    named = matched(if_match)
+    named = read_if_match(if_match)
     if isinstance(named, int):
         return named
     if named != "*":
