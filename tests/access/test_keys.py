@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tenuto.access.authenticator import Authenticator
+from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys, KeyWish, NewKey
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import LOCAL, Principal
@@ -177,13 +178,9 @@ async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
 
 
 async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
-    keys: Keys,
-    gate: Authenticator,
-    store: CountingStore,
-    clock: HandClock,
-    monkeypatch: pytest.MonkeyPatch,
+    keys: Keys, gate: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
-    monkeypatch.setattr("tenuto.access.key_ring._MOST", 10)
+    gate.ring = KeyRing(store, clock, most=10)
     new = await made(keys)
     await gate.authenticate(f"Bearer {new.text}", clock.now())
     for number in range(40):
@@ -239,12 +236,13 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
     await gate.authenticate(f"Bearer {other.text}", clock.now())
     assert await used() == [None, None]
     clock.move(4)
-    assert gate._uses._writing is not None
-    await gate._uses._writing
+    writing = gate._uses._writing._writing
+    assert writing is not None
+    await writing
     assert await used() == [0, 1]
     clock.move(50)
     await gate.authenticate(f"Bearer {one.text}", clock.now())
-    assert not gate._uses._waiting
+    assert not gate._uses._unwritten
     clock.move(10)
     await gate.authenticate(f"Bearer {one.text}", clock.now())
     await gate.close()

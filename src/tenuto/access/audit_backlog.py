@@ -1,13 +1,13 @@
-"""Lines of the audit log that could not be written when they should have been: tried again."""
+"""Audit lines that the store did not take when they were due: written again until it does."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from tenuto.access.delayed_write import DelayedWrite
 from tenuto.model.errors import StoreUnavailable
-from tenuto.ports import Clock, Timer
+from tenuto.ports import Clock
 from tenuto.store.access_protocol import AuditEntry, AuditRow
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _AT_ONCE = 200
 
 
 class AuditBacklog:
-    """Keeps entries in memory until the store takes them; each has an id, and is there once."""
+    """Keeps entries in memory until the store takes them; their ids make a repeat harmless."""
 
     def __init__(
         self,
@@ -27,62 +27,42 @@ class AuditBacklog:
         clock: Clock,
     ) -> None:
         self._append = append
-        self._clock = clock
-        self._waiting: list[AuditEntry] = []
+        self._unwritten: list[AuditEntry] = []
         self._pause = _FIRST_PAUSE
-        self._timer: Timer | None = None
-        self._writing: asyncio.Task[None] | None = None
+        self._writing = DelayedWrite(clock, self._write)
 
     def keep(self, entry: AuditEntry) -> None:
-        """Write it later; past a bound only the process's own log has it."""
-        if len(self._waiting) >= _MOST:
-            _tell_of_loss(entry)
+        """Write it later; beyond a bound it is in the process's own log only."""
+        if len(self._unwritten) >= _MOST:
+            _log_loss(entry)
             return
-        self._waiting.append(entry)
-        self._arm()
+        self._unwritten.append(entry)
+        self._writing.ask(self._pause)
 
     async def close(self) -> None:
-        """Try once more; what the store does not take even now is in the process's log."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._writing is not None:
-            await self._writing
-            if self._timer is not None:
-                self._timer.cancel()
-        await self._write()
-        for entry in self._waiting:
-            _tell_of_loss(entry)
+        """Try a last time; entries that the store refuses even now go to the process's log."""
+        await self._writing.close()
+        for entry in self._unwritten:
+            _log_loss(entry)
 
-    def _arm(self) -> None:
-        if self._timer is None and (self._writing is None or self._writing.done()):
-            self._timer = self._clock.call_later(self._pause, self._begin)
-
-    def _begin(self) -> None:
-        self._timer = None
-        self._writing = asyncio.ensure_future(self._go_on())
-
-    async def _go_on(self) -> None:
-        await self._write()
-        if self._waiting:
-            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
-            self._timer = self._clock.call_later(self._pause, self._begin)
-        else:
-            self._pause = _FIRST_PAUSE
-
-    async def _write(self) -> None:
-        while self._waiting:
-            batch = self._waiting[:_AT_ONCE]
+    async def _write(self) -> float | None:
+        while self._unwritten:
+            batch = self._unwritten[:_AT_ONCE]
             try:
                 await self._append(batch)
             except StoreUnavailable as error:
-                log.warning("%d lines of the audit log wait: %s", len(self._waiting), error.message)
-                return
-            del self._waiting[: len(batch)]
+                waiting = len(self._unwritten)
+                log.warning("audit: %d lines wait for the store: %s", waiting, error.message)
+                self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+                return self._pause
+            del self._unwritten[: len(batch)]
+        self._pause = _FIRST_PAUSE
+        return None
 
 
-def _tell_of_loss(entry: AuditEntry) -> None:
+def _log_loss(entry: AuditEntry) -> None:
     log.error(
-        "not in the audit log of %s: %s %s %s by %s %r, request %s",
+        "audit: line lost tenant=%s outcome=%s action=%s target=%s kind=%s actor=%r request=%s",
         entry.tenant,
         entry.outcome,
         entry.action,

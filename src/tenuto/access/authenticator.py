@@ -1,4 +1,4 @@
-"""Who asks, by what they show: a key, the admin key, or a token of an identity provider."""
+"""Authenticates clients by a key, the admin key, or a token of an identity provider."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LONGEST = 16_384
 
 
 class Tokens(Protocol):
-    """Knows people by tokens that somebody else has signed."""
+    """Verifies tokens that an identity provider has signed."""
 
     async def verify(self, token: str, now: datetime) -> Principal:
-        """Who it is; Unauthenticated, or ProviderUnavailable where that cannot be known now."""
+        """The principal of a token; Unauthenticated, or ProviderUnavailable."""
 
     async def close(self) -> None: ...
 
 
 class Authenticator:
-    """Lets in those who show who they are; and everybody, where nobody has to."""
+    """Finds the principal of a credential; the local one where no credential is needed."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Authenticator:
         self._is_required = is_required
 
     async def is_on(self) -> bool:
-        """Whether everybody has to show who they are."""
+        """Whether a credential is needed."""
         if self._is_required or self._admin_hash is not None or self._tokens is not None:
             return True
         return await self.ring.has_keys()
@@ -56,10 +56,10 @@ class Authenticator:
     async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None
     ) -> Principal:
-        """Who it is, by the header `Authorization`; Unauthenticated.
+        """The principal of the header `Authorization`; Unauthenticated.
 
-        What is wrong is refused also where nothing is needed. `tenant` is what the header
-        `Tenuto-Tenant` names: only the admin key may choose.
+        An invalid credential is refused also where none is needed. `tenant` is the value of the
+        header `Tenuto-Tenant`: only the admin key may choose.
         """
         if authorization is None:
             if await self.is_on():
@@ -75,7 +75,7 @@ class Authenticator:
         return _of_tenant(await self._tokens.verify(credential, now), tenant)
 
     async def close(self) -> None:
-        """Write down what is still to be written, and let go of the provider."""
+        """Write the last uses of keys, and close the connection to the provider."""
         await self._uses.close()
         if self._tokens is not None:
             await self._tokens.close()
@@ -90,7 +90,7 @@ class Authenticator:
         if shown is None:
             raise wrong()
         key = await self.ring.find(shown.id)
-        # First the secret: who does not have it learns nothing of the key.
+        # First the secret: without it a client learns nothing of the key.
         if not is_secret_of(key, shown.secret) or key is None:
             raise wrong()
         if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
@@ -106,12 +106,12 @@ class Authenticator:
 
 
 def wrong() -> Unauthenticated:
-    """Whatever was wrong with it."""
+    """An invalid credential; the message does not say why."""
     return Unauthenticated("the credential is not valid here", code="TEN-5011")
 
 
 def over() -> Unauthenticated:
-    """It was right once, or will be."""
+    """A credential that has expired, was revoked, or is not valid yet."""
     return Unauthenticated(
         "the credential has expired, was revoked, or is not valid yet", code="TEN-5012"
     )
@@ -145,7 +145,7 @@ def _admin(tenant: str | None) -> Principal:
 
 
 def _of_tenant(principal: Principal, tenant: str | None) -> Principal:
-    """The same; Forbidden where they name a tenant that is not theirs."""
+    """The same principal; Forbidden where `tenant` is another one."""
     if tenant is None or tenant == principal.tenant:
         return principal
     raise Forbidden(

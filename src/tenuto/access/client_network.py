@@ -1,4 +1,4 @@
-"""Whom an address counts as where each may have so much and no more."""
+"""The client network of an address, which rate limits and other bounds count by."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 _OF_ONE = 64
-"""Bits of an IPv6 address that are the same for one customer: the rest they choose themselves."""
+"""Bits of an IPv6 address that are the same for one customer, who chooses the rest freely."""
 
 
 @lru_cache(maxsize=4_096)
 def client_network(address: str) -> str:
-    """An address of IPv4 is one of its own; one of IPv6 counts as its network."""
+    """The network that an address counts as: itself for IPv4, the /64 for IPv6."""
     if ":" not in address:
         return address
     try:

@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked. The whole of one is shown once and kept by nobody here."""
+"""API keys: create, list, revoke. The secret of a key is shown once and never stored."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Keys:
         self._changed = changed
 
     async def create(self, principal: Principal, wish: KeyWish) -> NewKey:
-        """Make a key that may do no more than whoever asks; InvalidInput lists all problems."""
+        """Make a key with no more permissions than its maker; InvalidInput lists all problems."""
         tenant = principal.tenant if wish.tenant is None else wish.tenant
         now = self._clock.now()
         if problems := _problems(wish, tenant, now):

@@ -1,4 +1,4 @@
-"""Which identity provider is trusted, and for what."""
+"""Settings of the trusted identity provider."""
 
 from __future__ import annotations
 
