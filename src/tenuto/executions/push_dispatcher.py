@@ -1,8 +1,8 @@
-"""Sends tasks to the addresses that they are pushed to, within what each of them can bear.
+"""Pushes tasks to their addresses, within the limits of each address.
 
-What is sent is leased as it is to a worker: a process that dies takes nothing along. Addresses have
-their own room, so that one that is slow keeps no other waiting; what they are not sent now stays a
-job that nobody has begun.
+A pushed task is leased like one that a worker claims: a process that dies loses nothing. Each
+address has limits of its own, so that a slow one delays no other; tasks beyond its limits stay jobs
+that have not begun.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import get_args
@@ -21,8 +20,10 @@ import msgspec
 
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
+from tenuto.engine.loops import Loops
+from tenuto.engine.outage import Outage
 from tenuto.executions.broker import TaskBroker
-from tenuto.executions.push_call import BEAT_EVERY, Call, hold
+from tenuto.executions.push_request import HEARTBEAT_EVERY, PushSender
 from tenuto.executions.push_target import (
     BreakerState,
     TargetState,
@@ -32,49 +33,28 @@ from tenuto.executions.push_target import (
     shared,
     taken,
 )
-from tenuto.executions.push_wire import (
-    Outcome,
-    Ticket,
-    callback_url,
-    not_storable,
-    request_of,
-)
+from tenuto.executions.target_states import TargetKey, TargetStates
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import (
-    Conflict,
-    InvalidInput,
-    NotFound,
-    Overloaded,
-    StoreUnavailable,
-    TenutoError,
-)
-from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
-from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
+from tenuto.model.errors import TenutoError
+from tenuto.model.executions import ClaimedTask
+from tenuto.model.policy import BAD_WEATHER
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
-from tenuto.store.task_protocol import TargetRow, TaskRow
+from tenuto.store.task_protocol import TaskRow
 
 log = logging.getLogger("tenuto.push")
 
 LEASE = timedelta(seconds=15)
 _READ_EVERY = 1.0
-"""Seconds after which a changed declaration counts everywhere."""
+"""Seconds after which a changed declaration is in effect in every process."""
 _SOON = 0.2
-"""Seconds until an address is looked at again that may have to be sent more."""
-_FAREWELL = 3.0
-"""Seconds in which a process that stops gives back what was not answered."""
-_PATIENCE = 60.0
-"""Seconds for which it is tried to tell other processes how an address answered."""
+"""Seconds until an address is served again that may have more tasks."""
+_RELEASE_SECONDS = 3.0
+"""Seconds in which a process that stops gives back unanswered tasks."""
 _UNTIL_CALLED = math.inf
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.2
-_RANDOM = 1 << 64
 _PAGE = 1_000
 
 _decode_task = msgspec.json.Decoder(TaskDefinition).decode
-_decode_state = msgspec.json.Decoder(TargetState).decode
-
-Key = tuple[str, str]
-"""A tenant, and one of its tasks."""
 
 
 class _Target:
@@ -84,81 +64,81 @@ class _Target:
         self.row = row
         self.task = task
         self.due = _UNTIL_CALLED
-        """By `ticks`: when to look whether there is something for it."""
+        """By `ticks`: when to serve it."""
         self.under_way: dict[str, asyncio.Task[None]] = {}
         self.reserved = 0
-        """Requests that are about to be sent: they take room already."""
+        """Requests that are about to be sent: they count already."""
         self.reserved_at = 0
-        """When all processes were told of them, as it stands there."""
+        """When they were reserved in the shared state."""
         self.known = TargetState()
-        """What all processes knew when this one last looked."""
+        """The shared state, as this process last read it."""
 
     @property
     def mine(self) -> int:
-        """How much room this process takes."""
+        """Requests of this process that count towards the address's limits."""
         return len(self.under_way) + self.reserved
 
 
 class PushDispatcher:
-    """One process's share of pushing."""
+    """Pushes the tasks of one process."""
 
     def __init__(
         self, engine: Engine, broker: TaskBroker, caller: Caller, base: Callable[[], str]
     ) -> None:
-        """`base`: where this service is reached by those who report later."""
+        """`base`: the URL of this service, for callbacks."""
         self._engine = engine
         self._store = engine.store
         self._clock = engine.clock
         self._broker = broker
-        self._caller = caller
-        self._base = base
+        self._states = TargetStates(engine.store, engine.clock, engine.ids)
+        most_bytes = engine.settings.limits.output_bytes * 2
+        self._sender = PushSender(broker, engine.clock, caller, base, most_bytes)
         self._name = f"push-{engine.ids.short()}"
-        self._targets: dict[Key, _Target] = {}
+        self._targets: dict[TargetKey, _Target] = {}
         self._sent: set[asyncio.Task[None]] = set()
-        self._calls: set[Call] = set()
-        """Those that were not answered yet."""
-        self._is_finishing = False
         self._read_at = 0.0
-        self._ask_at = 0.0
-        """When to ask for jobs that other processes have offered, which bring no hint."""
+        self._poll_at = 0.0
+        """When to look for jobs of other processes, which bring no hint."""
         self.fault: BaseException | None = None
-        """What ended pushing, though nobody had."""
+        """The exception that ended a loop."""
+        self._died = asyncio.Event()
         self._called = asyncio.Event()
 
     async def run(self) -> None:
-        """Push until cancelled; what else ends it is its `fault`."""
-        deaf = self._engine.listen(self._heard)
-        loop = asyncio.get_running_loop()
-        loops = [loop.create_task(self._run()), loop.create_task(self._keep())]
+        """Push until cancelled; an exception that ends it is its `fault`."""
+        stop_listening = self._engine.listen(self._heard)
+        loops = Loops(self._clock, Outage(self._clock), self._loop_died)
+        loops.start("push", self._run())
+        loops.start("push heartbeats", self._heartbeats())
         try:
-            [dead, *_], _ = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
-            self.fault = dead.exception()
-            log.critical("nothing is pushed any more", exc_info=self.fault)
+            await self._died.wait()
         finally:
-            deaf()
-            for each in loops:
-                each.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+            stop_listening()
+            await loops.stop()
+
+    def _loop_died(self, _: str, error: BaseException) -> None:
+        self.fault = error
+        self._died.set()
 
     async def _run(self) -> None:
         while True:
             try:
                 pause = await self.run_once()
             except TenutoError as error:
-                log.warning("nothing is pushed: %s", error)
+                log.warning("push: nothing sent: %s", error)
                 pause = BAD_WEATHER
             await self._clock.wait(self._called, pause)
             self._called.clear()
 
     async def run_once(self) -> float:
-        """Send what there is to be sent; in how many seconds to look again."""
+        """Serve the addresses that are due; returns the seconds until the next one is."""
         now = self._clock.ticks()
         if now >= self._read_at:
-            await self._read()
+            await self._read_declarations()
             self._read_at = now + _READ_EVERY
-        if now >= self._ask_at:
-            await self._ask()
-            self._ask_at = now + self._engine.settings.jobs_every
+        if now >= self._poll_at:
+            await self._poll()
+            self._poll_at = now + self._engine.settings.jobs_every
         refused: list[TenutoError] = []
         for key, target in list(self._targets.items()):
             if target.due > now:
@@ -166,37 +146,35 @@ class PushDispatcher:
             try:
                 await self._serve(key, target)
             except TenutoError as error:
-                # Whatever is wrong with one address, the others have their turn.
+                # A problem with one address delays no other.
                 target.due = self._clock.ticks() + BAD_WEATHER
                 refused.append(error)
         if refused:
-            log.warning("%d addresses are sent nothing now: %s", len(refused), refused[0])
+            log.warning("push: %d addresses not served: %s", len(refused), refused[0])
         soonest = min((each.due for each in self._targets.values()), default=_UNTIL_CALLED)
-        return max(min(soonest, self._read_at, self._ask_at) - self._clock.ticks(), 0.0)
+        return max(min(soonest, self._read_at, self._poll_at) - self._clock.ticks(), 0.0)
 
     async def finish(self, seconds: float) -> None:
-        """Let requests be answered that are under way; what is not is given back to others."""
+        """Wait for requests that are under way; unanswered tasks are given back after that."""
         if self._sent:
             await asyncio.wait(self._sent, timeout=seconds)
-        self._is_finishing = True
-        for call in self._calls:
-            call.give_back()
+        self._sender.give_back_all()
         if self._sent:
-            _, left = await asyncio.wait(self._sent, timeout=_FAREWELL)
+            _, left = await asyncio.wait(self._sent, timeout=_RELEASE_SECONDS)
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
-        await self._caller.close()
+        await self._sender.close()
 
     def breakers(self) -> dict[str, int]:
-        """How many addresses are in which state, as far as this process knows."""
+        """The number of addresses in each breaker state, as far as this process knows."""
         now = self._now()
         found = Counter(breaker_state(each.known, now) for each in self._targets.values())
         return {state: found[state] for state in get_args(BreakerState)}
 
     async def state(self, tenant: str, task_id: str) -> TargetState:
-        """What all processes know of the address that a task is pushed to."""
-        return (await self._known((tenant, task_id)))[0]
+        """The shared state of the address that a task is pushed to."""
+        return await self._states.read((tenant, task_id))
 
     def _heard(self, draft: Draft) -> None:
         for job in draft.jobs_offered:
@@ -208,9 +186,9 @@ class PushDispatcher:
         target.due = 0.0
         self._called.set()
 
-    async def _read(self) -> None:
-        """Who is pushed to, as it is declared now."""
-        after, found = ("", ""), dict[Key, TaskRow]()
+    async def _read_declarations(self) -> None:
+        """Read the pushed tasks as they are declared now."""
+        after, found = ("", ""), dict[TargetKey, TaskRow]()
         while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
             found |= {(row.tenant, row.id): row for row in page}
             after = (page[-1].tenant, page[-1].id)
@@ -227,12 +205,12 @@ class PushDispatcher:
                 self._targets.pop(key, None)
             elif target is None:
                 self._targets[key] = _Target(row, task)
-                self._ask_at = 0.0
+                self._poll_at = 0.0
             else:
                 target.row, target.task, target.due = row, task, 0.0
 
-    async def _ask(self) -> None:
-        """Have those looked at for which there is something, and those that may answer again."""
+    async def _poll(self) -> None:
+        """Serve addresses that have jobs, and those whose breaker may close again."""
         now = self._now()
         wanted = set(await self._store.pushed_with_jobs())
         for key, target in self._targets.items():
@@ -242,11 +220,10 @@ class PushDispatcher:
 
     # -- sending
 
-    async def _serve(self, key: Key, target: _Target) -> None:
+    async def _serve(self, key: TargetKey, target: _Target) -> None:
         tenant, task_id = key
-        target.due = _UNTIL_CALLED  # from here on whoever calls is heard
-        state, _ = await self._known(key)
-        target.known = state
+        target.due = _UNTIL_CALLED  # A hint from here on makes it due again.
+        target.known = state = await self._states.read(key)
         room = allowed(state, target.task, self._name, target.mine, self._now())
         tasks: list[ClaimedTask] = []
         if room:
@@ -256,10 +233,12 @@ class PushDispatcher:
         if len(tasks) == room:
             target.due = min(target.due, self._clock.ticks() + _SOON)
 
-    async def _send_reserved(self, key: Key, target: _Target, tasks: list[ClaimedTask]) -> None:
-        """Send what there is room for, once all processes know that it is taken.
+    async def _send_reserved(
+        self, key: TargetKey, target: _Target, tasks: list[ClaimedTask]
+    ) -> None:
+        """Reserve requests in the shared state, and send as many tasks as were reserved.
 
-        Others may have taken some since this one looked: what is left over is put back.
+        Other processes may have reserved some since the claim: the tasks left over are put back.
         """
         sent = 0
         try:
@@ -278,92 +257,34 @@ class PushDispatcher:
         mine = under_way + count
         return taken(state, target.task, self._name, count=count, mine=mine, now=now)
 
-    def _send(self, key: Key, target: _Target, task: ClaimedTask, sent_at: int) -> None:
+    def _send(self, key: TargetKey, target: _Target, task: ClaimedTask, sent_at: int) -> None:
         sending = asyncio.get_running_loop().create_task(
             self._push(key, target, task, sent_at), name=f"tenuto push {task.task_id}"
         )
         target.under_way[task.execution_id] = sending
         self._sent.add(sending)
-        sending.add_done_callback(partial(self._over, target, task.execution_id))
+        sending.add_done_callback(partial(self._sending_ended, target, task.execution_id))
 
-    def _over(self, target: _Target, execution_id: str, sending: asyncio.Task[None]) -> None:
+    def _sending_ended(
+        self, target: _Target, execution_id: str, sending: asyncio.Task[None]
+    ) -> None:
         target.under_way.pop(execution_id, None)
         self._sent.discard(sending)
         if not sending.cancelled() and (error := sending.exception()) is not None:
-            log.warning("a task of %s comes back when its lease is over: %s", target.task.id, error)
+            log.warning(
+                "push: request failed, the lease lapses task=%s execution=%s: %s",
+                target.task.id,
+                execution_id,
+                error,
+            )
         self._call(target)
 
-    async def _push(self, key: Key, target: _Target, task: ClaimedTask, sent_at: int) -> None:
+    async def _push(self, key: TargetKey, target: _Target, task: ClaimedTask, sent_at: int) -> None:
         declared = target.task
-        ticket = Ticket(key[0], task.execution_id, task.lease_token)
-        call = Call(
-            ticket,
-            asyncio.ensure_future(
-                self._caller.call(
-                    declared.url or "",
-                    _headers(task),
-                    request_of(task, callback_url(self._base(), ticket)),
-                    seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
-                    most=self._engine.settings.limits.output_bytes * 2,
-                )
-            ),
-        )
-        self._calls.add(call)
-        if self._is_finishing:
-            call.give_back()
-        holding = asyncio.ensure_future(hold(self._broker, self._clock, ticket, call))
-        try:
-            outcome = await call.outcome()
-            self._calls.discard(call)
-            # The lease is held until the end is known, so that nobody pushes it a second time.
-            try:
-                await self._retried(partial(self._tell, ticket, outcome), holding)
-            except TenutoError as error:
-                log.warning("a task of %s comes back later: %s", task.task_id, error)
-        finally:
-            self._calls.discard(call)
-            holding.cancel()
+        outcome = await self._sender.send(key[0], task, declared.url or "")
         target.under_way.pop(task.execution_id, None)
         count = partial(self._counted, target, declared, sent_at=sent_at, is_well=outcome.is_well)
-        await self._retried(partial(self._change, key, count))
-
-    async def _retried(
-        self, action: Callable[[], Awaitable[None]], holding: asyncio.Future[None] | None = None
-    ) -> None:
-        """Do what has to be done once the address has answered, while that counts."""
-        until = self._clock.ticks() + _PATIENCE
-        while True:
-            try:
-                await action()
-            except (StoreUnavailable, Overloaded) as error:
-                is_in_vain = self._clock.ticks() > until if holding is None else holding.done()
-                if is_in_vain:
-                    raise
-                log.warning("an answer is not recorded yet: %s", error)
-                await self._clock.sleep(BAD_WEATHER)
-            else:
-                return
-
-    async def _tell(self, ticket: Ticket, outcome: Outcome) -> None:
-        if outcome.report is None:
-            if outcome.is_well:
-                with suppress(Conflict, NotFound):
-                    await self._broker.hand_over(*ticket)
-            return
-        error = await self._reported(ticket, outcome.report)
-        if isinstance(error, InvalidInput):
-            error = await self._reported(ticket, not_storable(ticket, error))
-        if error is not None and not isinstance(error, Conflict | NotFound):
-            raise error
-
-    async def _reported(
-        self, ticket: Ticket, report: TaskReport | ReleasedTask
-    ) -> TenutoError | None:
-        if isinstance(report, ReleasedTask):
-            [reported] = await self._broker.release(ticket.tenant, [report])
-        else:
-            [reported] = await self._broker.report(ticket.tenant, [report])
-        return reported.error
+        await self._sender.retried(partial(self._change, key, count))
 
     def _counted(
         self,
@@ -375,69 +296,36 @@ class PushDispatcher:
         is_well: bool | None,
     ) -> TargetState:
         state = ended(state, declared, sent_at=sent_at, is_well=is_well, now=self._now())
-        return self._said(target, state)
+        return self._shared(target, state)
 
-    # -- what all know
+    # -- the shared state
 
-    async def _keep(self) -> None:
-        """Say how much waits for an answer."""
+    async def _heartbeats(self) -> None:
+        """Renew this process's share of each address that it waits for."""
         while True:
-            await self._clock.sleep(BEAT_EVERY)
+            await self._clock.sleep(HEARTBEAT_EVERY)
             for key, target in list(self._targets.items()):
                 if not target.under_way:
                     continue
                 try:
-                    await self._change(key, partial(self._said, target))
+                    await self._change(key, partial(self._shared, target))
                 except TenutoError as error:
-                    log.warning("what is pushed to %s is not told: %s", target.task.id, error)
+                    log.warning("push: share not renewed task=%s: %s", target.task.id, error)
 
-    def _said(self, target: _Target, state: TargetState) -> TargetState:
+    def _shared(self, target: _Target, state: TargetState) -> TargetState:
         return shared(state, self._name, target.mine, self._now())
 
     def _now(self) -> int:
         return epoch_ms(self._clock.now())
 
-    async def _known(self, key: Key) -> tuple[TargetState, int]:
-        row = await self._store.target(*key)
-        if row is None:
-            return TargetState(), 0
-        try:
-            return _decode_state(row.state), row.version
-        except msgspec.MsgspecError as error:
-            message = f"what is known of the address of {key[1]} cannot be read: {error}"
-            raise TenutoError(message) from error
-
-    async def _change(self, key: Key, change: Callable[[TargetState], TargetState]) -> None:
-        """Change what all processes know; whoever was first is read, and it is changed again."""
-        tried = 0
-        while key in self._targets:
-            state, version = await self._known(key)
-            new = change(state)
-            if new == state:
-                return
-            row = TargetRow(version + 1, msgspec.json.encode(new))
-            if await self._store.put_target(*key, row):
-                return
-            tried += 1
-            await self._clock.sleep(self._pause(tried))
-
-    def _pause(self, tried: int) -> float:
-        """Longer each time, and by chance: those who met do not meet again."""
-        most = min(_FIRST_PAUSE * 2.0 ** min(tried, 16), _LONGEST_PAUSE)
-        return most * (0.5 + int(self._engine.ids.short(), 16) / _RANDOM / 2)
+    async def _change(self, key: TargetKey, change: Callable[[TargetState], TargetState]) -> None:
+        await self._states.change(key, change, lambda: key in self._targets)
 
 
 def _read_task(row: TaskRow) -> TaskDefinition | None:
     try:
         return _decode_task(row.document)
     except msgspec.MsgspecError as error:
-        # A newer program may have written it, and pushes it.
-        log.warning("the task %s is not pushed from here: %s", row.id, error)
+        # A newer version may have written it, and pushes it.
+        log.warning("push: declaration not read task=%s: %s", row.id, error)
         return None
-
-
-def _headers(task: ClaimedTask) -> dict[str, str]:
-    headers = {"content-type": "application/json", "idempotency-key": task.idempotency_key}
-    if task.context.traceparent is not None:
-        headers["traceparent"] = task.context.traceparent
-    return headers

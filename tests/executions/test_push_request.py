@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tenuto.executions.push_call import Call
+from tenuto.executions.push_request import PendingRequest
 from tenuto.executions.push_wire import Ticket, cancelled_outcome
 from tenuto.ports import Page
 
@@ -19,9 +19,9 @@ async def test_why_a_request_was_ended_first_is_what_comes_of_it() -> None:
         await asyncio.Event().wait()
         raise AssertionError("it has answered")
 
-    call = Call(TICKET, asyncio.ensure_future(silent()))
+    call = PendingRequest(TICKET, asyncio.ensure_future(silent()))
     outcome = asyncio.ensure_future(call.outcome())
     call.cancel()
     call.give_back()
-    call.let_go()
+    call.drop()
     assert await outcome == cancelled_outcome(TICKET)
