@@ -1,4 +1,4 @@
-"""Workers that wait for something to do: who came first is served first."""
+"""The queue of claims that wait for a task: first come, first served."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_WAITING = 1_000
 
 
 class WaitingClaim:
-    """One of them; `called` when there may be something for it."""
+    """A claim that waits; `called` is set when there may be a task for it."""
 
     def __init__(self, wanted: WorkerClaim) -> None:
         self.wanted = wanted
@@ -22,14 +22,14 @@ class WaitingClaim:
         return tenant == wanted.tenant and (wanted.task_ids is None or task_id in wanted.task_ids)
 
     def competes_with(self, other: WorkerClaim) -> bool:
-        """Whether there are jobs that both could be granted."""
+        """Whether there can be a job that both could be granted."""
         mine, theirs = self.wanted.task_ids, other.task_ids
         if self.wanted.tenant != other.tenant:
             return False
         return mine is None or theirs is None or not set(mine).isdisjoint(theirs)
 
     def wants_all_of(self, other: WorkerClaim) -> bool:
-        """Whether there is no job that the other alone could be granted."""
+        """Whether it could be granted every job that the other could."""
         mine, theirs = self.wanted.task_ids, other.task_ids
         if self.wanted.tenant != other.tenant:
             return False
@@ -37,7 +37,7 @@ class WaitingClaim:
 
 
 class ClaimQueue:
-    """Everybody who waits, in the order in which they came."""
+    """Waiting claims, in the order in which they came."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:
         self._waiting: dict[WaitingClaim, None] = {}
@@ -47,10 +47,10 @@ class ClaimQueue:
         return len(self._waiting)
 
     def join(self, wanted: WorkerClaim) -> WaitingClaim:
-        """Stand at the end; may look at once, unless somebody before it wants all that it wants.
+        """Add a claim at the end; it is called at once, unless one before it wants all its tasks.
 
-        Whoever waits has looked: of what two of them want there is nothing, and what there is of
-        the rest need not wait.
+        Claims in the queue have been tried: there is no job that they want, and a job that only the
+        new one wants need not wait for them.
         """
         if len(self._waiting) >= self._most:
             raise Overloaded(f"{len(self._waiting)} workers are waiting for tasks")
@@ -61,9 +61,9 @@ class ClaimQueue:
         return new
 
     def leave(self, one: WaitingClaim) -> None:
-        """Go, and let the next look: one that was called may not have taken everything.
+        """Remove a claim, and call the next ones: a claim that was called may leave jobs behind.
 
-        For each task that it wanted the first who wants that too.
+        For each of its tasks the first claim is called that wants it too.
         """
         del self._waiting[one]
         wanted = one.wanted.task_ids
@@ -82,19 +82,19 @@ class ClaimQueue:
                 return
 
     def call(self, tenant: str, task_id: str) -> None:
-        """There is a job: the first who wants it is to look."""
+        """There is a job: call the first claim that wants it."""
         for each in self._waiting:
             if each.wants(tenant, task_id):
                 each.called.set()
                 return
 
     def call_all(self) -> None:
-        """Nobody need wait any longer."""
+        """End the waiting of all claims."""
         for each in self._waiting:
             each.called.set()
 
     def call_first(self) -> None:
-        """There may be anything: of those who want the same the first is to look."""
+        """There may be jobs of any task: of claims for the same tasks call the first."""
         seen: set[tuple[str, tuple[str, ...] | None]] = set()
         for each in self._waiting:
             same = (each.wanted.tenant, each.wanted.task_ids)

@@ -1,4 +1,4 @@
-"""Jobs that were granted to a worker, as tasks that it can do."""
+"""Makes the tasks that a worker is sent from the jobs that it was granted."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def tasks_of(
     *,
     with_outputs: bool = False,
 ) -> list[ClaimedTask]:
-    """What is still owed of an instance's jobs, in their order.
+    """The tasks of an instance's jobs that are still outstanding, in the order of the grants.
 
-    `with_outputs`: each with the outputs of earlier steps, or with their size if that is too much.
+    `with_outputs` adds the outputs of earlier steps, or their size if they are too large.
     """
     orders = _orders(held)
     tasks = [

@@ -1,8 +1,7 @@
-"""Claims that were answered a while ago: whoever did not hear the answer may ask for it again.
+"""Recent claims with their leases: a worker that did not get the answer may repeat its claim.
 
-What is known of a claim goes with its leases: as they end, and with the last of them once nobody
-has extended any for as long as they are granted. Beyond a number of leases those go first of which
-nothing was heard for longest.
+A claim is forgotten with its last lease: when that ends, or is not extended for as long as it was
+granted. Beyond a number of leases the least recently extended claims are forgotten first.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class ClaimKey(NamedTuple):
 
 
 class _Made:
-    """What a claim was granted, and is not over."""
+    """The leases of a claim that are not over."""
 
     def __init__(self, leases: Sequence[Lease], seconds: float, now: float) -> None:
         self.leases = dict.fromkeys(leases)
@@ -36,11 +35,11 @@ class _Made:
 
 
 class RecentClaims:
-    """What was granted to the last claims; of older ones nothing is known."""
+    """The leases of recent claims, by claim."""
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
         self._claims: OrderedDict[ClaimKey, _Made] = OrderedDict()
-        """Those first of which nothing was heard for longest."""
+        """The least recently extended first."""
         self._claim_of: dict[Lease, ClaimKey] = {}
         self._most = most
 
@@ -48,7 +47,7 @@ class RecentClaims:
         return len(self._claim_of)
 
     def remember(self, key: ClaimKey, leases: Sequence[Lease], seconds: float, now: float) -> None:
-        """A claim was granted these, each for so long; `now` by a clock that only rises."""
+        """A claim was granted these leases, for so many seconds; `now` by a monotonic clock."""
         self._drop(key)
         self._claims[key] = _Made(leases, seconds, now)
         self._claim_of |= dict.fromkeys(leases, key)
@@ -59,7 +58,7 @@ class RecentClaims:
             self._drop(oldest)
 
     def repeated(self, key: ClaimKey) -> tuple[Lease, ...]:
-        """What a claim was granted that is made again."""
+        """The leases of a claim that is repeated."""
         made = self._claims.get(key)
         if made is None:
             return ()
@@ -67,7 +66,7 @@ class RecentClaims:
         return tuple(made.leases)
 
     def extended(self, lease: Lease, now: float) -> None:
-        """Its worker has it for another while."""
+        """A lease was extended."""
         key = self._claim_of.get(lease)
         if key is not None:
             made = self._claims[key]
@@ -75,7 +74,7 @@ class RecentClaims:
             self._claims.move_to_end(key)
 
     def forget(self, lease: Lease) -> None:
-        """It is over."""
+        """A lease is over."""
         key = self._claim_of.pop(lease, None)
         if key is not None:
             made = self._claims[key]
@@ -84,9 +83,9 @@ class RecentClaims:
                 del self._claims[key]
 
     def unheard(self, leases: Sequence[Lease]) -> list[Lease]:
-        """Forget what nobody heard of; what was not asked for again since then, which is nobody's.
+        """Forget leases whose answer was not delivered, and return them.
 
-        The rest is theirs who asked.
+        Leases of a claim that was repeated meanwhile stay: its worker has them.
         """
         found = [lease for lease in leases if not self._was_repeated(lease)]
         for lease in found:

@@ -1,4 +1,4 @@
-"""Whether a report is the one that was accepted before, as the log tells."""
+"""Recognises the repeat of a report that was accepted before, by the instance's log."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ from tenuto.store.protocol import Store
 _PAGE = 200
 _BEGINNINGS = (EventType.NODE_DISPATCHED, EventType.COMPENSATION_DISPATCHED)
 _MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, INVALID_OUTPUT, TOO_LARGE)
-"""Failures for which the log has not kept what was reported: any result passes for it."""
+"""Failures made from a result that the log does not keep: any result counts as its repeat."""
 
 
 async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFailed) -> bool:
     """Whether the log of the instance has this outcome of this attempt.
 
-    Read from its end, since that is where most repeats find theirs, and no further than to where
-    the attempt began.
+    It is read backwards from its end, where most repeats are found, to the start of the attempt.
     """
     newest = (await store.newest_seqs([key.instance_id])).get(key.instance_id, 0)
     while newest > 0:

@@ -1,4 +1,4 @@
-"""What a worker reports, as the core hears it."""
+"""Checks the reports of workers, and turns them into inputs of the core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DETAILS_BYTES = 64_000
 
 
 def outcome_of(key: JobKey, report: TaskReport, limit: int) -> TaskSucceeded | TaskFailed:
-    """How the attempt ended; InvalidInput for what cannot be recorded.
+    """The outcome of the attempt; InvalidInput for one that cannot be recorded.
 
     An output of more than `limit` bytes is a failure of the task, as it is in process.
     """
@@ -44,7 +44,7 @@ def outcome_of(key: JobKey, report: TaskReport, limit: int) -> TaskSucceeded | T
 
 
 def details_json(details: object) -> str | None:
-    """What a heartbeat says, as it is kept; InvalidInput for what cannot be."""
+    """The details of a heartbeat as JSON; InvalidInput where they cannot be stored."""
     if details is None:
         return None
     try:
