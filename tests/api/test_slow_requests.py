@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from tenuto import Tenuto
 from tenuto.api.body_reader import BodyDeadline
-from tenuto.api.config import ServiceConfig
+from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.http_protocol import LINGER, BoundedHttp, UnfinishedRequests
 from tenuto.api.live.protocol import IDLE
 from tenuto.api.pipeline import RequestPipeline
@@ -274,7 +274,7 @@ async def test_a_connection_that_says_nothing_is_closed_by_the_service(serve: Se
 
 
 async def test_a_socket_that_watches_nothing_and_says_nothing_is_closed(serve: Serve) -> None:
-    config = ServiceConfig(port=0, socket_idle_seconds=0.3, drain_seconds=2)
+    config = ServiceConfig(port=0, live=LiveBounds(idle_seconds=0.3), drain_seconds=2)
     async with serve(config=config) as call, asyncio.timeout(60):
         await call.app.deploy(WAIT)
         id = (await call.start("wait", {"orderId": 7}))["instanceId"]

@@ -1,4 +1,4 @@
-"""One instance that is being watched: its log is read once, whoever watches."""
+"""One watched instance: its log is read once for all its subscribers."""
 
 from __future__ import annotations
 
@@ -19,34 +19,43 @@ from tenuto.store.tenant_protocol import TenantReads
 log = logging.getLogger("tenuto.live")
 
 _PAGE = 200
-"""Entries that are read, or told of what is at hand, at once."""
+"""Entries that are read at once, and rows in memory that are kept at most."""
 
 
 class WatchedInstance:
-    """Follows the log from where it was when the first came in."""
+    """Follows the log from where it was when the first subscriber came."""
 
-    def __init__(self, store: TenantReads, clock: Clock, plan: Plan, state: InstanceState) -> None:
+    def __init__(
+        self,
+        store: TenantReads,
+        clock: Clock,
+        plan: Plan,
+        state: InstanceState,
+        retry_seconds: float = BAD_WEATHER,
+    ) -> None:
+        """`retry_seconds`: until a read is repeated that failed since the store was away."""
         self.state = state
         """As of the last entry in the window."""
         self.window = Window(state.version)
         self.replay = Replay(store, plan, state.id)
         self.error: TenutoError | None = None
-        """What keeps it from being followed any further."""
+        """Why it cannot be followed any further."""
         self.is_closed = False
         self._store = store
         self._clock = clock
+        self._retry_seconds = retry_seconds
         self._plan = plan
         self._newest = state.version
         self._at_hand: list[LogRow] = []
-        """What this process has written itself and not told yet, which need not be read."""
+        """Rows that this process has just written, which need not be read."""
         self._hint = asyncio.Event()
         self._moved = asyncio.Event()
         self._reading = asyncio.ensure_future(self._read_on())
 
     def hint(self, seq: int, rows: Sequence[LogRow] = ()) -> None:
-        """There is an entry of this number; `rows` are the last, where they are at hand.
+        """There is an entry of this number; `rows` are the last entries, if they are in memory.
 
-        It costs whoever calls next to nothing: a turn is being concluded.
+        It is called as a turn is concluded, and must be cheap.
         """
         if len(self._at_hand) + len(rows) <= _PAGE:
             self._at_hand += rows
@@ -55,20 +64,20 @@ class WatchedInstance:
             self._hint.set()
 
     async def moved(self) -> None:
-        """Return once there is something new, or nothing more will be."""
+        """Return once there is a new message, or there will be none."""
         await self._moved.wait()
 
     def gone(self) -> None:
-        """The log was erased; whoever has been told all that is at hand is told this too."""
+        """The log was erased; subscribers get this after the messages that are left."""
         if self.error is None:
             self._fail(NotFound(f"instance {self.state.id} is not there any more"))
 
     def close(self) -> None:
-        """Read no further; whoever is still here leaves."""
+        """Read no further; the feeds of all subscribers break off."""
         self.is_closed = True
         self._reading.cancel()
         self.replay.close()
-        self._tell()
+        self._notify()
 
     async def _read_on(self) -> None:
         while True:
@@ -77,10 +86,10 @@ class WatchedInstance:
             try:
                 await self._read()
             except StoreUnavailable as error:
-                log.warning("what is watched of %s has to wait: %s", self.state.id, error)
+                log.warning("live: log not read, retried instance=%s: %s", self.state.id, error)
                 self._hint.set()
-                await self._clock.sleep(BAD_WEATHER)
-            except Exception as error:  # noqa: BLE001 - it is logged, and told to who watches
+                await self._clock.sleep(self._retry_seconds)
+            except Exception as error:  # noqa: BLE001 - it is logged, and raised in the feeds
                 return self._fail(cannot_be_watched(self.state.id, error))
 
     async def _read(self) -> None:
@@ -89,15 +98,15 @@ class WatchedInstance:
                 self.state.id, after=self.window.end, limit=_PAGE
             )
             if not rows:
-                # It was taken away; or this look saw less than the one that hinted at it.
+                # It was erased; or this read saw less than the one that hinted at it.
                 self._newest = self.window.end
                 return
             messages, self.state = messages_of(self._plan, self.state, rows)
             self.window.push(messages, rows[-1].seq)
-            self._tell()
+            self._notify()
 
     def _next_at_hand(self) -> list[LogRow]:
-        """What follows the window, without a gap, as far as it is at hand; nothing of it stays."""
+        """The rows in memory that follow the window without a gap; all others are dropped."""
         rows, self._at_hand = self._at_hand, []
         end = self.window.end
         following: list[LogRow] = []
@@ -106,23 +115,23 @@ class WatchedInstance:
                 following.append(row)
                 end = row.seq
             elif row.seq > end:
-                # Another process was in between: the rest is read with what it wrote.
+                # Another process wrote in between: the rest is read together with its entries.
                 break
         return following
 
     def _fail(self, error: TenutoError) -> None:
         self.error = error
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
 
 def cannot_be_watched(instance_id: str, error: Exception) -> TenutoError:
-    """What those are told who watch an instance whose log cannot be read."""
+    """The error for subscribers of an instance whose log cannot be read."""
     if isinstance(error, UnknownEntry):
         message = f"instance {instance_id} was written by a newer program: {error}"
         return TenutoError(message, code="TEN-4005")
-    log.error("instance %s cannot be watched", instance_id, exc_info=error)
+    log.error("live: log cannot be read instance=%s", instance_id, exc_info=error)
     return TenutoError(f"it cannot be watched: {error!r}")

@@ -1,4 +1,4 @@
-"""What a socket and its client say to each other, and how a socket ends."""
+"""The messages of a socket and its client, and the codes that it is closed with."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from tenuto.model.errors import TenutoError
 
 SUBPROTOCOL: Final = "tenuto"
-"""What a client offers that names a subprotocol at all; it is what the socket answers with."""
+"""The subprotocol that the socket answers with, where the client offers it."""
 
 GOING: Final = 1012
-"""The process stops: come back, another one answers."""
+"""The process stops: reconnect to another one."""
 UNAUTHENTICATED: Final = 4401
 """The credential was revoked or has expired."""
 IDLE: Final = 4400
-"""The client watched nothing, and said nothing, for too long."""
+"""The client watched nothing, and sent nothing, for too long."""
 FORBIDDEN: Final = 4403
-"""The credential may not watch any more."""
+"""The credential has lost the permission."""
 SLOW: Final = 4408
-"""The client did not take what was sent: come back with the cursors."""
+"""The client was too slow: reconnect with the cursors."""
 
 RunId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**53 - 1)]
@@ -35,27 +35,27 @@ class Join(Struct, frozen=True, kw_only=True, tag_field="event", tag="workflow_r
 
 
 class Leave(Struct, frozen=True, kw_only=True, tag_field="event", tag="workflow_run_leave"):
-    """Watch it no more."""
+    """Stop watching it."""
 
     runId: RunId  # noqa: N815
 
 
 class Ping(Struct, frozen=True, kw_only=True, tag_field="event", tag="ping"):
-    """Answer, so that it is known that somebody is there."""
+    """A sign of life, which is answered with a pong."""
 
 
 Asked: TypeAlias = Join | Leave | Ping
 
 
 class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the socket says beside what it tells of instances."""
+    """A message of the socket itself, beside the messages of instances."""
 
     event: Literal[
         "workflow_run_joined", "workflow_run_left", "workflow_run_dropped", "pong", "error"
     ]
     instanceID: str | UnsetType = UNSET  # noqa: N815 - its name on the wire
     cursor: int | UnsetType = UNSET
-    """Everything up to this entry was told: join again with it as `since`."""
+    """Everything up to this entry was sent: join again with it as `since`."""
     reason: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     message: str | UnsetType = UNSET
@@ -67,12 +67,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def written(said: Said) -> str:
-    """As it goes out."""
+    """The message as text."""
     return _encode(said).decode()
 
 
 def of_error(error: TenutoError, instance_id: str | None = None, cursor: int | None = None) -> Said:
-    """Why something that the client asked for is not done; `cursor`: up to where it was."""
+    """The message of an error; `cursor`: the last entry that was sent."""
     return Said(
         event="error",
         instanceID=UNSET if instance_id is None else instance_id,

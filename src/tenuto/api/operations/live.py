@@ -45,13 +45,13 @@ async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
 async def stream_instance(call: Call[StreamQuery]) -> EventStream:
     """Hear what happens to an instance, as server-sent events; their ids are seqs."""
     since = _last_id(call.headers.get("last-event-id"))
-    room = call.service.live.follow(
+    feed = call.service.live.follow(
         call.principal.tenant,
         call.path["id"],
         since if since is not None else call.query.since or 0,
         until_end=call.query.until_end,
     )
-    return EventStream(call.service, call.principal, call.headers, room)
+    return EventStream(call.service, call.principal, call.headers, feed)
 
 
 def _last_id(given: str | None) -> int | None:
