@@ -44,7 +44,7 @@ def test_it_is_tried_again_while_there_is_time(caplog: pytest.LogCaptureFixture)
         await releasing
         [again] = await broker.claim("default", "w2", ["ship"])
         assert again.attempt == 2
-        assert lines(caplog) == ["1 tasks are given back"]
+        assert lines(caplog) == ["released tasks=1"]
 
     Stage().play(story)
 
@@ -75,7 +75,10 @@ def test_what_the_server_says_of_each_is_read(caplog: pytest.LogCaptureFixture) 
         assert await report(broker, done(mine[0].task)) == [None]
         await release(local, stage.clock, mine, (), 3.0)
         assert local.told == [3, 1, 1, 1]
-        assert lines(caplog) == ["2 tasks are given back", "1 tasks were this worker's no more"]
+        assert lines(caplog) == [
+            "released tasks=2",
+            "not released, leases were over already tasks=1",
+        ]
 
     Stage().play(story)
 
@@ -91,7 +94,7 @@ def test_nothing_is_said_to_be_given_back_that_is_not(caplog: pytest.LogCaptureF
         await release(local, stage.clock, mine, (), 3.0)
         assert 2 < stage.clock.ticks() - before < 4
         [line] = lines(caplog)
-        assert line.startswith("1 tasks come back when their leases are over: ")
+        assert line.startswith("not released, leases lapse tasks=1: ")
         assert line.endswith("the server is away")
 
     Stage().play(story)

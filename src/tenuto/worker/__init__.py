@@ -1,4 +1,4 @@
-"""Runs tasks for a server elsewhere: pulls them, holds their leases, reports how they ended."""
+"""A worker: claims tasks of a server, extends their leases, reports their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker needs of whoever hands out tasks."""
+"""The protocol by which a worker talks to the task broker of a server."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from tenuto.model.executions import (
 
 
 class NotTaken(TenutoError):
-    """The server does not take what it was sent; sent again it would not take it either."""
+    """The server refuses a request for its content; a repeat would be refused too."""
 
 
 class TooLarge(NotTaken):
-    """It does not take so much at once."""
+    """The request is too large."""
 
 
 class BrokerClient(Protocol):
-    """The way to a server.
+    """Talks to the task broker of a server.
 
-    StoreUnavailable and Overloaded from each of its verbs: nothing is known to be done, try again.
-    NotTaken: what was sent is at fault. Other errors are about who asks, and may pass.
+    Each verb raises StoreUnavailable or Overloaded where the outcome is unknown and a repeat is
+    right, and NotTaken where the content is at fault. Other errors concern the credential, and may
+    pass.
     """
 
     async def claim(
@@ -42,9 +43,9 @@ class BrokerClient(Protocol):
         request_id: str | None = None,
         with_outputs: bool = False,
     ) -> list[ClaimedTask]:
-        """Tasks to work on; none when there are none for as long as `wait`.
+        """Claim tasks; none where there are none for as long as `wait`.
 
-        What a claim was granted whose answer got lost is given to one of the same `request_id`.
+        A claim whose answer got lost is repeated with the same `request_id`, and gets its tasks.
         """
         ...
 
@@ -55,15 +56,15 @@ class BrokerClient(Protocol):
         ...
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
-        """Tell how tasks ended; what became of each, in their order."""
+        """Report the outcomes of tasks; a result for each, in their order."""
         ...
 
     async def release(
         self, tasks: Sequence[ReleasedTask], *, patience: float
     ) -> list[ReportAnswer]:
-        """Give tasks back, so that others have them at once and nobody counts them as lost.
+        """Give tasks back, so that other workers get them at once and none counts as lost.
 
-        What became of each, in their order; the server has `patience` seconds to say so.
+        A result for each, in their order; the server has `patience` seconds to answer.
         """
         ...
 

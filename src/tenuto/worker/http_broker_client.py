@@ -1,4 +1,4 @@
-"""The way to a server over HTTP."""
+"""The broker client over HTTP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tenuto.worker.broker_client import NotTaken, TooLarge
 from tenuto.worker.credential import Credential, Key, NoToken, Shown
 
 _PATIENCE = 30.0
-"""Seconds that a server has to answer, beside what it was asked to wait."""
+"""Seconds that a server has to answer, beside the wait of a claim."""
 _CONNECT_WITHIN = 5.0
 _LONGEST_QUOTE = 500
 _UNAUTHENTICATED = 401
@@ -65,17 +65,17 @@ _BY_STATUS: dict[int, type[TenutoError]] = {
 class HttpBrokerClient:
     """Claims and reports at `/api/v1/executions` of a server.
 
-    Several addresses may lead to it: where one does not answer, the next is asked from then on.
+    It may have several addresses: where one does not answer, the next is used from then on.
     """
 
     def __init__(
         self, servers: str | Sequence[str], *, key: str | Credential | None = None
     ) -> None:
-        """`key` is an API key, or where a token comes from that is read again and again."""
+        """`key` is an API key, or the source of a token that is renewed."""
         given = [servers] if isinstance(servers, str) else servers
         self._servers = [f"{each.rstrip('/')}/api/v1/executions" for each in given]
         self._at = 0
-        """Which of them is asked."""
+        """The index of the address in use."""
         self._headers = {"content-type": "application/json"}
         self._credential = Key(key) if isinstance(key, str) else key
         self._session: aiohttp.ClientSession | None = None
@@ -133,10 +133,10 @@ class HttpBrokerClient:
         try:
             return await self._post_to(self._servers[at], path, body, answer, patience)
         except NoToken:
-            # No other address would do better.
+            # Without a token no other address would do better.
             raise
         except StoreUnavailable:
-            # Of many requests that fail together one goes on to the next, and not one each.
+            # Of requests that fail together only the first moves on to the next address.
             if self._at == at:
                 self._at = (at + 1) % len(self._servers)
             raise
@@ -148,7 +148,7 @@ class HttpBrokerClient:
         shown = await self._shown()
         status, content = await self._send(url, data, patience, shown)
         if status == _UNAUTHENTICATED and self._credential and self._credential.refused(shown):
-            # It may have been replaced, or revoked, before its time.
+            # The token may have been replaced or revoked early: another one is read.
             status, content = await self._send(url, data, patience, await self._shown())
         if status != 200:
             raise _problem(status, content)

@@ -1,7 +1,7 @@
-"""Holds the leases on what a worker has in hand, for as long as it is in hand.
+"""Extends the leases of a worker's tasks by heartbeats.
 
-Each lease is extended on its own: a heartbeat that hangs, or that cannot be sent, keeps no other
-waiting, and is given up for another one before its lease is over.
+Each lease is extended on its own: a heartbeat that hangs or fails delays no other, and is replaced
+by another one before its lease is over.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SELDOM = 3600.0
 
 
 class LeaseKeeper:
-    """Says of everything in hand that it is being worked on."""
+    """Sends the heartbeats of all claimed tasks."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class LeaseKeeper:
         lost: Callable[[HeldTask], None],
         cancelled: Callable[[HeldTask], None],
     ) -> None:
-        """`details`: what a task said last of how far it is."""
+        """`details`: the last progress details of a task."""
         self._broker = broker
         self._clock = clock
         self._held = held
@@ -46,8 +46,8 @@ class LeaseKeeper:
         self._beats: dict[HeldTask, asyncio.Task[None]] = {}
         self._has_changed = asyncio.Event()
 
-    def look(self) -> None:
-        """Something is to be held that was not, or sooner than it seemed."""
+    def wake(self) -> None:
+        """A heartbeat is due earlier than before."""
         self._has_changed.set()
 
     async def run(self) -> None:
@@ -63,7 +63,7 @@ class LeaseKeeper:
             await asyncio.gather(*self._beats.values(), return_exceptions=True)
 
     def _run_once(self) -> float:
-        """Send the heartbeats that are due; in how many seconds to look again."""
+        """Send the heartbeats that are due; returns the seconds until the next one is."""
         now = self._clock.ticks()
         soonest = now + _SELDOM
         for held in list(self._held.values()):
@@ -91,8 +91,8 @@ class LeaseKeeper:
         if self._beats.get(held) is beat:
             del self._beats[held]
         if not beat.cancelled() and (error := beat.exception()) is not None:
-            # Whatever is wrong with one task, the others keep their leases.
-            log.error("the lease on %s was not extended", held.task.step_id, exc_info=error)
+            # A bug that concerns one task must not cost the others their leases.
+            log.error("heartbeat failed %s", held.log_keys, exc_info=error)
             self._soon(held)
 
     async def _beat(self, held: HeldTask) -> None:
@@ -101,7 +101,7 @@ class LeaseKeeper:
         except (Conflict, NotFound):
             self._lost(held)
         except TenutoError as error:
-            log.warning("the lease on %s was not extended: %s", held.task.step_id, error)
+            log.warning("lease not extended %s: %s", held.log_keys, error)
             if held.over_at <= self._clock.ticks():
                 self._lost(held)
             else:
@@ -120,9 +120,9 @@ class LeaseKeeper:
         except NotTaken as error:
             if details is None:
                 raise
-            log.warning("how far %s is was not taken: %s", task.step_id, error)
+            log.warning("heartbeat details refused %s: %s", held.log_keys, error)
             return await self._broker.heartbeat(task.execution_id, task.lease_token)
 
     def _soon(self, held: HeldTask) -> None:
         held.put_off(self._clock.ticks())
-        self.look()
+        self.wake()

@@ -1,4 +1,4 @@
-"""Gives back what a worker that stops has not ended."""
+"""Gives back the unfinished tasks of a worker that stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_AT_ONCE = 500
 _PAUSE = 0.1
 _OK = 200
 _OVER = (404, 409)
-"""Statuses of what is this worker's no more: somebody else has it, or will."""
+"""Statuses of tasks whose leases were over already."""
 
 
 async def release(
@@ -29,10 +29,10 @@ async def release(
     fresh: Collection[Key],
     seconds: float,
 ) -> None:
-    """Have others go on with tasks; of those in `fresh` nothing has been done.
+    """Give tasks back to the server; those in `fresh` have not begun.
 
-    It is tried for so many seconds. What the server does not hear of comes back when its leases
-    are over.
+    It is tried for so many seconds. Tasks that the server does not take back come back when their
+    leases lapse.
     """
     tasks = [
         ReleasedTask(
@@ -42,20 +42,20 @@ async def release(
         )
         for each in held
     ]
-    giving = _GivingBack(broker, clock, tasks, seconds)
-    is_told = asyncio.Event()
-    telling = asyncio.get_running_loop().create_task(giving.run())
-    telling.add_done_callback(lambda _: is_told.set())
+    release = _Release(broker, clock, tasks, seconds)
+    is_done = asyncio.Event()
+    running = asyncio.get_running_loop().create_task(release.run())
+    running.add_done_callback(lambda _: is_done.set())
     try:
-        await clock.wait(is_told, seconds)
+        await clock.wait(is_done, seconds)
     finally:
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
-        giving.say()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        release.log_result()
 
 
-class _GivingBack:
-    """What a server has heard of, and what it has not."""
+class _Release:
+    """The tasks that the server has taken back, and those that are left."""
 
     def __init__(
         self, broker: BrokerClient, clock: Clock, tasks: Sequence[ReleasedTask], seconds: float
@@ -64,28 +64,28 @@ class _GivingBack:
         self._clock = clock
         self._left = list(tasks)
         self._patience = seconds / 2
-        """How long one address has to answer, so that there is time to ask the next."""
+        """How long one address may take, so that there is time for the next."""
         self._given_back = 0
         self._over = 0
         self._reason: object = "the server does not answer"
 
     async def run(self) -> None:
-        """Tell the server, again and again until it has heard of all."""
+        """Send releases until the server has taken back all tasks."""
         while self._left:
             batch, self._left = self._left[:_MOST_AT_ONCE], self._left[_MOST_AT_ONCE:]
-            unheard = batch
+            refused = batch
             try:
-                unheard = await self._tell(batch)
+                refused = await self._send(batch)
             except TenutoError as error:
                 self._reason = error
             finally:
-                self._left += unheard
-            if unheard:
+                self._left += refused
+            if refused:
                 await self._clock.sleep(_PAUSE)
 
-    async def _tell(self, batch: Sequence[ReleasedTask]) -> list[ReleasedTask]:
-        """What the server could not take back."""
-        unheard: list[ReleasedTask] = []
+    async def _send(self, batch: Sequence[ReleasedTask]) -> list[ReleasedTask]:
+        """The tasks that the server could not take back."""
+        refused: list[ReleasedTask] = []
         answers = await self._broker.release(batch, patience=self._patience)
         for task, answer in zip(batch, answers, strict=True):
             if answer.status == _OK:
@@ -93,16 +93,16 @@ class _GivingBack:
             elif answer.status in _OVER:
                 self._over += 1
             else:
-                unheard.append(task)
+                refused.append(task)
                 self._reason = answer.error or f"it answered {answer.status}"
-        return unheard
+        return refused
 
-    def say(self) -> None:
-        """What became of them."""
+    def log_result(self) -> None:
+        """Log how many tasks were released."""
         if self._given_back:
-            log.warning("%d tasks are given back", self._given_back)
+            log.warning("released tasks=%d", self._given_back)
         if self._over:
-            log.warning("%d tasks were this worker's no more", self._over)
+            log.warning("not released, leases were over already tasks=%d", self._over)
         if self._left:
             left = len(self._left)
-            log.warning("%d tasks come back when their leases are over: %s", left, self._reason)
+            log.warning("not released, leases lapse tasks=%d: %s", left, self._reason)
