@@ -148,6 +148,6 @@ async def test_a_claim_that_is_answered_to_nobody_is_put_back() -> None:
     call.receive = receive
     claiming = asyncio.ensure_future(claim())
     with pytest.raises(ClientGone):
-        await call.while_heard(claiming, unheard=unheard)
+        await call.while_connected(claiming, undelivered=unheard)
     assert not claiming.cancelled(), "both at the same moment"
     assert put_back == [[]]

@@ -1,4 +1,4 @@
-"""Who asks, and what is kept of it: what the pipeline needs of whoever knows credentials."""
+"""The ports for authentication and audit that the service needs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from tenuto.access.principal import Principal
 
 
 class Authentication(Protocol):
-    """Knows people by their credentials."""
+    """Finds the principal of a credential."""
 
     async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None
     ) -> Principal:
-        """Who it is, by the header `Authorization`; Unauthenticated.
+        """The principal of the header `Authorization`; Unauthenticated.
 
-        `tenant` is what the header `Tenuto-Tenant` names, for those few who may choose.
+        `tenant` is the value of the header `Tenuto-Tenant`, for principals that may choose.
         """
 
 
 class AuditTrail(Protocol):
-    """Keeps who asked for what."""
+    """Records requests."""
 
-    async def record(  # noqa: PLR0913 - what there is to know of something that was done
+    async def record(  # noqa: PLR0913 - the fields of a line
         self,
         *,
         principal: Principal | None,
@@ -36,15 +36,15 @@ class AuditTrail(Protocol):
         after: object,
         is_waited_for: bool = True,
     ) -> None:
-        """Kept once this returns, unless it is not waited for; StoreUnavailable where it is not.
+        """Record a line; durable on return, unless it is not waited for; StoreUnavailable.
 
-        What was `asked` and is not kept must not be done; everything else is kept later.
+        A change whose line `asked` is not durable must not begin; other lines are written later.
         """
 
     async def settled(self) -> None:
-        """Returns once nothing is on its way that was not waited for."""
+        """Return once every line that was not waited for is written."""
 
     async def refuse_unauthenticated(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
     ) -> None:
-        """Keep that somebody was refused who is not known, as far as there is room."""
+        """Record the refusal of an unauthenticated client, or count it where there are many."""

@@ -17,7 +17,7 @@ def build_api(
     authentication: Authentication | None = None,
     audit: AuditTrail | None = None,
 ) -> RequestPipeline:
-    """The service of an app that somebody else opens and closes."""
+    """The service of an app that its owner opens and closes."""
     service = Service(
         app, config or ServiceConfig(), OPERATIONS, authentication=authentication, audit=audit
     )

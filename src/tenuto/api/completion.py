@@ -1,4 +1,4 @@
-"""Waiting for the end of an instance, for as long as somebody asks and is there."""
+"""Waits for the end of an instance, while the client is connected."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ QueryT = TypeVar("QueryT")
 async def ended_within(call: Call[QueryT], id: str, seconds: float) -> Held | None:
     """The instance once it has ended; None where that takes longer, or the service stops.
 
-    Also once whoever asked has left: what they asked for beside the wait is done, and recorded.
+    Also None where the client disconnects: the rest of its request is done, and recorded.
     """
     service = call.service
     end = asyncio.ensure_future(service.app.engine.final_state(id))
     service.waiting.add(end)
     try:
-        await call.while_heard(end, seconds=0.0 if service.stopping.is_set() else seconds)
+        await call.while_connected(end, seconds=0.0 if service.stopping.is_set() else seconds)
     except (ClientGone, TimeoutError):
         return None
     finally:

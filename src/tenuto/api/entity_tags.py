@@ -18,7 +18,7 @@ def is_known(headers: Mapping[str, str], tag: str | None) -> bool:
 
 
 def read_if_match(if_match: str) -> int | str:
-    """What `If-Match` names: a version, another ETag, or `*`."""
+    """The value of `If-Match`: a version, another ETag, or `*`."""
     text = if_match.strip().removeprefix("W/").strip('"')
     is_number = text.isdecimal() and text.isascii() and len(text) <= _MOST_DIGITS
     return int(text) if is_number else text

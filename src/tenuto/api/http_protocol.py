@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with an end to what a client may owe.
+"""The HTTP/1.1 protocol of uvicorn, with bounds for slow clients.
 
 The head of a request is bounded in size and time, an idle connection is closed, the rest of a body
 whose request is answered is waited for briefly, and the unfinished requests of one address are
@@ -20,9 +20,9 @@ from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.ports import Clock, Ids, Timer
 
 MOST_HEAD = 64_000
-"""Bytes of a request's first line and headers; what is read at once may be a little more."""
+"""Bytes of a request's first line and headers; one read may exceed it a little."""
 LINGER = 5.0
-"""Seconds for what is left of a body whose request is answered: who still sends does not read."""
+"""Seconds for the rest of a body whose request is answered already."""
 _REASONS = {408: b"Request Timeout", 429: b"Too Many Requests"}
 
 
@@ -58,7 +58,7 @@ class UnfinishedRequests:
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Gives up on a client that does not come to an end: nobody knows yet who asks."""
+    """Closes connections of clients that are too slow; they are not authenticated yet."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class BoundedHttp(HttpToolsProtocol):
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
         self._address: str | None = None
-        """Whose unfinished request is counted; None: none is."""
+        """The address whose unfinished request is counted; None: none is."""
         self._timer: Timer | None = None
 
-    # -- what happens to the connection
+    # -- events of the connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -106,11 +106,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
-        # From here on another protocol has the connection.
+        # The WebSocket protocol takes over the connection.
         self._is_upgraded = True
         super().handle_websocket_upgrade()
 
-    # -- what the parser finds
+    # -- events of the parser
 
     def on_message_begin(self) -> None:
         self._is_inside = True
@@ -133,7 +133,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._cancel_timer()
             self._timer = self._clock.call_later(LINGER, self.transport.close)
 
-    # -- what the client owes
+    # -- bounds
 
     @property
     def _is_answering(self) -> bool:
@@ -141,7 +141,7 @@ class BoundedHttp(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def _watch(self) -> None:
-        """Count and time what is unfinished; what came in one piece costs nothing."""
+        """Count and time an unfinished request; one that came in one piece costs nothing."""
         is_whole = not self._is_inside and self._is_answering
         if is_whole or self._is_upgraded or self.transport.is_closing():
             self._forget()
@@ -160,7 +160,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._is_answering:
-            # While the request before is answered nothing is read: that is not the client's doing.
+            # Nothing is read while the request before is answered: the client is not at fault.
             self._watch()
             return
         if self._is_inside:

@@ -16,7 +16,7 @@ _OFFERED = "tenuto.bearer."
 
 
 class IncomingRequest:
-    """What came, and what the stages of the pipeline have found out."""
+    """The request, and the results of the stages that it has passed."""
 
     __slots__ = ("found", "headers", "principal", "request_id", "scope")
 

@@ -1,4 +1,4 @@
-"""Refusals as RFC 9457 problem details: one table from what went wrong to a status."""
+"""Errors as RFC 9457 problem details, with one table from errors to statuses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OF_RANGES: Mapping[str, int] = {"TEN-1": 422, "TEN-2": 422, "TEN-3": 409, "TEN-
 
 
 class Refusal(TenutoError):
-    """A request that is refused for what it is, before anybody looks at what it asks for."""
+    """A request that is refused by the service itself, with a status of its own."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Refusal(TenutoError):
 
 
 class ProblemItem(Struct, frozen=True, kw_only=True):
-    """One of several things that are wrong."""
+    """One of several problems."""
 
     code: str
     path: str
@@ -82,12 +82,12 @@ class ProblemDetails(Struct, frozen=True, kw_only=True, rename="camel"):
     code: str
     advice: str
     instance: str
-    """The path that was asked."""
+    """The path of the request."""
     request_id: str
     reason: str | UnsetType = UNSET
     """The run-time code that it is about, such as `TOO_LARGE`, where it is about one."""
     problems: tuple[ProblemItem, ...] | UnsetType = UNSET
-    """Everything that is wrong, where several things may be."""
+    """All problems, where there may be several."""
     current_status: str | UnsetType = UNSET
     """Of a conflict: where the workflow instance stands."""
     instance_id: str | UnsetType = UNSET
@@ -95,14 +95,14 @@ class ProblemDetails(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ProblemAnswer(NamedTuple):
-    """A refusal as it goes out."""
+    """The body and the headers of a refusal."""
 
     details: ProblemDetails
     headers: dict[str, str]
 
 
 def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAnswer:
-    """What whoever asked is told."""
+    """The answer for an error."""
     status = status_of(error)
     known = CATALOGUE.get(error.code)
     details = ProblemDetails(
@@ -127,7 +127,7 @@ def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAns
 
 
 def broken(path: str, request_id: str) -> ProblemAnswer:
-    """What is told of a fault of ours: where to find it in the log, and nothing of what it is."""
+    """The answer for a bug: the request id to find it in the log by, and no details."""
     error = Refusal(500, BROKEN, "the service has failed; its log says where, by the request")
     return problem_answer(error, path, request_id)
 
@@ -145,7 +145,7 @@ def status_of(error: TenutoError) -> int:
 
 
 def item_of(problem: Problem) -> ProblemItem:
-    """A problem in JSON, its severity always there."""
+    """A problem in JSON, always with its severity."""
     return ProblemItem(
         code=problem.code,
         path=problem.path,
@@ -171,7 +171,7 @@ class ErrorItem(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def error_item(error: TenutoError) -> ErrorItem:
-    """An error in its place among several answers."""
+    """The error of one item of a batch."""
     return ErrorItem(
         status=status_of(error),
         code=error.code,

@@ -1,4 +1,4 @@
-"""Records requests in the audit log: what was asked for, what came of it, what was refused."""
+"""Records requests in the audit log: changes, their outcomes, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures requests on their way through the pipeline, and writes a line about each."""
+"""Metrics, traces and the access log of requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("tenuto.access")
 
 _STREAM = b"text/event-stream"
 _QUIET = frozenset({"health", "ready", "metrics"})
-"""What machines ask for again and again is worth a line only to those who look for it."""
+"""Polled by machines: logged at debug level only."""
 
 
 async def measured(
@@ -30,7 +30,7 @@ async def measured(
     send: Send,
     answer: Callable[[Send], Awaitable[None]],
 ) -> None:
-    """Have a request answered, and count it by its operation and status."""
+    """Answer a request, and count it by its operation and status."""
     requests, ticks = service.metrics.requests, service.clock.ticks
     began, status = ticks(), 0
     with ExitStack() as connections:
@@ -45,7 +45,7 @@ async def measured(
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if service.leaving.is_set():
-                    # Whoever comes again has to connect anew, and finds a process that stays.
+                    # The client has to connect anew, and finds a process that stays.
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
                 if _is_stream(message):
                     connections.enter_context(requests.connection("stream"))

@@ -1,7 +1,7 @@
-"""Reads what requests bring: strict JSON, query parameters, and everything that is wrong with them.
+"""Parses bodies and query parameters strictly, and lists everything that is wrong with them.
 
-JSON is read once, by msgspec. Whether a key stands twice, which msgspec does not say, follows from
-counting: written again, the value has as many keys as the text had, or it has lost one.
+JSON is parsed once, by msgspec. A duplicate key, which msgspec does not report, is found by
+counting: encoded again, the value has as many keys as the text, or it has lost one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 
 def refuse_media(content_type: str | None, allowed: tuple[str, ...]) -> None:
-    """415 unless the body says that it is what the operation takes, in UTF-8."""
+    """415 unless the body has a media type that the operation takes, in UTF-8."""
     kind, _, parameters = (content_type or "").partition(";")
     if kind.strip().lower() not in allowed:
-        said = f"is {kind.strip()}" if content_type else "does not say what it is"
+        said = f"is {kind.strip()}" if content_type else "has no content type"
         _refuse_media(f"the body {said}", allowed)
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
@@ -91,8 +91,8 @@ def _refuse_deep(body: bytes, value: JSON) -> None:
 
 
 def _refuse_duplicates(body: bytes, value: JSON) -> None:
-    # Inside text a quote is escaped, so that what looks like the end of a key there looks so when
-    # it is written again too; unless an escape by number hides it.
+    # Inside text a quote is escaped, so that text which looks like the end of a key looks so in
+    # both encodings; unless a numeric escape hides it.
     if b"\\u" not in body:
         before, after = len(_KEY.findall(body)), len(_KEY.findall(_encode(value)))
         if before == after:
@@ -114,7 +114,7 @@ def _malformed(what: str) -> Refusal:
 
 
 def read_struct(value: JSON, wanted: type[T]) -> T:
-    """The value as what the operation takes; InvalidInput with every problem at once."""
+    """The value as the type of the operation's body; InvalidInput with every problem at once."""
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
@@ -137,7 +137,7 @@ def read_query(text: bytes, wanted: type[T]) -> T:
 
 
 def _with_nul(name: str) -> Problem:
-    # No store takes it, so that nothing would be found.
+    # No store takes NUL, so that nothing would be found.
     return _problem(f"$.{name}", "it has a NUL in it", "Leave the character out.")
 
 
@@ -187,7 +187,7 @@ def _unknown_fields(
     named, others = unknown_names(value, fields)
     found = [_unknown(name, fields) for name in named]
     if others:
-        message = f"there are {others:,} more fields here that nobody would read"
+        message = f"there are {others:,} more fields here that are unknown"
         found.append(_problem("$", message, "Leave them out."))
     return found
 
@@ -199,7 +199,7 @@ def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Prob
 
 
 def _said(message: str, path: str) -> Problem:
-    """What msgspec says, at the place that it names below `path`."""
+    """A problem that msgspec found, at the place that it names below `path`."""
     text, _, place = message.partition(" - at `$")
     return _problem(path + place.removesuffix("`"), _lowered(text), "Correct the value.")
 

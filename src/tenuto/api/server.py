@@ -1,4 +1,4 @@
-"""Serves an app over HTTP until it is told to stop, and then lets requests end."""
+"""Serves an app over HTTP until it is stopped, and then lets requests end."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LONGEST_IDLE = 75
 """Seconds for which a connection without requests is kept."""
 
 _LONGEST_MESSAGE = 64_000
-"""Bytes that a client may say at once on a socket."""
+"""Bytes of one message of a client on a socket."""
 
 
 class _Server(uvicorn.Server):
-    """Signals are for whoever started it: they stop more than the server."""
+    """Leaves signals to the process, since they stop more than the server."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -33,7 +33,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(config: ServiceConfig) -> socket.socket:
-    """The socket of the address; TenutoError when somebody else has it."""
+    """The listening socket of the configured address; TenutoError where it is in use."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     # Only of a socket that says it is TCP does asyncio send small answers at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -51,14 +51,14 @@ def bind(config: ServiceConfig) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a socket is reached."""
+    """The URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.asynccontextmanager
 async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIterator[None]:
-    """The service is there inside; leaving lets requests end that are under way."""
+    """Serve inside of this context; leaving it lets requests under way end."""
     config = uvicorn.Config(
         pipeline,
         http=_protocol(pipeline.service),
@@ -103,12 +103,12 @@ def _protocol(service: Service) -> type[asyncio.Protocol]:
         unfinished_requests=UnfinishedRequests(service.config.unfinished_requests),
         head_seconds=service.config.head_seconds,
     )
-    # It is only ever called, with what every protocol of uvicorn's is called with.
+    # uvicorn only calls it, with the arguments of every protocol.
     return cast("type[asyncio.Protocol]", made)
 
 
 async def _leave(service: Service) -> None:
-    """First not ready any more, then no more waiting, and only then no more connections."""
+    """Become not ready, then end waiting requests; connections are closed after that."""
     service.leaving.set()
     if service.config.linger_seconds > 0:
         await service.clock.sleep(service.config.linger_seconds)

@@ -1,4 +1,4 @@
-"""What all requests to one process share."""
+"""The state that all requests to one process share."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from tenuto.tracing.spans import Spans
 
 _ENVELOPE = 64_000
-"""Bytes for what stands around a value."""
+"""Bytes around a value."""
 _BATCH = 32_000_000
 
 
 class Service:
-    """An app, and who may ask it what."""
+    """An app with its authentication, limits and background runners."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class Service:
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
         self.broker = TaskBroker(app.engine)
-        """Where workers outside get tasks and report them."""
+        """Hands out tasks to workers."""
         self.event_tickets = EventTickets(store, self.ids)
-        """By which services outside hand in events."""
+        """Signs the URLs by which outside services hand in events."""
         self.url = config.public_url or ""
-        """Where it is reached by those who report later what they were asked to do."""
+        """Its URL, for the callbacks of pushed tasks and events."""
         self.push = PushDispatcher(
             app.engine,
             self.broker,
@@ -79,17 +79,17 @@ class Service:
         self.metrics = Metrics(app.engine)
         self.metrics.sources.append(lambda: of_breakers(self.push.breakers()))
         self.spans: Spans | None = None
-        """Where traces are asked for: who makes spans of requests."""
+        """Makes spans of requests, where tracing is on."""
         self.leaving = asyncio.Event()
-        """Set first when it is about to stop: whoever balances load sends others elsewhere."""
+        """Set first when it is about to stop, so that load balancers route elsewhere."""
         self.stopping = asyncio.Event()
-        """Set when the service stops: who waits for something is told that it is not there yet."""
+        """Set when the service stops: requests that wait are answered as they stand."""
         self.waiting: set[asyncio.Future[Held]] = set()
-        """For which ends somebody waits: called off when the service stops."""
+        """Waits for the end of instances; cancelled when the service stops."""
         self.live = LiveHub(app.engine)
-        """Tells those who watch instances, over sockets and streams."""
+        """Live updates of instances, for sockets and streams."""
         self.bulk = BulkOffice(app.engine, app.tasks)
-        """Goes on with actions over many things."""
+        """Runs bulk operations."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -100,14 +100,14 @@ class Service:
                 "document": MOST_BYTES + _ENVELOPE,
             }
         )
-        """How many bytes a body may have."""
+        """The most bytes of a body, by size class."""
 
     def start(self) -> None:
-        """Go on with what was asked for and is not done; the app is open."""
+        """Resume unfinished bulk operations; the app is open."""
         self.bulk.start()
 
     async def stop(self) -> None:
-        """Let go of those who wait or watch, so that they come back to another process."""
+        """End waiting requests and live feeds, so that clients reconnect to another process."""
         self.stopping.set()
         for end in self.waiting:
             end.cancel()
@@ -116,11 +116,11 @@ class Service:
         await self.bulk.stop()
 
     def count_request(self, principal: Principal) -> None:
-        """Count what a principal asks for; 429 where there has been too much."""
+        """Count a request of a principal; 429 where there have been too many."""
         _take(self.rates, f"{principal.tenant} {principal.kind} {principal.name}")
 
     def count_source(self, address: str) -> None:
-        """Count a request from an address, whoever asks; 429 where there have been too many."""
+        """Count a request from an address; 429 where there have been too many."""
         _take(self.source_rates, client_network(address))
 
     def workspace(self, principal: Principal) -> Workspace:
@@ -129,7 +129,7 @@ class Service:
         return Workspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
 
     async def close(self) -> None:
-        """Write down what is still to be written; nobody asks any more."""
+        """Write the audit lines and uses of keys that are left; there are no requests any more."""
         for each in (self.authentication, self.audit):
             if isinstance(each, Authenticator | AuditLog):
                 await each.close()

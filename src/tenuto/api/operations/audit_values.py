@@ -1,4 +1,4 @@
-"""What the audit log keeps of things, before a change and after it: public fields alone."""
+"""Records as the audit log keeps them before and after a change: public fields only."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tenuto.webhooks import Subscriptions, Webhook, Webhooks
 
 
 def definition(row: DefinitionRow | None) -> Object | None:
-    """Which version it is, and of what content."""
+    """The version of a definition, and the hash of its content."""
     if row is None:
         return None
     return {"id": row.id, "version": row.version, "hash": row.content_hash.hex()}
 
 
 async def instance(reference: InstanceRef) -> Object:
-    """Where an instance stands; NotFound."""
+    """The status of an instance; NotFound."""
     return {"status": (await reference.status()).value}
 
 
 def listener(each: Webhook) -> Object:
-    """A webhook or a subscription: no secret, nor a query that may have one."""
+    """A webhook or subscription, without its secret and without the query of its URL."""
     url = each.url.partition("?")[0]
     return {"id": each.id, "url": url, "patterns": list(each.patterns), "state": each.state}
 
 
 async def listener_before(listeners: Webhooks | Subscriptions, id: str) -> Object | None:
-    """One of those that there are, if it is."""
+    """A webhook or subscription before the change; None where there is none."""
     return next((listener(each) for each in await listeners.list() if each.id == id), None)
 
 
@@ -56,7 +56,7 @@ async def task_before(tasks: TaskDefinitions, id: str) -> Object | None:
 
 
 def key(row: KeyRow | None) -> Object | None:
-    """What a key opened, and whether it does."""
+    """The permissions of a key, and whether it is revoked."""
     if row is None:
         return None
     return {
@@ -69,7 +69,7 @@ def key(row: KeyRow | None) -> Object | None:
 
 
 def letter(row: DeadLetterRow) -> Object:
-    """What could not be done, without what it was to be done with."""
+    """A dead letter, without its input."""
     return {
         "id": row.id,
         "kind": row.kind,

@@ -1,4 +1,4 @@
-"""Actions over many instances or dead letters: asked for, followed, cancelled."""
+"""Bulk operations on instances and dead letters: start, list, get, cancel."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Ids = Annotated[tuple[str, ...], Meta(max_length=MOST_ITEMS)]
 
 
 class InstanceFilter(Body):
-    """Which instances; what is not said does not count."""
+    """Which instances; a field that is left out matches all."""
 
     ids: Ids = ()
     status: tuple[Status, ...] = ()
-    """Without it those with which the action can do something."""
+    """Without it, those to which the action applies."""
     workflow_id: str | None = None
     correlation_id: str | None = None
     current_step: str | None = None
@@ -42,7 +42,7 @@ class InstanceFilter(Body):
 
 
 class LetterFilter(Body):
-    """Which dead letters; what is not said does not count."""
+    """Which dead letters; a field that is left out matches all."""
 
     ids: Ids = ()
     kind: str | None = None
@@ -52,7 +52,7 @@ class LetterFilter(Body):
 
 
 class BulkRequest(Body):
-    """An action over all instances that a filter finds."""
+    """An action on all instances that a filter matches."""
 
     action: Literal["cancel", "pause", "resume", "retry"]
     filter: InstanceFilter
@@ -63,7 +63,7 @@ class BulkRequest(Body):
 
 
 class LettersRequest(Body):
-    """An action over all dead letters that a filter finds."""
+    """An action on all dead letters that a filter matches."""
 
     action: Literal["retry", "discard"]
     filter: LetterFilter
@@ -72,7 +72,7 @@ class LettersRequest(Body):
 
 
 class FailureItem(Answer):
-    """Why it could not be done to one."""
+    """Why the action failed for one record."""
 
     id: str
     code: str
@@ -80,19 +80,19 @@ class FailureItem(Answer):
 
 
 class BulkView(Answer):
-    """An action over many things, and how far it has come."""
+    """A bulk operation and its progress."""
 
     id: str | UnsetType = UNSET
-    """Not of a dry run."""
+    """Absent for a dry run."""
     target: Target
     action: Action
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """How many were found so far; of a dry run up to 100,000."""
+    """Records that were matched so far; of a dry run up to 100,000."""
     done: int
     failed: int
     failures: list[FailureItem]
-    """Of the first hundred."""
+    """The first hundred."""
     created_at: str | None = None
     ended_at: str | None = None
     requested_by: str
@@ -102,7 +102,7 @@ class BulkView(Answer):
     "/instances/bulk", status=202, headers=_KEY_HEADER, other_statuses=(200, 409), size="value"
 )
 async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
-    """Cancel, pause, resume or retry all instances that a filter finds, with progress."""
+    """Cancel, pause, resume or retry all instances that a filter matches, with progress."""
     given = body.filter
     refuse_bad_text(reason=body.reason)
     asked = BulkAsked(
@@ -133,7 +133,7 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
     size="value",
 )
 async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
-    """Retry or discard all dead letters that a filter finds, with progress."""
+    """Retry or discard all dead letters that a filter matches, with progress."""
     given = body.filter
     asked = BulkAsked(
         target="dead-letters",
@@ -152,7 +152,7 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
 
 @BULK.get("/instances/bulk")
 async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
-    """List actions over many instances or dead letters, newest first."""
+    """List bulk operations, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
     rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
@@ -161,13 +161,13 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
 
 @BULK.get("/instances/bulk/{id}")
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
-    """See how far an action over many instances or dead letters has come."""
+    """Get a bulk operation and its progress."""
     return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
 
 
 @BULK.delete("/instances/bulk/{id}")
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
-    """Go no further with an action over many instances or dead letters."""
+    """Cancel a bulk operation; records that are done stay done."""
     bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
     call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
     cancelled = bulk_view(await bulk.cancel(tenant, id))
@@ -207,7 +207,7 @@ async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> 
 
 
 def _recorded(view: BulkView) -> Object:
-    assert isinstance(view.id, str), "what is only counted is not recorded"
+    assert isinstance(view.id, str), "a dry run is not recorded"
     return {
         "id": view.id,
         "target": view.target,
@@ -218,7 +218,7 @@ def _recorded(view: BulkView) -> Object:
 
 
 def bulk_view(row: BulkRow) -> BulkView:
-    """An operation as it is shown."""
+    """A bulk operation in JSON."""
     asked, progress = read_row(row)
     return BulkView(
         id=row.id,

@@ -1,4 +1,4 @@
-"""Telling instances what to do: cancel, pause, resume, retry, rerun, decide."""
+"""Commands to instances: cancel, pause, resume, retry, rerun, decide."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _Command: TypeAlias = Callable[[], Awaitable[Status]]
 
 
 class CancelRequest(Body):
-    """Why, and whether what was done is undone."""
+    """The reason, and whether to compensate."""
 
     reason: str | None = None
     requested_by: str | None = None
-    """Who asks; with a credential that is known already, and may only be said again."""
+    """The actor, without authentication; a credential may only repeat its own name."""
     should_compensate: bool = True
 
 
 class PauseRequest(Body):
-    """Why, and for how long."""
+    """The reason and the duration."""
 
     reason: str | None = None
     until: Moment | None = None
@@ -40,15 +40,15 @@ class PauseRequest(Body):
 
 
 class InstanceRetryRequest(Body):
-    """What to try again: without more, what failed the instance."""
+    """What to retry: by default the steps that failed the instance."""
 
     compensation: str | None = None
-    """A compensation step that was given up: it alone."""
+    """A compensation step that was given up, to retry it alone."""
     iteration: str = ""
 
 
 class RerunRequest(Body):
-    """From where, and with what instead."""
+    """The first step, and the input and version to use instead."""
 
     from_step: str | None = None
     input: Any = UNSET
@@ -62,17 +62,17 @@ class DecisionRequest(Body):
     form: JSON = None
     iteration: str = ""
     by: str | None = None
-    """Who decides; with a credential that is known already, and may only be said again."""
+    """The actor, without authentication; a credential may only repeat its own name."""
     roles: tuple[str, ...] | None = None
 
 
 class NothingMore(Body):
-    """There is nothing to say beside what the path says."""
+    """A body without fields."""
 
 
 @INSTANCES.post("/{id}/cancel", other_statuses=(409,), may_be_empty=True)
 async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAnswer:
-    """Cancel an instance and undo what it has done; asking again is no mistake."""
+    """Cancel an instance and compensate its steps; a repeat is accepted."""
     by = _speaker(call, body.requested_by)
     reference = call.workspace.at(call.path["id"], by=by)
     cancel = partial(reference.cancel, body.reason, should_compensate=body.should_compensate)
@@ -89,14 +89,14 @@ async def pause_instance(call: Call[NoQuery], body: PauseRequest) -> StatusAnswe
 
 @INSTANCES.post("/{id}/resume", other_statuses=(409,), may_be_empty=True)
 async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
-    """Let a paused instance go on."""
+    """Resume a paused instance."""
     reference = call.workspace.at(call.path["id"])
     return await _commanded(call, reference, reference.resume)
 
 
 @INSTANCES.post("/{id}/retry", other_statuses=(409,), may_be_empty=True)
 async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
-    """Let a failed instance go on: what failed runs again."""
+    """Retry a failed instance: its failed steps run again."""
     reference = call.workspace.at(call.path["id"])
     retry: _Command = reference.retry
     if body.compensation is not None:
@@ -114,7 +114,7 @@ async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> Sta
     may_be_empty=True,
 )
 async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswer:
-    """Make a new instance of one, from a step on; what completed before it is taken over."""
+    """Start a new instance from a step of an earlier one; outputs of earlier steps are kept."""
     made = await begin_rerun(
         call.workspace.engine,
         call.workspace.tenant,
@@ -168,7 +168,7 @@ async def _commanded(
 
 
 def _speaker(call: Call[NoQuery], said: str | None) -> str:
-    """In whose name it is done: a credential decides that, never what a request says of itself."""
+    """The actor of the command: from the credential, never from the request's content."""
     principal = call.principal
     if said is None or said == principal.name:
         return principal.name

@@ -1,4 +1,4 @@
-"""Starting instances: one, many, and one whose result is waited for."""
+"""Operations that start instances: one, a batch, and one whose end is waited for."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STARTS = Resource(API, tag="instances", write=Permission.INSTANCES_START)
 
 
 class StartRequest(Body):
-    """An instance that is asked for."""
+    """An instance to start."""
 
     input: JSON = None
     correlation_id: str | None = None
     priority: Priority | None = None
-    """0, unless it is said."""
+    """0 by default."""
     deadline: Moment | None = None
     instance_id: str | None = None
     version: Version | None = None
@@ -41,7 +41,7 @@ class StartQuery(Query):
 
 
 class StartAnswer(Answer):
-    """An instance that has started; once it has ended, also what came of it."""
+    """An instance that has started, with its outcome if it has ended."""
 
     instance_id: str
     status: Status
@@ -51,20 +51,20 @@ class StartAnswer(Answer):
 
 
 class BatchItem(StartRequest):
-    """One of several instances that are asked for."""
+    """One instance of a batch to start."""
 
     workflow_id: str
     idempotency_key: str | None = None
 
 
 class BatchRequest(Body):
-    """Instances that are asked for together."""
+    """A batch of instances to start."""
 
     items: BatchOf[BatchItem]
 
 
 class BatchResult(Answer):
-    """What became of one of several: an instance, or why there is none."""
+    """The result of one of a batch: an instance, or an error."""
 
     instance_id: str | UnsetType = UNSET
     status: Status | UnsetType = UNSET
@@ -73,7 +73,7 @@ class BatchResult(Answer):
 
 
 class BatchAnswer(Answer):
-    """A result for each, in the order in which they were asked for."""
+    """A result for each, in their order."""
 
     results: list[BatchResult]
 
@@ -88,7 +88,7 @@ class BatchAnswer(Answer):
     is_frequent=True,
 )
 async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
-    """Start an instance; a repeat under the same Idempotency-Key finds the first."""
+    """Start an instance; a repeat with the same Idempotency-Key gets the first one."""
     return await answered(call, body, call.path["id"])
 
 
@@ -100,10 +100,10 @@ async def answered(
     saving: JSON = None,
     missing: NotFound | None = None,
 ) -> StartAnswer:
-    """Start an instance of a workflow, and wait for its end for as long as was asked.
+    """Start an instance of a workflow, and wait for its end for as long as the query says.
 
-    `saving` is its definition, where that is saved with the start. Where something is `missing`,
-    only what was started before is found.
+    `saving` is its definition, where that is saved with the start. With `missing` only an instance
+    that was started before is answered; that error where there is none.
     """
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     asked = replace(asked, traceparent=call.traceparent)
@@ -158,7 +158,7 @@ def _result(answer: Asked | TenutoError) -> BatchResult:
 
 
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
-    """Wait for the end, for as long as was asked, or until the service stops: then 202."""
+    """Wait for the end; 202 where that takes too long, or the service stops."""
     reference = call.workspace.at(started.instance_id)
     held = await ended_within(call, reference.id, call.query.wait)
     if held is None:

@@ -1,4 +1,4 @@
-"""Instances as they go: a socket, and a stream for each."""
+"""Live updates of instances: a socket for many, and a stream for one."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _FARTHEST = 2**53
 
 
 class StreamQuery(Query):
-    """From where on."""
+    """Where the stream begins and ends."""
 
     since: Annotated[int, Meta(ge=0, lt=_FARTHEST)] | None = None
-    """The seq of the last entry that is known; the header `Last-Event-ID` says it again after a
-    break, and wins."""
+    """The seq of the last known entry; the header `Last-Event-ID`, after a break, takes
+    precedence."""
     until_end: bool = False
-    """Whether the stream ends with the instance; else it waits for what may follow."""
+    """Whether the stream ends with the instance; else it stays open."""
 
 
 @LIVE.websocket("/ws")
 async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
-    """Watch instances: join and leave them, and hear what happens to them."""
+    """Watch instances: join and leave them, and get their live updates."""
     await LiveSocket(call.service, call.principal, call.headers, socket).run()
 
 
@@ -43,7 +43,7 @@ async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
     response_media=MEDIA,
 )
 async def stream_instance(call: Call[StreamQuery]) -> EventStream:
-    """Hear what happens to an instance, as server-sent events; their ids are seqs."""
+    """Live updates of an instance, as server-sent events; their ids are seqs."""
     since = _last_id(call.headers.get("last-event-id"))
     feed = call.service.live.follow(
         call.principal.tenant,

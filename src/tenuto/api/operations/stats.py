@@ -1,4 +1,4 @@
-"""How much goes on in a tenant."""
+"""Statistics of a tenant."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tenuto.store.stats_protocol import Tally
 
 STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 MOST = 10_000
-"""Of each status so many instances are looked at, the newest."""
+"""Instances of each status that are counted, the newest."""
 _MINUTES = 60
 
 
 class StatsQuery(Query):
-    """Of which time."""
+    """The time to count."""
 
     hours: Annotated[int, Meta(ge=1, le=168)] = 24
-    """Instances that came within so many hours are counted."""
+    """Instances of the last so many hours are counted."""
 
 
 class WorkflowCounts(Answer):
@@ -40,7 +40,7 @@ class WorkflowCounts(Answer):
 
 
 class Minute(Answer):
-    """What happened in one minute, to instances of the time that is counted."""
+    """Instances that started and ended in one minute."""
 
     at: str
     started: int
@@ -50,14 +50,14 @@ class Minute(Answer):
 
 
 class Waiting(Answer):
-    """What waits for somebody, and since when."""
+    """The length of a queue, and the time of its oldest item."""
 
     count: int
     oldest: str | None
 
 
 class StatsView(Answer):
-    """How much goes on."""
+    """Statistics of a tenant."""
 
     since: str
     is_complete: bool
@@ -71,14 +71,14 @@ class StatsView(Answer):
     jobs: Waiting
     """Attempts that no worker has claimed."""
     webhooks: Waiting
-    """Requests that have not arrived at addresses outside."""
+    """Notifications that are not delivered."""
     is_catching_up: bool
-    """Whether the process that answers still matches events that another left unmatched."""
+    """Whether this process still matches events that another one left unmatched."""
 
 
 @STATS.get()
 async def get_stats(call: Call[StatsQuery]) -> StatsView:
-    """See how much goes on: instances by status and workflow, the last hour, what waits."""
+    """Get statistics: instances by status and workflow, the last hour, queue lengths."""
     tenant = call.principal.tenant
     seen = call.workspace.engine.store.seen_by(tenant)
     now = call.service.clock.now()

@@ -1,4 +1,4 @@
-"""What services tell later of tasks that were pushed to them; the token is their credential."""
+"""Callbacks of pushed tasks; the token in the URL is the credential."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ INTERNAL = Resource("", tag="internal")
 
 
 class CallbackQuery(Query):
-    """Which attempt it is about."""
+    """The token of a callback."""
 
     token: str
-    """As it stands in the `callbackUrl`."""
+    """From the `callbackUrl`."""
 
 
 @INTERNAL.post(
     CALLBACK, other_statuses=(401, 404, 409), size="outcome", is_public=True, is_audited=False
 )
 async def task_callback(call: Call[CallbackQuery], body: PushAnswer) -> None:
-    """Report how a task ended that was pushed and accepted with 202."""
+    """Report the outcome of a pushed task that was accepted with 202."""
     ticket = ticket_of(call.query.token)
     broker = call.service.broker
     if ticket is None or not await broker.is_ours(*ticket):

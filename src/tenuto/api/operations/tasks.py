@@ -1,4 +1,4 @@
-"""Declared tasks: kept, looked at, changed, and run on their own."""
+"""Operations on declared tasks: add, list, get, put, remove, execute."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
 
 
 class TargetView(Answer):
-    """How it stands with the address that a task is pushed to."""
+    """The state of the address that a task is pushed to."""
 
     breaker: Literal["closed", "open", "half-open"]
     failures: int
     """In a row."""
     open_until: str | None
     in_flight: int
-    """Requests that wait for an answer, of all processes together."""
+    """Unanswered requests of all processes."""
 
 
 class TaskDetails(TaskView, frozen=True, kw_only=True, rename="camel"):
-    """A declared task, and how it stands with its address."""
+    """A declared task, with the state of its address."""
 
     target: TargetView | UnsetType = UNSET
 
 
 @TASKS.post(status=201, other_statuses=(409,), size="value")
 async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
-    """Declare a task that workers pull, or that is pushed to an address."""
+    """Declare a task that workers claim, or that is pushed to an address."""
     added = await call.workspace.task_definitions.add(body)
     call.response_headers["location"] = f"{API}/tasks/{body.id}"
     call.after = audit_values.task(added)
@@ -75,7 +75,7 @@ async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
 
 @TASKS.get("/{taskId}")
 async def get_task(call: Call[NoQuery]) -> TaskDetails:
-    """Look at a declared task, and at how it stands with the address that it is pushed to."""
+    """Get a declared task, with the state of the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
     state = await call.service.push.state(call.principal.tenant, found.task.id)
     view = _view(call, found)
@@ -87,12 +87,12 @@ async def get_task(call: Call[NoQuery]) -> TaskDetails:
 
 @TASKS.put(
     "/{taskId}",
-    headers=(("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
+    headers=(("If-Match", "The ETag of the version to change; `*`: any."),),
     other_statuses=(412,),
     size="value",
 )
 async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
-    """Declare a task, or change it; with If-Match only the version that it names."""
+    """Declare or change a task; with If-Match only the version that it names."""
     if body.id != call.path["taskId"]:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
@@ -109,7 +109,7 @@ async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
 
 @TASKS.delete("/{taskId}")
 async def remove_task(call: Call[NoQuery]) -> None:
-    """Forget a declared task; what waits for it goes on waiting, for workers."""
+    """Remove the declaration of a task; its waiting attempts stay, for workers."""
     tasks, id = call.workspace.task_definitions, call.path["taskId"]
     call.before = await audit_values.task_before(tasks, id)
     await tasks.remove(id)
@@ -133,7 +133,7 @@ async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswe
     except NotFound as missing:
         # A function of this process needs no declaration.
         if id not in call.workspace.tasks:
-            # What was run before under the same key is found all the same.
+            # An earlier run under the same key is found all the same.
             return await answered(call, body, f"{RUNS}{id}", missing=missing)
         task = TaskDefinition(id=id, kind="pull")
     document = workflow_of(task)

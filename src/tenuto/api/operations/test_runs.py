@@ -1,4 +1,4 @@
-"""Test runs: unsaved workflows, tried out and erased."""
+"""Test runs of unsaved definitions: start, publish events, stop."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ TEST_RUNS = Resource(f"{API}/workflows/test", tag="test-runs", write=Permission.
 
 
 class MockError(Body):
-    """A failure that a step is to end with."""
+    """The failure of a mocked step."""
 
     code: Annotated[str, Meta(min_length=1, max_length=255)]
     message: str = "mocked"
     details: JSON = None
     retryable: bool = False
-    """Whether it is tried again, as the step's policy says."""
+    """Whether it is retried, by the step's policy."""
 
 
 class MockRequest(Body):
-    """How a step ends without being run: one of the two."""
+    """The outcome of a mocked step: one of the two."""
 
     output: JSON | UnsetType = UNSET
     error: MockError | None = None
 
 
-class HowToRun(Body):
-    """What a test run says beside the definition, in the same object."""
+class TestRunOptions(Body):
+    """The options of a test run, in the same object as the definition."""
 
     input_params: Any = None
     mocks: dict[str, MockRequest] = msgspec.field(default_factory=dict)
     """By the ids of steps."""
     skip_delays: bool = False
     allow_effects: bool = False
-    """Whether steps without a mock run for real; otherwise they give `{}`."""
+    """Whether steps without a mock run for real; otherwise their output is `{}`."""
 
 
 class RunStarted(Answer):
@@ -55,17 +55,17 @@ class RunStarted(Answer):
     instance_id: str
     status: Status
     not_run: list[str]
-    """Steps that are neither mocked nor run: each gives `{}`."""
+    """Steps that are neither mocked nor run: the output of each is `{}`."""
 
 
-_SAID_BESIDE = tuple(field.encode_name for field in msgspec.structs.fields(HowToRun))
+_OPTIONS = tuple(field.encode_name for field in msgspec.structs.fields(TestRunOptions))
 
 
 @TEST_RUNS.post(status=201, size="document")
 async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
-    """Run a definition that is not saved, with mocks; no list shows it."""
-    how = read_struct({name: body[name] for name in _SAID_BESIDE if name in body}, HowToRun)
-    document = {name: value for name, value in body.items() if name not in _SAID_BESIDE}
+    """Start a test run of an unsaved definition, with mocks; it is in no list."""
+    how = read_struct({name: body[name] for name in _OPTIONS if name in body}, TestRunOptions)
+    document = {name: value for name, value in body.items() if name not in _OPTIONS}
     rehearsal = Rehearsal(
         mocks={name: _mock(each) for name, each in how.mocks.items()},
         skips_delays=how.skip_delays,
@@ -81,7 +81,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
 
 @TEST_RUNS.post("/{id}/events", other_statuses=(409,), size="batch")
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
-    """Publish an event, or up to 1,000, that a test run sees and nobody else."""
+    """Publish an event, or up to 1,000, to one test run only."""
     results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
     call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(body, list))
@@ -89,7 +89,7 @@ async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | 
 
 @TEST_RUNS.delete("/{id}")
 async def stop_test_run(call: Call[NoQuery]) -> None:
-    """Stop a test run and erase every trace of it but who did so."""
+    """Stop a test run and erase it; only the audit line remains."""
     await call.workspace.stop_rehearsal(call.path["id"])
 
 

@@ -1,4 +1,4 @@
-"""Definitions: saved, checked, looked at."""
+"""Operations on definitions: save, validate, list, get, remove."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class WorkflowView(WorkflowItem):
 
 
 class Validation(Answer):
-    """Whether a definition could be saved, and everything that is wrong with it."""
+    """Whether a definition is valid, and all its problems."""
 
     valid: bool
     problems: tuple[ProblemItem, ...]
@@ -75,7 +75,7 @@ class VersionQuery(Query):
 
 @WORKFLOWS.post(status=201, other_statuses=(200,), size="document")
 async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
-    """Save a definition; the same content again makes no new version."""
+    """Save a definition; unchanged content makes no new version."""
     return _answer(call, await call.workspace.save(body))
 
 
@@ -100,7 +100,7 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     "/validate", permission=Permission.WORKFLOWS_READ, size="document", is_audited=False
 )
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
-    """Check a definition; nothing is saved and nothing runs."""
+    """Validate a definition without saving or running it."""
     kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
     checked = check(body, events_kept=kept)
     problems = [item_of(each) for each in checked.problems]
@@ -114,7 +114,7 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 
 
 async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
-    """Steps whose tasks wait until some worker asks for them, which may be meant so."""
+    """Warnings for tasks that are neither declared nor run in process: they wait for a worker."""
     used: dict[str, TaskPlace] = {}
     for place in task_places(definition):
         if place.task_id not in call.workspace.tasks:
@@ -136,7 +136,7 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
 async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     """List definitions, each with its newest version."""
     after, limit = read_cursor(call.query.cursor, str), call.query.limit
-    # One more than is shown tells whether there are more.
+    # One more row tells whether there is another page.
     rows = await call.workspace.newest(after=after or "", limit=limit + 1)
     return page_of(rows[:limit], _item, lambda row: row.id, has_more=len(rows) > limit)
 
@@ -147,7 +147,7 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     other_statuses=(304,),
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
-    """Look at a definition: its newest version, or another."""
+    """Get a definition: its newest version, or another."""
     row = await call.workspace.definition(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
     item = _item(row)
@@ -174,10 +174,10 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
 
 
 class RemoveQuery(Query):
-    """What becomes of its instances."""
+    """Whether its instances are cancelled."""
 
     force: bool = False
-    """Cancel those that run, and undo what they have done: a bulk operation, which is answered."""
+    """Cancel its running instances with compensation, by the bulk operation in the answer."""
 
 
 @WORKFLOWS.delete("/{id}", response=BulkView, status=202, other_statuses=(204, 409))
@@ -193,7 +193,7 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
 
 
 async def _by_force(call: Call[RemoveQuery]) -> BulkView:
-    """Nothing starts from here on; of what runs there may be more than a request can wait for."""
+    """End starts at once, and cancel running instances in the background."""
     id = call.path["id"]
     call.before = audit_values.definition(await call.workspace.withdraw_definition(id))
     asked = BulkAsked(
@@ -218,7 +218,7 @@ def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
 
 
 def _named(document: JSON, id: str) -> JSON:
-    """The document under the id of the path; one of its own has to be the same."""
+    """The document with the id of the path; an id of its own has to be the same."""
     if not isinstance(document, dict):
         return document
     own = document.get("id", id)
@@ -234,7 +234,7 @@ def _named(document: JSON, id: str) -> JSON:
 
 
 async def _only_after(call: Call[NoQuery]) -> int | None:
-    """The version that `If-Match` asks for; 412 where there is none that it could mean."""
+    """The version that `If-Match` names; 412 where it names none."""
     if_match = call.headers.get("if-match")
     if if_match is None:
         return None
