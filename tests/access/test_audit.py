@@ -75,7 +75,7 @@ async def test_whoever_is_refused_without_being_known_is_recorded_too(
         await audit.record(principal=None, action="a", target="b", outcome="maybe")
 
 
-async def test_strangers_of_one_network_have_one_line_for_their_first_refusal(
+async def test_unauthenticated_clients_of_one_network_have_one_line_for_their_first_refusal(
     audit: AuditLog, store: CountingStore
 ) -> None:
     for source in ("2001:db8::1", "2001:db8::2", "10.0.0.1"):

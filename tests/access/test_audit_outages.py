@@ -1,4 +1,4 @@
-"""The audit log when its store is away, and when strangers come in floods."""
+"""The audit log when its store is away, and when unauthenticated clients come in floods."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_what_waits_is_written_when_the_log_is_closed_or_told_in_the_proce
     assert lost in caplog.text
 
 
-async def test_a_flood_of_strangers_is_a_line_and_then_a_number_a_minute(
+async def test_a_flood_of_unauthenticated_clients_is_a_line_and_then_a_number_a_minute(
     audit: AuditLog, store: CountingStore, clock: HandClock
 ) -> None:
     for _ in range(500):

@@ -27,19 +27,24 @@ async def _is_revoked_everywhere(here: Store, there: Store) -> None:
     try:
         gates = [Authenticator(here, clock), Authenticator(there, clock)]
         keys = Keys(there, clock, SystemIds(), changed=gates[1].ring.forget)
-        assert [await gate.authenticate(None, clock.now()) for gate in gates] == [LOCAL, LOCAL]
+        assert [await authenticator.authenticate(None, clock.now()) for authenticator in gates] == [
+            LOCAL,
+            LOCAL,
+        ]
         new = await keys.create(LOCAL, KeyWish(name="build", role="viewer"))
         clock.move(0.5)
-        for gate in gates:
+        for authenticator in gates:
             with pytest.raises(Unauthenticated):
-                await gate.authenticate(None, clock.now())
-            assert (await gate.authenticate(f"Bearer {new.text}", clock.now())).name == "build"
+                await authenticator.authenticate(None, clock.now())
+            assert (
+                await authenticator.authenticate(f"Bearer {new.text}", clock.now())
+            ).name == "build"
         await keys.revoke("default", new.row.id)
         clock.move(0.5)
-        for gate in gates:
+        for authenticator in gates:
             with pytest.raises(Unauthenticated, match="TEN-5012"):
-                await gate.authenticate(f"Bearer {new.text}", clock.now())
-            await gate.close()
+                await authenticator.authenticate(f"Bearer {new.text}", clock.now())
+            await authenticator.close()
     finally:
         await there.close(BEGIN, clean=True)
         await here.close(BEGIN, clean=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
@@ -103,21 +104,19 @@ class ProblemAnswer(NamedTuple):
 
 def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAnswer:
     """The answer for an error."""
-    status = status_of(error)
     known = CATALOGUE.get(error.code)
+    item = error_item(error)
     details = ProblemDetails(
-        type=f"urn:tenuto:problem:{error.code}",
-        title=known.title if known is not None else "Refused",
-        status=status,
-        detail=error.message,
-        code=error.code,
-        advice=error.advice or (known.advice if known is not None else ""),
-        instance=path,
-        request_id=request_id,
-        reason=error.reason or UNSET,
-        problems=_problems(error),
-        **_of_conflict(error),
+        **{
+            **asdict(item),
+            "type": f"urn:tenuto:problem:{error.code}",
+            "title": known.title if known is not None else "Refused",
+            "advice": error.advice or (known.advice if known is not None else ""),
+            "instance": path,
+            "request_id": request_id,
+        }
     )
+    status = item.status
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
     if status in (429, 503):
         headers.setdefault("retry-after", str(_RETRY_SECONDS))

@@ -161,6 +161,19 @@ def instance_item(row: InstanceRow) -> InstanceItem:
     )
 
 
+def shaped(kind: type[T], record: object, **others: object) -> T:
+    """A shape with the fields of a record that have the same names, and `others`.
+
+    Times become text, as JSON has them.
+    """
+    fields = dict(others)
+    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]
+        if field.name not in fields:
+            value = getattr(record, field.name)
+            fields[field.name] = iso(value) if isinstance(value, datetime) else value
+    return kind(**fields)
+
+
 def moment(moment: datetime | None) -> str | None:
     """A moment in JSON."""
     return iso(moment) if moment is not None else None

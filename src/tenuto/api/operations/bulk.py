@@ -11,7 +11,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Page, PageQuery, Place, page_of, place_of
-from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, moment
+from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
 from tenuto.bulk.asked import Action, BulkAsked, Target, Which
 from tenuto.bulk.office import read_row
 from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
@@ -220,19 +220,13 @@ def _recorded(view: BulkView) -> Object:
 def bulk_view(row: BulkRow) -> BulkView:
     """A bulk operation in JSON."""
     asked, progress = read_row(row)
-    return BulkView(
+    return shaped(
+        BulkView,
+        progress,
         id=row.id,
         target=asked.target,
         action=asked.action,
-        status=progress.status,
-        matched=progress.matched,
-        done=progress.done,
-        failed=progress.failed,
-        failures=[
-            FailureItem(id=each.id, code=each.code, message=each.message)
-            for each in progress.failures
-        ],
+        failures=[shaped(FailureItem, each) for each in progress.failures],
         created_at=iso(row.created_at),
-        ended_at=moment(progress.ended_at),
         requested_by=asked.by,
     )

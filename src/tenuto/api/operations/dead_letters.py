@@ -15,10 +15,10 @@ from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Page, PageQuery, page_of
-from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded
+from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
 from tenuto.engine.letter_history import entries_behind
 from tenuto.instances import history_view
-from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow
 
@@ -124,16 +124,12 @@ def _place(row: DeadLetterRow) -> Place:
 
 def _item(row: DeadLetterRow) -> DeadLetter:
     output = decoded(row.output)
-    return DeadLetter(
-        id=row.id,
-        kind=row.kind,
-        instance_id=row.instance_id,
+    return shaped(
+        DeadLetter,
+        row,
         step_id=row.node,
-        iteration=row.iteration,
-        task_id=row.task_id,
         input=decoded(row.input),
         error=decoded(row.error),
         attempts=row.attempt,
-        at=iso(row.at),
         output=UNSET if output is None else output,
     )

@@ -15,10 +15,10 @@ from tenuto.api.operation import API, JSON_MEDIA, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.request_parser import read_json, refuse_media
-from tenuto.api.shapes import Answer, Moment, Query, moment
+from tenuto.api.shapes import Answer, Moment, Query, shaped
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
-from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
@@ -200,11 +200,4 @@ def _answer(published: Published) -> EventAnswer:
 
 
 def _item(event: Event) -> EventItem:
-    return EventItem(
-        event_id=event.id,
-        pattern=event.pattern,
-        payload=event.payload,
-        correlation_id=event.correlation_id,
-        timestamp=moment(event.timestamp),
-        received_at=iso(event.received_at),
-    )
+    return shaped(EventItem, event, event_id=event.id)

@@ -14,8 +14,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
-from tenuto.api.shapes import Answer, Body, Moment, moment
-from tenuto.model.durations import iso
+from tenuto.api.shapes import Answer, Body, Moment, shaped
 from tenuto.store.access_protocol import KeyRow
 
 KEYS = Resource(
@@ -62,13 +61,7 @@ class NewKeyItem(KeyItem):
 @KEYS.post(status=201)
 async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
     """Create an API key, which is shown this once; from then on a credential is needed."""
-    wish = KeyWish(
-        name=body.name,
-        role=body.role,
-        scopes=body.scopes,
-        expires_at=body.expires_at,
-        tenant=body.tenant,
-    )
+    wish = KeyWish(**asdict(body))
     new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
     item = _item(new.row, call.service.clock.now())
     call.after = audit_values.key(new.row)
@@ -100,16 +93,4 @@ def _maker(principal: Principal, tenant: str | None) -> Principal:
 
 
 def _item(row: KeyRow, now: datetime) -> KeyItem:
-    return KeyItem(
-        id=row.id,
-        tenant=row.tenant,
-        name=row.name,
-        role=row.role,
-        scopes=row.scopes,
-        state=row.state(now),
-        created_at=iso(row.created_at),
-        created_by=row.created_by,
-        expires_at=moment(row.expires_at),
-        revoked_at=moment(row.revoked_at),
-        last_used_at=moment(row.last_used_at),
-    )
+    return shaped(KeyItem, row, state=row.state(now))

@@ -16,7 +16,7 @@ from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, Start
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
-from tenuto.api.shapes import Answer
+from tenuto.api.shapes import Answer, shaped
 from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -78,11 +78,9 @@ async def get_task(call: Call[NoQuery]) -> TaskDetails:
     """Get a declared task, with the state of the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
     state = await call.service.push.state(call.principal.tenant, found.task.id)
+    target = _target(state, epoch_ms(call.service.clock.now()))
     view = _view(call, found)
-    fields = {name: getattr(view, name) for name in view.__struct_fields__}
-    if found.task.kind == "pull":
-        return TaskDetails(**fields)
-    return TaskDetails(**fields, target=_target(state, epoch_ms(call.service.clock.now())))
+    return shaped(TaskDetails, view, target=UNSET if found.task.kind == "pull" else target)
 
 
 @TASKS.put(
@@ -147,9 +145,9 @@ def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
 
 def _shown(declared: Declared) -> TaskView:
     task, row = declared
-    fields = {name: getattr(task, name) for name in task.__struct_fields__}
-    return TaskView(
-        **fields,
+    return shaped(
+        TaskView,
+        task,
         version=row.version,
         created_at=iso(row.created_at),
         updated_at=iso(row.updated_at),

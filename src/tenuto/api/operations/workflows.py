@@ -16,7 +16,7 @@ from tenuto.api.operations.bulk import BulkView, bulk_view
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.request_parser import WRONG_FIELD
-from tenuto.api.shapes import Answer, Query, Version, decoded
+from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
 from tenuto.bulk.asked import BulkAsked, Which
 from tenuto.definition import check, unavailable
 from tenuto.definition.task_places import TaskPlace, task_places
@@ -150,15 +150,7 @@ async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     """Get a definition: its newest version, or another."""
     row = await call.workspace.definition(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
-    item = _item(row)
-    return WorkflowView(
-        id=item.id,
-        version=item.version,
-        name=item.name,
-        description=item.description,
-        created_at=item.created_at,
-        definition=decoded(row.content),
-    )
+    return shaped(WorkflowView, _item(row), definition=decoded(row.content))
 
 
 @WORKFLOWS.get("/{id}/versions")
