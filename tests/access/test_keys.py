@@ -302,7 +302,7 @@ async def test_everything_wrong_with_a_key_that_is_asked_for_is_told(keys: Keys)
     assert [problem.path for problem in refused.value.problems] == [
         *("$.name", "$.role", "$.scopes[1]", "$.scopes[2]", "$.expiresAt", "$.tenant")
     ]
-    with pytest.raises(InvalidInput, match="opens nothing"):
+    with pytest.raises(InvalidInput, match="has no permission"):
         await made(keys, scopes=())
 
 

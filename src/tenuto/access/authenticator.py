@@ -131,7 +131,7 @@ def _admin(tenant: str | None) -> Principal:
     named = DEFAULT_TENANT if tenant is None else tenant
     if problem := tenant_problem(named):
         raise InvalidInput(
-            "there can be no such tenant",
+            "the tenant is not valid",
             [
                 Problem(
                     code="TEN-2401",

@@ -1,4 +1,4 @@
-"""Writes a little later what has been collected: the one background loop of this package."""
+"""Delayed writes: the one background loop of this package."""
 
 from __future__ import annotations
 

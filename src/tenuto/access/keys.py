@@ -76,7 +76,7 @@ class KeyStore(AccessStore, SeenByTenants, Protocol):
 
 
 class Keys:
-    """The keys of a store, as principals who may manage them see them."""
+    """The keys of a store."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Keys:
         *,
         changed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`changed` is told the id of a key that is not what it was."""
+        """`changed` is called with the id of a key that was created or revoked."""
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -127,14 +127,14 @@ class Keys:
             raise NotFound(
                 f"there is no key {id}",
                 code="TEN-5016",
-                advice="`tenuto keys list` shows those that there are.",
+                advice="`tenuto keys list` lists the keys.",
             )
         self._changed(id)
         return revoked
 
 
 def _refuse_more(principal: Principal, tenant: str, wish: KeyWish) -> None:
-    """A key never opens what its maker could not open."""
+    """A key has no permission that its maker lacks."""
     if tenant != principal.tenant:
         raise Forbidden(
             f"{principal.name!r} belongs to another tenant",
@@ -173,10 +173,14 @@ def _complaints(wish: KeyWish, tenant: str, now: datetime) -> Iterable[tuple[str
             advice = f"A scope is a permission or all of a thing: {', '.join(sorted(SCOPES))}."
             yield f"$.scopes[{at}]", f"{scope!r} is no scope", advice
     if wish.scopes is not None and not wish.scopes:
-        yield "$.scopes", "with no scopes a key opens nothing", "Leave them out, or name some."
+        yield (
+            "$.scopes",
+            "a key without scopes has no permission",
+            "Leave the field out, or name some.",
+        )
     if wish.expires_at is not None and (wrong := moment_problem(wish.expires_at)) is not None:
         yield "$.expiresAt", wrong, "Write a moment such as 2030-01-31T12:00:00Z."
     elif wish.expires_at is not None and wish.expires_at <= now:
-        yield "$.expiresAt", "this has been already", "Name a moment that is to come."
+        yield "$.expiresAt", "this time has passed", "Name a time in the future."
     if problem := tenant_problem(tenant):
         yield "$.tenant", problem, "Write it with letters, digits, dots, dashes and underscores."

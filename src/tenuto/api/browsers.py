@@ -24,7 +24,9 @@ class Browsers:
         host, origin = headers.get("host"), headers.get("origin")
         if self._hosts is not None and not is_allowed_host(host, self._hosts):
             # Else any page could reach this machine by DNS rebinding.
-            raise Refusal(421, "TEN-5020", f"the service is not called {(host or '')[:200]!r}")
+            raise Refusal(
+                421, "TEN-5020", f"the service does not have the host name {(host or '')[:200]!r}"
+            )
         if origin is None:
             return []
         if not is_allowed_origin(origin, scheme=scheme, host=host, allowed=self._origins):

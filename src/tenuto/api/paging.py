@@ -16,7 +16,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 R = TypeVar("R")
 
-Limit: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_ITEMS, description="At most so many.")]
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_ITEMS, description="Most items of a page.")]
 
 
 class PageQuery(Query):

@@ -175,7 +175,7 @@ class RequestPipeline:
     def _call(self, incoming: IncomingRequest, operation: Operation) -> Call[Any]:
         if "\0" in incoming.path:
             # No store takes NUL, so that no record has it in its name.
-            raise Refusal(404, "TEN-2033", "nothing has a name with NUL in it")
+            raise Refusal(404, "TEN-2033", "no record has NUL in its name")
         query: object = NO_QUERY
         text = incoming.scope["query_string"]
         if operation.query is not None:
@@ -196,13 +196,13 @@ class RequestPipeline:
     def _no_operation(self, incoming: IncomingRequest) -> Refusal:
         methods = self._routes.methods_at(incoming.path)
         if methods and incoming.scope["type"] == "http":
-            message = f"{incoming.scope['method']} is nothing that can be asked of {incoming.path}"
+            message = f"{incoming.scope['method']} is not a method of {incoming.path}"
             return Refusal(405, "TEN-2034", message, headers={"allow": ", ".join(methods)})
         without = incoming.path.rstrip("/")
         advice = None
         if without != incoming.path and self._routes.methods_at(without):
-            advice = f"Leave the slash at the end out: {without}"
-        return Refusal(404, "TEN-2033", f"there is nothing at {incoming.path}", advice)
+            advice = f"Leave out the slash at the end: {without}"
+        return Refusal(404, "TEN-2033", f"there is no operation at {incoming.path}", advice)
 
     # -- sockets
 

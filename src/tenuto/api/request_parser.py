@@ -138,7 +138,7 @@ def read_query(text: bytes, wanted: type[T]) -> T:
 
 def _with_nul(name: str) -> Problem:
     # No store takes NUL, so that nothing would be found.
-    return _problem(f"$.{name}", "it has a NUL in it", "Leave the character out.")
+    return _problem(f"$.{name}", "it contains NUL", "Leave the character out.")
 
 
 def _twice(pairs: list[tuple[str, str]]) -> Problem:

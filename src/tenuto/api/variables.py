@@ -18,8 +18,8 @@ def value_at(plan: Plan, state: InstanceState, path: str) -> JSON:
     value = seen_at(plan, state, _keys(path))
     if isinstance(value, Undefined):
         raise NotFound(
-            f"the context has nothing at {path}",
-            advice="`/context` shows all that it has.",
+            f"the context has no value at {path}",
+            advice="`/context` shows all values.",
         )
     assert not isinstance(value, Lazy)
     return value
@@ -49,4 +49,4 @@ def _keys(path: str) -> tuple[str | int, ...]:
             message=str(error),
             advice="Write names and indexes, such as `reservation.items[0].id`.",
         )
-        raise InvalidInput("that is not a path", [problem]) from None
+        raise InvalidInput("the path is not valid", [problem]) from None

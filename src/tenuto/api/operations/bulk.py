@@ -180,10 +180,10 @@ async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> 
         problem = Problem(
             code="TEN-2614",
             path="$.filter",
-            message="the filter says nothing, so that it would find everything",
-            advice="Say at least one thing: a status, a workflow, ids.",
+            message="the filter is empty, so that it would match everything",
+            advice="Give at least one field: a status, a workflow, ids.",
         )
-        raise InvalidInput("an action over everything is not taken", [problem])
+        raise InvalidInput("an action on everything is refused", [problem])
     office, tenant = call.service.bulk, call.principal.tenant
     if is_dry:
         call.status = 200

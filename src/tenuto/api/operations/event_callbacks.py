@@ -76,7 +76,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL
     if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
-        raise InvalidInput("there cannot be such a callback", problems)
+        raise InvalidInput("the callback is not valid", problems)
     if body.instance_id is not None:
         await call.workspace.instance(body.instance_id)
     until = min(until, now + LONGEST)
@@ -135,7 +135,7 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
     ticket = await call.service.event_tickets.ticket(call.query.token)
     now: datetime = call.service.clock.now()
     if ticket is None or ticket.is_over(now):
-        raise Refusal(401, "TEN-3064", "the token is none of this service's, or it has expired")
+        raise Refusal(401, "TEN-3064", "the token is not one of this service, or has expired")
     if body.subscriber_id != ticket.subscriber_id:
         raise Refusal(422, WRONG_FIELD, "the notification is for another subscriber than the token")
     if not ticket.allows(body.pattern):

@@ -27,7 +27,7 @@ async def task_callback(call: Call[CallbackQuery], body: PushAnswer) -> None:
     ticket = ticket_of(call.query.token)
     broker = call.service.broker
     if ticket is None or not await broker.is_ours(*ticket):
-        raise Refusal(401, "TEN-3060", "the token is none of this service's")
+        raise Refusal(401, "TEN-3060", "the token is not one of this service")
     if body.execution_id not in (None, ticket.execution_id):
         raise Refusal(422, WRONG_FIELD, "the outcome is of another execution than the token")
     [reported] = await broker.report(ticket.tenant, [report_of(body, ticket)])

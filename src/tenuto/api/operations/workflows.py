@@ -124,7 +124,7 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
         ProblemItem(
             code="TEN-2604",
             path=used[id].path,
-            message=f"{used[id].step_id}: nobody is known to do the task {id!r}",
+            message=f"{used[id].step_id}: no declaration or function is known for the task {id!r}",
             advice=CATALOGUE["TEN-2604"].advice,
             severity="warning",
         )
