@@ -18,6 +18,7 @@ from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceRow
 
 T = TypeVar("T")
+StructT = TypeVar("StructT", bound=Struct)
 
 MOST_ITEMS = 1_000
 
@@ -161,17 +162,16 @@ def instance_item(row: InstanceRow) -> InstanceItem:
     )
 
 
-def shaped(kind: type[T], record: object, **others: object) -> T:
+def shaped(kind: type[StructT], record: object, **others: object) -> StructT:
     """A shape with the fields of a record that have the same names, and `others`.
 
     Times become text, as JSON has them.
     """
-    fields = dict(others)
-    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]
-        if field.name not in fields:
-            value = getattr(record, field.name)
-            fields[field.name] = iso(value) if isinstance(value, datetime) else value
-    return kind(**fields)
+    for name in kind.__struct_fields__:
+        if name not in others:
+            value = getattr(record, name)
+            others[name] = iso(value) if isinstance(value, datetime) else value
+    return kind(**others)
 
 
 def moment(moment: datetime | None) -> str | None:
